@@ -1,0 +1,105 @@
+/** Every setting of the gateway: one row each, all from the environment. README's table is held against this one. */
+const table = {
+  HOST: { type: 'string', default: '127.0.0.1', meaning: 'Address to listen on' },
+  PORT: { type: 'port', default: 8545, meaning: 'Port for calls; 0 takes a free one' },
+  OPS_PORT: {
+    type: 'port',
+    default: undefined,
+    meaning: 'Port for /metrics, /livez and /readyz; unset: they are on PORT',
+  },
+  REDIS_URL: {
+    type: 'string',
+    default: undefined,
+    meaning: 'Redis that holds the keys; unset: a key file in DATA_DIR',
+  },
+  NETWORKS_DIR: { type: 'string', default: 'networks', meaning: 'Folder of network files' },
+  DATA_DIR: { type: 'string', default: '.gatehouse', meaning: 'Folder for the key file and the demo’s notes' },
+  LOG_LEVEL: {
+    type: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    default: 'info',
+    meaning: 'Least level that is logged',
+  },
+  NODE_ENV: {
+    type: 'string',
+    default: undefined,
+    meaning: '`production`: no development key and no local chain',
+  },
+  KEY_STALE_MAX_S: {
+    type: 'count',
+    default: 3600,
+    meaning: 'Seconds that a key seen before goes on while Redis is away',
+  },
+  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body' },
+  BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Most calls in a batch' },
+  BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Largest answer to a batch' },
+  BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Calls of one batch under way at once' },
+  REQUEST_TIMEOUT_MS: { type: 'count', default: 30_000, meaning: 'Time for a request to arrive whole' },
+  CALL_TIMEOUT_MS: { type: 'count', default: 15_000, meaning: 'Time for a call, all attempts together' },
+  UPSTREAM_TIMEOUT_MS: {
+    type: 'count',
+    default: 6_000,
+    meaning: 'Time for one attempt at one upstream; `timeoutMs` of an upstream goes before it',
+  },
+  UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Largest reply of an upstream' },
+  UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Most connections to one upstream' },
+  DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
+} as const satisfies Record<string, Row>;
+
+interface Row {
+  readonly type: 'string' | 'port' | 'count' | readonly string[];
+  readonly default: string | number | undefined;
+  readonly meaning: string;
+}
+
+type Table = typeof table;
+type ValueOf<R extends Row> = R['type'] extends 'port' | 'count' ? number : string;
+export type Settings = {
+  readonly [Name in keyof Table]: Table[Name]['default'] extends undefined
+    ? ValueOf<Table[Name]> | undefined
+    : ValueOf<Table[Name]>;
+};
+
+export const settingRows = Object.entries(table).map(([name, row]: [string, Row]) => ({ name, ...row }));
+
+/**
+ * Reads the settings from an environment. An empty value counts as unset.
+ * @throws SettingsError that names every mistake at once.
+ */
+export function readSettings(env: Record<string, string | undefined>): Settings {
+  const mistakes: string[] = [];
+  const settings: Record<string, string | number | undefined> = {};
+  for (const row of settingRows) {
+    const given = env[row.name];
+    settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, mistakes);
+  }
+  if (mistakes.length > 0) throw new SettingsError(mistakes);
+  return settings as Settings;
+}
+
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+
+  constructor(mistakes: string[]) {
+    super(mistakes.join('\n'));
+  }
+}
+
+function parse(row: Row & { name: string }, given: string, mistakes: string[]): string | number | undefined {
+  if (row.type === 'string') return given;
+  if (Array.isArray(row.type)) {
+    if (!row.type.includes(given)) mistakes.push(`${row.name}: expected one of ${row.type.join(', ')}`);
+    return given;
+  }
+  const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
+  const fits = row.type === 'port' ? number <= 65_535 : number >= 1;
+  if (!fits) {
+    mistakes.push(`${row.name}: expected ${row.type === 'port' ? 'a port from 0 to 65535' : 'a whole number from 1'}`);
+  }
+  return number;
+}
+
+/** One machine, one person: the banner may show a key, and a local chain may be started. */
+export function isDevelopment(settings: Settings): boolean {
+  const loopback = settings.HOST === 'localhost' || settings.HOST === '::1' || settings.HOST.startsWith('127.');
+  return loopback && settings.REDIS_URL === undefined && settings.NODE_ENV !== 'production';
+}
