@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ajv2020 } from 'ajv/dist/2020.js';
+import { packageRoot } from '../config/package.ts';
+import { explainParams, type ParamsSchema } from './explain-params.ts';
+import { strictAjv } from './strict-ajv.ts';
+
+/** Gives undefined when the parameters fit, else the sentence that the caller gets. Never throws. */
+export type ParamCheck = (params: readonly unknown[]) => string | undefined;
+
+/** One check for each method of the spec, from schemas/generated/params.json. */
+export function compileParamChecks(): ReadonlyMap<string, ParamCheck> {
+  const text = readFileSync(join(packageRoot, 'schemas/generated/params.json'), 'utf8');
+  const schemas = JSON.parse(text) as Record<string, ParamsSchema>;
+  const ajv = strictAjv();
+  return new Map(Object.entries(schemas).map(([method, schema]) => [method, compileCheck(ajv, schema)]));
+}
+
+function compileCheck(ajv: Ajv2020, schema: ParamsSchema): ParamCheck {
+  const fits = ajv.compile(schema);
+  const explainGiven = once(() => ajv.compile({ ...schema, minItems: 0 }));
+  return (params) => {
+    const count = params.length;
+    if (fits(params)) return undefined;
+    const [error] = fits.errors ?? [];
+    if (error === undefined) return 'invalid params';
+    // Too few, says Ajv before it looks at those that are there. A caller is helped more by the first that is wrong.
+    const given = error.keyword === 'minItems' ? explainGiven() : undefined;
+    const first = given === undefined || given(params) ? error : (given.errors?.[0] ?? error);
+    return explainParams(first, schema, count);
+  };
+}
+
+/** Compiled when the first such caller comes: most methods never need it. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}

@@ -1,0 +1,46 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+
+/** What an explanation needs of a type's schema. */
+interface TitledSchema {
+  readonly title?: string;
+  readonly properties?: Readonly<Record<string, TitledSchema | boolean>>;
+}
+
+/** One method's entry in schemas/generated/params.json. */
+export interface ParamsSchema {
+  readonly type: 'array';
+  readonly prefixItems?: readonly (TitledSchema & { readonly 'x-name': string })[];
+  readonly minItems?: number;
+  readonly maxItems: number;
+}
+
+/**
+ * Says in one sentence which parameter did not fit and what was expected there. The sentence is made of the schema's
+ * words alone: nothing that the caller sent comes back in it.
+ */
+export function explainParams(error: ErrorObject, schema: ParamsSchema, given: number): string {
+  if (error.keyword === 'maxItems') return `invalid params: expected ${atMost(schema.maxItems)}`;
+  if (error.keyword === 'minItems') return expected(schema, given);
+  const [index, ...path] = error.instancePath.split('/').slice(1);
+  const failed = error.parentSchema as TitledSchema | undefined;
+  // A schema without a title is a branch inside a union: no single field is wrong, but the parameter as a whole.
+  if (failed?.title === undefined) return expected(schema, Number(index));
+  if (error.keyword !== 'required') return expected(schema, Number(index), path, failed.title);
+  const { missingProperty } = error.params as { missingProperty: string };
+  return expected(schema, Number(index), [...path, missingProperty], titleOf(failed.properties?.[missingProperty]));
+}
+
+function expected(schema: ParamsSchema, index: number, path: readonly string[] = [], title?: string): string {
+  const param = schema.prefixItems?.[index];
+  const inner = path.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join('');
+  return `invalid params: ${param?.['x-name'] ?? 'params'}${inner}: expected ${title ?? titleOf(param)}`;
+}
+
+function titleOf(schema: TitledSchema | boolean | undefined): string {
+  return (typeof schema === 'object' ? schema.title : undefined) ?? 'another value';
+}
+
+function atMost(count: number): string {
+  if (count === 0) return 'no parameters';
+  return `at most ${count} ${count === 1 ? 'parameter' : 'parameters'}`;
+}

@@ -1,0 +1,28 @@
+import type { MethodSpec } from '../gateway/spec/method-spec.ts';
+import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
+import { methodTable } from './method-table.ts';
+import type { Sources } from './read-sources.ts';
+
+/** The generated files: path from the package's root, and text. The same sources give the same bytes. */
+export function artefacts(sources: Sources): ReadonlyMap<string, string> {
+  return new Map([
+    ['schemas/generated/openrpc.json', json(openRpcDocument(sources))],
+    ['schemas/generated/params.json', json(paramSchemas(sources))],
+    ['schemas/generated/results.json', json(resultSchemas(sources))],
+    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources))],
+  ]);
+}
+
+function tableModule(table: readonly MethodSpec[]): string {
+  return [
+    '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
+    "import type { MethodSpec } from './method-spec.ts';",
+    '',
+    `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
+    '',
+  ].join('\n');
+}
+
+function json(document: unknown): string {
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

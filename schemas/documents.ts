@@ -1,0 +1,47 @@
+import { inlineRefs, orNull } from './inline-refs.ts';
+import type { JsonSchema, Types } from './json-schema.ts';
+import type { ErrorSource, Frame, MethodSource, ParamSource, Sources } from './read-sources.ts';
+
+export interface OpenRpcDocument extends Omit<Frame, 'components'> {
+  readonly methods: readonly MethodSource[];
+  readonly components: { readonly schemas: Types; readonly errors: Readonly<Record<string, ErrorSource>> };
+}
+
+/** The schema of a positional array. `x-name` is the parameter's name, for the sentence in which it is refused. */
+export interface ParamsSchema {
+  readonly type: 'array';
+  readonly prefixItems?: readonly (JsonSchema & { readonly 'x-name': string })[];
+  readonly minItems?: number;
+  readonly maxItems: number;
+}
+
+/** For people and for `rpc.discover`. */
+export function openRpcDocument({ frame, methods, types }: Sources): OpenRpcDocument {
+  const { openrpc, info, servers, components } = frame;
+  return { openrpc, info, servers, methods, components: { schemas: types, errors: components.errors } };
+}
+
+export function paramSchemas({ methods, types }: Sources): Record<string, ParamsSchema> {
+  return Object.fromEntries(methods.map((method) => [method.name, paramsSchema(method, types)]));
+}
+
+export function resultSchemas({ methods, types }: Sources): Record<string, JsonSchema> {
+  return Object.fromEntries(methods.map((method) => [method.name, inlineRefs(method.result.schema, types)]));
+}
+
+function paramsSchema({ params }: MethodSource, types: Types): ParamsSchema {
+  // JSON Schema forbids an empty prefixItems, and strict Ajv a minItems that says nothing beside it.
+  if (params.length === 0) return { type: 'array', maxItems: 0 };
+  return {
+    type: 'array',
+    prefixItems: params.map((param) => ({ 'x-name': param.name, ...paramSchema(param, types) })),
+    minItems: params.filter((param) => param.required).length,
+    maxItems: params.length,
+  };
+}
+
+/** A parameter that may be left out may be null too: clients fill up with null before a later parameter, or always. */
+function paramSchema(param: ParamSource, types: Types): JsonSchema {
+  const schema = inlineRefs(param.schema, types);
+  return param.required ? schema : orNull(schema);
+}

@@ -1,0 +1,95 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { JsonSchema, Types } from './json-schema.ts';
+
+export interface ParamSource {
+  readonly name: string;
+  readonly summary: string;
+  readonly required: boolean;
+  readonly schema: JsonSchema;
+}
+
+export interface ExampleSource {
+  readonly name: string;
+  readonly params: readonly { readonly name: string; readonly value: unknown }[];
+  readonly result: { readonly name: string; readonly value: unknown };
+}
+
+/** A method as an OpenRPC method object; `source-rules.ts` holds the files to it. */
+export interface MethodSource {
+  readonly name: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly paramStructure: 'by-position';
+  readonly params: readonly ParamSource[];
+  readonly result: { readonly name: string; readonly schema: JsonSchema };
+  readonly errors: readonly { readonly $ref: string }[];
+  readonly 'x-gatehouse'?: { readonly answer?: 'local'; readonly gasCap?: string; readonly identity?: string };
+  readonly examples: readonly ExampleSource[];
+}
+
+export interface ErrorSource {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** `openrpc.yaml`: the document before methods and types are put in. */
+export interface Frame {
+  readonly openrpc: string;
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly servers: readonly unknown[];
+  readonly components: { readonly errors: Readonly<Record<string, ErrorSource>> };
+}
+
+/** All that is written by hand under `schemas/`. */
+export interface Sources {
+  readonly frame: Frame;
+  readonly methods: readonly MethodSource[];
+  readonly types: Types;
+}
+
+export function readSources(folder: string): Sources {
+  return {
+    frame: readYaml(join(folder, 'openrpc.yaml')) as Frame,
+    methods: readMethods(join(folder, 'methods')),
+    types: readTypes(join(folder, 'types')),
+  };
+}
+
+function readMethods(folder: string): MethodSource[] {
+  return yamlFiles(folder).flatMap((file) => {
+    const methods = readYaml(join(folder, file)) as MethodSource[];
+    const namespace = file.slice(0, -'.yaml'.length);
+    // Not a rule of OpenRPC but ours: whoever looks for a method knows which file to open.
+    const names = methods.map(({ name }: Partial<MethodSource>) => name ?? 'a method without a name');
+    const stray = names.find((name) => !name.startsWith(`${namespace}_`));
+    if (stray !== undefined) throw new Error(`methods/${file}: ${stray} belongs in the file of its own namespace`);
+    return methods;
+  });
+}
+
+function readTypes(folder: string): Types {
+  const types: Record<string, JsonSchema> = {};
+  for (const file of yamlFiles(folder)) {
+    for (const [name, schema] of Object.entries(readYaml(join(folder, file)) as Types)) {
+      if (name in types) throw new Error(`types/${file}: ${name} stands in another file too`);
+      types[name] = schema;
+    }
+  }
+  return types;
+}
+
+function yamlFiles(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.yaml'))
+    .sort();
+}
+
+function readYaml(path: string): unknown {
+  try {
+    return parse(readFileSync(path, 'utf8'), { merge: true }) as unknown;
+  } catch (error) {
+    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,59 @@
+/** What an entry of methods/*.yaml must look like, as JSON Schema. Unknown keys are refused, for they are misspellings. */
+const named = { name: { type: 'string', minLength: 1 } };
+const anySchema = { type: 'object' };
+
+const param = {
+  type: 'object',
+  required: ['name', 'summary', 'required', 'schema'],
+  additionalProperties: false,
+  properties: { ...named, summary: { type: 'string' }, required: { type: 'boolean' }, schema: anySchema },
+};
+
+const value = {
+  type: 'object',
+  required: ['name', 'value'],
+  additionalProperties: false,
+  properties: { ...named, value: true },
+};
+
+const example = {
+  type: 'object',
+  required: ['name', 'params', 'result'],
+  additionalProperties: false,
+  properties: { ...named, params: { type: 'array', items: value }, result: value },
+};
+
+const error = {
+  type: 'object',
+  required: ['$ref'],
+  additionalProperties: false,
+  properties: { $ref: { type: 'string', pattern: '^#/components/errors/' } },
+};
+
+const extension = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { answer: { const: 'local' }, gasCap: { type: 'string' }, identity: { type: 'string' } },
+};
+
+export const methodRules = {
+  type: 'object',
+  required: ['name', 'summary', 'paramStructure', 'params', 'result', 'errors', 'examples'],
+  additionalProperties: false,
+  properties: {
+    name: { type: 'string', pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9]+$' },
+    summary: { type: 'string', minLength: 1 },
+    description: { type: 'string', minLength: 1 },
+    paramStructure: { const: 'by-position' },
+    params: { type: 'array', items: param },
+    result: {
+      type: 'object',
+      required: ['name', 'schema'],
+      additionalProperties: false,
+      properties: { ...named, schema: anySchema },
+    },
+    errors: { type: 'array', minItems: 1, items: error },
+    'x-gatehouse': extension,
+    examples: { type: 'array', minItems: 1, items: example },
+  },
+};

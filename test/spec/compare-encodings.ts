@@ -1,0 +1,71 @@
+import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
+import { inlineRefs } from '../../schemas/inline-refs.ts';
+import type { Types } from '../../schemas/json-schema.ts';
+import type { Encoding, Tables } from './compare-tables.ts';
+
+const ajv = strictAjv();
+
+interface Samples {
+  readonly fits: readonly unknown[];
+  readonly refuses: readonly unknown[];
+}
+
+/** Every way in which the value types do not accept and refuse what the tables say, each as a sentence. */
+export function compareEncodings(tables: Tables, types: Types): string[] {
+  return Object.entries(tables.encodings).flatMap(([name, encoding]) => compareEncoding(name, encoding, types));
+}
+
+function compareEncoding(name: string, encoding: Encoding, types: Types): string[] {
+  const schema = types[encoding.type];
+  if (schema === undefined) return [`${name}: there is no type ${encoding.type}`];
+  const fits = ajv.compile(inlineRefs(schema, types));
+  const samples = samplesOf(encoding);
+  const pad = schema['x-gatehouse']?.pad;
+  return [
+    ...samples.fits.filter((value) => !fits(value)).map((value) => `${name}: refuses ${JSON.stringify(value)}`),
+    ...samples.refuses.filter((value) => fits(value)).map((value) => `${name}: accepts ${JSON.stringify(value)}`),
+    ...(pad === encoding.pad ? [] : [`${name}: is padded to ${pad ?? 'nothing'}, not to ${encoding.pad ?? 'nothing'}`]),
+  ];
+}
+
+function samplesOf({ fits = [], refuses = [], bytes, digits }: Encoding): Samples {
+  const hex =
+    bytes === undefined && digits === undefined ? { fits: [], refuses: [] } : hexSamples(...counts(bytes, digits));
+  return { fits: [...fits, ...hex.fits], refuses: [...refuses, ...hex.refuses] };
+}
+
+/** Numbers of digits that fit, and numbers that do not. */
+function counts(bytes: Encoding['bytes'], digits: Encoding['digits']): [number[], number[]] {
+  if (bytes === 'any')
+    return [
+      [0, 2, 4, 64, 2048],
+      [1, 3],
+    ];
+  const [least, most] = digits ?? [2 * (bytes ?? 0), 2 * (bytes ?? 0)];
+  return [
+    [least, most],
+    [least - 1, most + 1],
+  ];
+}
+
+/** Strings with so many digits fit, in either case; with so many others, or written in another way, they do not. */
+function hexSamples(right: readonly number[], wrong: readonly number[]): Samples {
+  const written = (count: number): string[] => ['0', 'a', 'F'].map((digit) => `0x${digit.repeat(count)}`);
+  const most = Math.max(...right);
+  const good = `0x${'1'.repeat(most)}`;
+  return {
+    fits: right.flatMap(written),
+    refuses: [
+      ...wrong.flatMap(written),
+      ...[
+        good.slice(2),
+        good.replace('0x', '0X'),
+        good.replace('0x', '-0x'),
+        ` ${good}`,
+        `${good}\n`,
+        `${good.slice(0, -1)}g`,
+      ],
+      ...[1, null, true, [good], { value: good }],
+    ],
+  };
+}

@@ -1,0 +1,168 @@
+import type { OpenRpcDocument } from '../../schemas/documents.ts';
+import { notNull, typeOfRef, type JsonSchema } from '../../schemas/json-schema.ts';
+
+export interface Row {
+  readonly is: string;
+  readonly nullable?: boolean;
+  readonly optional?: boolean;
+  readonly alias?: string;
+  readonly reason?: string;
+}
+
+type Rows = Readonly<Record<string, Row>>;
+
+export interface Encoding {
+  readonly type: string;
+  readonly bytes?: number | 'any';
+  readonly digits?: readonly [number, number];
+  readonly pad?: number;
+  readonly fits?: readonly unknown[];
+  readonly refuses?: readonly unknown[];
+}
+
+interface ObjectTable {
+  readonly type: string;
+  readonly fields?: Rows;
+  readonly beyond?: Rows;
+  readonly sameAs?: string;
+  readonly without?: readonly string[];
+  readonly exactlyOneOf?: readonly string[];
+  readonly optionalIsNullable?: string;
+}
+
+interface MethodTable {
+  readonly params: Rows;
+  readonly beyond?: Rows;
+  readonly result: Row;
+  readonly reverts?: boolean;
+}
+
+/** The form of field-tables.yaml. */
+export interface Tables {
+  readonly encodings: Readonly<Record<string, Encoding>>;
+  readonly objects: Readonly<Record<string, ObjectTable>>;
+  readonly methods: Readonly<Record<string, MethodTable>>;
+  readonly beyond: {
+    readonly types: Readonly<Record<string, { readonly type: string; readonly reason: string }>>;
+    readonly methods: Readonly<Record<string, MethodTable & { readonly reason: string }>>;
+  };
+}
+
+type Comparison = (tables: Tables, document: OpenRpcDocument) => string[];
+
+/** Every way in which the schemas and the tables do not say the same, each as a sentence. */
+export const compareTables: Comparison = (tables, document) => [
+  ...compareNames(tables, document),
+  ...Object.keys(tables.objects).flatMap((name) => compareObject(name, tables, document)),
+  ...Object.keys(methodsOf(tables)).flatMap((name) => compareMethod(name, tables, document)),
+];
+
+const compareNames: Comparison = (tables, document) => [
+  ...bothWays(
+    'type',
+    words(tables).map(([, type]) => type),
+    Object.keys(document.components.schemas),
+  ),
+  ...bothWays(
+    'method',
+    Object.keys(methodsOf(tables)),
+    document.methods.map(({ name }) => name),
+  ),
+];
+
+function compareObject(name: string, tables: Tables, document: OpenRpcDocument): string[] {
+  const table = tables.objects[name];
+  const schema = document.components.schemas[table?.type ?? ''];
+  if (table === undefined || schema === undefined) return [`${name}: there is no such object`];
+  const rows = rowsOf(table, tables);
+  const properties = schema.properties ?? {};
+  const fields = Object.entries(rows).flatMap(([field, row]) => {
+    const property = properties[field];
+    if (typeof property !== 'object') return [];
+    const nullable = row.nullable === true || (row.optional === true && table.optionalIsNullable !== undefined);
+    const expected = { ...row, nullable };
+    return compareRow(`${name}.${field}`, expected, property, schema.required?.includes(field) === true, tables);
+  });
+  return [
+    ...bothWays(`${name}: field`, Object.keys(rows), Object.keys(properties)),
+    ...(schema.type === 'object' ? [] : [`${name}: is not an object`]),
+    ...(schema.required ?? []).filter((field) => !(field in rows)).map((field) => `${name}.${field}: is required`),
+    ...('additionalProperties' in schema ? [`${name}: is closed to fields that the specification does not name`] : []),
+    ...same(
+      `${name}: exactly one of`,
+      table.exactlyOneOf?.map((field) => [field]),
+      schema.oneOf?.map((branch) => branch.required),
+    ),
+    ...fields,
+  ];
+}
+
+function compareMethod(name: string, tables: Tables, document: OpenRpcDocument): string[] {
+  const table = methodsOf(tables)[name];
+  const method = document.methods.find((candidate) => candidate.name === name);
+  if (table === undefined || method === undefined) return [`${name}: there is no such method`];
+  const rows: Rows = { ...table.params, ...table.beyond };
+  const codes = method.errors.map(({ $ref }) => document.components.errors[$ref.split('/').pop() ?? '']?.code);
+  return [
+    ...same(
+      `${name}: parameters in order`,
+      Object.keys(rows),
+      method.params.map((param) => param.name),
+    ),
+    ...method.params.flatMap((param) => {
+      const row = rows[param.name];
+      return row === undefined ? [] : compareRow(`${name}(${param.name})`, row, param.schema, param.required, tables);
+    }),
+    ...compareRow(`${name}: result`, table.result, method.result.schema, true, tables),
+    ...same(`${name}: reverts`, table.reverts === true, codes.includes(3)),
+  ];
+}
+
+function compareRow(where: string, row: Row, schema: JsonSchema, required: boolean, tables: Tables): string[] {
+  return [
+    ...same(`${where}: type`, row.is, describe(notNull(schema) ?? schema, tables)),
+    ...same(`${where}: may be null`, row.nullable === true, notNull(schema) !== undefined),
+    ...same(`${where}: optional`, row.optional === true, !required),
+    ...same(`${where}: alias`, row.alias, schema['x-gatehouse']?.alias),
+  ];
+}
+
+/** The schema in the tables' words. */
+function describe(schema: JsonSchema, tables: Tables): string {
+  if (schema.$ref !== undefined) return wordFor(typeOfRef(schema.$ref), tables);
+  if (schema.anyOf !== undefined) return schema.anyOf.map((branch) => describe(branch, tables)).join(' or ');
+  if (schema.type === 'array')
+    return schema.items === undefined ? 'array' : `array of ${describe(schema.items, tables)}`;
+  return schema.type === undefined ? 'anything' : JSON.stringify(schema.type);
+}
+
+function wordFor(type: string, tables: Tables): string {
+  return words(tables).find(([, candidate]) => candidate === type)?.[0] ?? type;
+}
+
+/** The tables' word for every type, and the type's name in the schemas. */
+function words({ encodings, objects, beyond }: Tables): [word: string, type: string][] {
+  const entries: [string, { readonly type: string }][] = Object.entries({ ...encodings, ...objects, ...beyond.types });
+  return entries.map(([word, { type }]) => [word, type]);
+}
+
+function methodsOf({ methods, beyond }: Tables): Readonly<Record<string, MethodTable>> {
+  return { ...methods, ...beyond.methods };
+}
+
+function rowsOf(table: ObjectTable, tables: Tables): Rows {
+  const rows = { ...tables.objects[table.sameAs ?? '']?.fields, ...table.fields, ...table.beyond };
+  return Object.fromEntries(Object.entries(rows).filter(([field]) => !table.without?.includes(field)));
+}
+
+function bothWays(what: string, inTables: readonly string[], inSchemas: readonly string[]): string[] {
+  return [
+    ...inTables.filter((name) => !inSchemas.includes(name)).map((name) => `${what} ${name} is missing in the schemas`),
+    ...inSchemas.filter((name) => !inTables.includes(name)).map((name) => `${what} ${name} is not in the tables`),
+  ];
+}
+
+function same(what: string, expected: unknown, found: unknown): string[] {
+  const [left, right] = [JSON.stringify(expected), JSON.stringify(found)];
+  return left === right ? [] : [`${what}: ${left} in the tables, ${right} in the schemas`];
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
+import { openRpcDocument, resultSchemas } from '../../schemas/documents.ts';
+import { readSources } from '../../schemas/read-sources.ts';
+import { compareEncodings } from './compare-encodings.ts';
+import { compareTables, type Tables } from './compare-tables.ts';
+import { mutatedPatterns, mutations } from './schema-mutations.ts';
+
+const tables = parse(readFileSync(join(import.meta.dirname, 'field-tables.yaml'), 'utf8')) as Tables;
+const sources = readSources(join(packageRoot, 'schemas'));
+const document = openRpcDocument(sources);
+
+describe('the schemas and the specification', () => {
+  test('say the same of every object, field, type, null and optional field', () => {
+    expect(compareTables(tables, document)).toEqual([]);
+  });
+
+  test('say the same of how a value is written', () => {
+    expect(compareEncodings(tables, document.components.schemas)).toEqual([]);
+  });
+
+  test('have all seven methods and nothing else without a reason', () => {
+    expect(Object.keys(tables.methods)).toHaveLength(7);
+    const beyond = Object.values(tables.beyond.methods);
+    expect(beyond.every(({ reason }) => reason.length > 0)).toBe(true);
+  });
+});
+
+describe('these comparisons', () => {
+  test('notice every field, type, null, required or parameter that is altered in a schema', () => {
+    const all = [...mutations(document)];
+    const unnoticed = all.filter((mutation) => compareTables(tables, mutation.document).length === 0);
+    expect(unnoticed.map(({ what }) => what)).toEqual([]);
+    // 4 and more for each of about 100 fields: fewer would mean that the mutations have stopped reaching them.
+    expect(all.length).toBeGreaterThan(400);
+  });
+
+  test('notice every pattern, digit count, tag and padding that is altered', () => {
+    const all = [...mutatedPatterns(document)];
+    const unnoticed = all.filter(
+      ({ document: { components } }) => compareEncodings(tables, components.schemas).length === 0,
+    );
+    expect(unnoticed.map(({ what }) => what)).toEqual([]);
+    expect(all.length).toBeGreaterThan(60);
+  });
+});
+
+describe('a receipt', () => {
+  const fits = strictAjv().compile(resultSchemas(sources).eth_getTransactionReceipt ?? false);
+  const example = sources.methods.find(({ name }) => name === 'eth_getTransactionReceipt')?.examples[0]?.result.value;
+  const { status, ...bare } = example as Record<string, unknown>;
+  const root = `0x${'5'.repeat(64)}`;
+
+  test('has a status or a root', () => {
+    expect(fits({ ...bare, status })).toBe(true);
+    expect(fits({ ...bare, root })).toBe(true);
+  });
+
+  test('does not have both or neither', () => {
+    expect(fits({ ...bare, status, root })).toBe(false);
+    expect(fits(bare)).toBe(false);
+  });
+
+  test('may be null, as the receipt of a pending transaction is', () => {
+    expect(fits(null)).toBe(true);
+  });
+});

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { findProblems } from '../../schemas/find-problems.ts';
+import { refTo, type JsonSchema } from '../../schemas/json-schema.ts';
+import { readSources, type MethodSource } from '../../schemas/read-sources.ts';
+
+const sources = readSources(join(packageRoot, 'schemas'));
+
+/** What the generator says when one method's source is altered. */
+function withMethod(name: string, change: (method: MethodSource) => object): string[] {
+  const methods = sources.methods.map((method) => (method.name === name ? { ...method, ...change(method) } : method));
+  return findProblems({ ...sources, methods });
+}
+
+function withType(name: string, schema: JsonSchema): string[] {
+  return findProblems({ ...sources, types: { ...sources.types, [name]: schema } });
+}
+
+test('a key of a method that nobody knows is found', () => {
+  expect(withMethod('eth_chainId', () => ({ sumary: 'x' }))).toEqual([
+    'eth_chainId: has a key sumary that the generator does not know',
+  ]);
+});
+
+test('a method that stands there twice is found', () => {
+  expect(findProblems({ ...sources, methods: [...sources.methods, ...sources.methods.slice(0, 1)] })).toEqual([
+    'eth_getStorageAt: stands here twice',
+  ]);
+});
+
+test('a reference to a type that does not exist is found', () => {
+  const result = { name: 'chainId', schema: { $ref: refTo('Quantitty') } };
+  expect(withMethod('eth_chainId', () => ({ result }))).toEqual([
+    'eth_chainId: #/components/schemas/Quantitty does not exist',
+  ]);
+});
+
+test('a reference to an error that does not exist is found', () => {
+  const errors = [{ $ref: '#/components/errors/Revertd' }];
+  expect(withMethod('eth_chainId', () => ({ errors }))).toEqual([
+    'eth_chainId: #/components/errors/Revertd does not exist',
+  ]);
+});
+
+test('a type that contains itself is found', () => {
+  expect(withType('Loop', { title: 'loop', type: 'array', items: { $ref: refTo('Loop') } })).toEqual([
+    'Loop: refers to Loop again',
+  ]);
+});
+
+test('a rule beside a reference, which inlining would lose, is found', () => {
+  const first = { $ref: refTo('Hash'), pattern: '^0x0' };
+  expect(withType('Pair', { title: 'pair', type: 'object', properties: { first } })).toEqual([
+    'Pair: pattern beside #/components/schemas/Hash would be lost',
+  ]);
+});
+
+test('a type without a title is found', () => {
+  expect(withType('Nameless', { type: 'string' })).toEqual([
+    'Nameless: has no title, so a message could not say what was expected',
+  ]);
+});
+
+test('two types with one title are found', () => {
+  expect(withType('Hash2', { title: '32-byte hash', type: 'string' })).toEqual([
+    'two types have the title "32-byte hash"',
+  ]);
+});
+
+test('a required parameter behind an optional one is found', () => {
+  const change = ({ params }: MethodSource): object => ({
+    params: params.map((param) => ({ ...param, required: param.name === 'block' })),
+  });
+  expect(withMethod('eth_getStorageAt', change)).toEqual([
+    'eth_getStorageAt: block is required but stands behind an optional parameter',
+  ]);
+});
+
+test('a gas cap on something that has no gas is found', () => {
+  expect(withMethod('eth_estimateGas', () => ({ 'x-gatehouse': { gasCap: 'block' } }))).toEqual([
+    'eth_estimateGas: gasCap must name a parameter that has a field gas',
+  ]);
+});
+
+test('an identity that is no field of the result is found', () => {
+  expect(withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { identity: 'blockHash' } }))).toEqual([
+    'eth_getBlockByHash: identity must name a field of the result, and the first parameter must be a hash',
+  ]);
+});
+
+test('an example that does not fit is found', () => {
+  const examples = [{ name: 'wrong', params: [], result: { name: 'chainId', value: 1 } }];
+  expect(withMethod('eth_chainId', () => ({ examples }))).toEqual([
+    'eth_chainId: example "wrong": result must be string',
+  ]);
+});

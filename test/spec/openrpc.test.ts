@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { describe, expect, test } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { methods as table } from '../../gateway/spec/methods.generated.ts';
+import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
+import { artefacts } from '../../schemas/artefacts.ts';
+import type { OpenRpcDocument, ParamsSchema } from '../../schemas/documents.ts';
+import { findProblems } from '../../schemas/find-problems.ts';
+import type { JsonSchema } from '../../schemas/json-schema.ts';
+import { readSources } from '../../schemas/read-sources.ts';
+
+const sources = readSources(join(packageRoot, 'schemas'));
+const generated = artefacts(sources);
+const document = read('schemas/generated/openrpc.json') as OpenRpcDocument;
+const params = read('schemas/generated/params.json') as Record<string, ParamsSchema>;
+const results = read('schemas/generated/results.json') as Record<string, JsonSchema>;
+
+function read(path: string): unknown {
+  return JSON.parse(readFileSync(join(packageRoot, path), 'utf8'));
+}
+
+function refsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, part]) => (key === '$ref' ? [String(part)] : refsIn(part)));
+}
+
+/** What stands at a reference such as `#/components/schemas/Hash`. */
+function at(ref: string): unknown {
+  const steps = ref.slice('#/'.length).split('/');
+  return steps.reduce<unknown>((value, step) => (value as Record<string, unknown> | undefined)?.[step], document);
+}
+
+describe('the sources', () => {
+  test('have nothing that the generator would complain of', () => {
+    expect(findProblems(sources)).toEqual([]);
+  });
+
+  test('give the same bytes every time', () => {
+    expect([...artefacts(readSources(join(packageRoot, 'schemas')))]).toEqual([...generated]);
+  });
+});
+
+describe('the generated files', () => {
+  test.each([...generated])('%s is fresh', (path, text) => {
+    expect(readFileSync(join(packageRoot, path), 'utf8') === text, 'run `npm run generate`').toBe(true);
+  });
+
+  test('name the same methods everywhere', () => {
+    const names = table.map(({ name }) => name);
+    expect(document.methods.map(({ name }) => name)).toEqual(names);
+    expect(Object.keys(params)).toEqual(names);
+    expect(Object.keys(results)).toEqual(names);
+  });
+
+  test('need no other file to validate parameters and results', () => {
+    expect([...refsIn(params), ...refsIn(results)]).toEqual([]);
+  });
+});
+
+describe('the OpenRPC document', () => {
+  test('says which OpenRPC it is written in, and its own title, version and licence', () => {
+    expect(document.openrpc).toMatch(/^1\.3\.\d+$/);
+    expect(document.info).toMatchObject({ title: 'Gatehouse', version: '3.0.0', license: { name: 'MIT' } });
+  });
+
+  test('has no reference that leads nowhere', () => {
+    const refs = [...new Set(refsIn(document))];
+    expect(refs.length).toBeGreaterThan(20);
+    expect(refs.filter((ref) => at(ref) === undefined)).toEqual([]);
+  });
+
+  test('has no keys that OpenRPC does not know', () => {
+    const allowed = {
+      document: ['openrpc', 'info', 'servers', 'methods', 'components'],
+      method: 'name summary description paramStructure params result errors examples x-gatehouse'.split(' '),
+      descriptor: ['name', 'summary', 'description', 'required', 'schema'],
+    };
+    const descriptors = document.methods.flatMap((method) => [...method.params, method.result]);
+    const keysOf = (objects: readonly object[]): string[] => [...new Set(objects.flatMap((each) => Object.keys(each)))];
+    expect(allowed.document).toEqual(expect.arrayContaining(keysOf([document])));
+    expect(allowed.method).toEqual(expect.arrayContaining(keysOf(document.methods)));
+    expect(allowed.descriptor).toEqual(expect.arrayContaining(keysOf(descriptors)));
+  });
+
+  test('is written in draft 7 of JSON Schema, which OpenRPC asks for', () => {
+    const ajv = new Ajv({ strict: false });
+    const invalid = Object.entries(document.components.schemas).filter(([, schema]) => !ajv.validateSchema(schema));
+    expect(invalid.map(([name]) => name)).toEqual([]);
+  });
+
+  test('gives every type a title of its own', () => {
+    const titles = Object.values(document.components.schemas).map(({ title }) => title);
+    expect(titles).not.toContain(undefined);
+    expect(new Set(titles).size).toBe(titles.length);
+  });
+});
+
+describe.each(document.methods.map((method) => [method.name, method] as const))('%s', (name, method) => {
+  test('has a summary, an error and an example', () => {
+    expect(method.summary.length).toBeGreaterThan(10);
+    expect(method.errors.length).toBeGreaterThan(0);
+    expect(method.examples.length).toBeGreaterThan(0);
+    expect(method.paramStructure).toBe('by-position');
+  });
+
+  test('has examples that fit its own schemas', () => {
+    for (const example of method.examples) {
+      const values = example.params.map(({ value }) => value);
+      expect(strictAjv().compile(params[name] ?? false)(values)).toBe(true);
+      expect(strictAjv().compile(results[name] ?? false)(example.result.value)).toBe(true);
+    }
+  });
+});
