@@ -1,0 +1,29 @@
+import type { RpcError } from './errors.ts';
+
+/** What a caller is told of one call, ready to be sent. */
+export interface Answer {
+  /** HTTP status of a lone call; inside a batch and over WebSocket it does not count. */
+  readonly status: number;
+  /** A JSON-RPC response object as text. */
+  readonly body: string;
+}
+
+/** @param id the call's id as JSON text  @param result as JSON text */
+export function resultAnswer(id: string, result: string): Answer {
+  return { status: 200, body: `{"jsonrpc":"2.0","id":${id},"result":${result}}` };
+}
+
+/** A node's own error, passed on. @param data 0x-hex, or undefined */
+export function errorAnswer(id: string, code: number, message: string, data: string | undefined): Answer {
+  return { status: 200, body: errorBody(id, code, message, data) };
+}
+
+/** Our own refusal. */
+export function refusalAnswer(id: string, error: RpcError): Answer {
+  return { status: error.status, body: errorBody(id, error.code, error.message, undefined) };
+}
+
+function errorBody(id: string, code: number, message: string, data: string | undefined): string {
+  const tail = data === undefined ? '' : `,"data":${JSON.stringify(data)}`;
+  return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
+}

@@ -1,0 +1,71 @@
+import { RpcError } from './errors.ts';
+import { isNestedDeeper } from './nesting.ts';
+import { scanIds } from './scan-ids.ts';
+
+/** Deeper than any real call: a batch of calls with state overrides reaches 8. */
+const DEEPEST = 64;
+
+/** One JSON-RPC request object. */
+export interface Call {
+  /** The id as JSON text, exactly as sent; undefined: a notification, which is not answered. */
+  readonly id: string | undefined;
+  readonly method: string;
+  /** Absent and null params are an empty array. */
+  readonly params: readonly unknown[];
+}
+
+/** A member of a body that is no call; `id` is null unless it could be told. */
+export interface NotACall {
+  readonly id: string;
+  readonly refusal: RpcError;
+}
+
+export interface Envelope {
+  readonly isBatch: boolean;
+  readonly items: readonly (Call | NotACall)[];
+}
+
+/**
+ * Reads the text of a request body.
+ * @throws RpcError when nothing in it can be answered on its own: not JSON, nested too deep, empty or too large a batch.
+ */
+export function readEnvelope(text: string, maxItems: number): Envelope {
+  const body = parse(text);
+  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanIds(text)[0])] };
+  if (body.length === 0) throw new RpcError('empty-batch');
+  if (body.length > maxItems) {
+    throw new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
+  }
+  const ids = scanIds(text);
+  return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
+}
+
+function parse(text: string): unknown {
+  if (isNestedDeeper(text, DEEPEST)) throw new RpcError('nested-too-deep');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RpcError('parse-error');
+  }
+}
+
+function readCall(item: unknown, idText: string | undefined): Call | NotACall {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return notACall();
+  const { jsonrpc, id, method, params } = item as Record<string, unknown>;
+  if (jsonrpc !== '2.0') return notACall('invalid request: expected jsonrpc to be "2.0"');
+  if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number') {
+    return notACall('invalid request: expected id to be a string, a number or null');
+  }
+  if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
+  if (params === undefined || params === null) return { id: idText, method, params: [] };
+  if (Array.isArray(params)) return { id: idText, method, params };
+  if (typeof params === 'object') {
+    const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
+    return { id: idText ?? 'null', refusal };
+  }
+  return notACall('invalid request: expected params to be an array');
+}
+
+function notACall(message?: string): NotACall {
+  return { id: 'null', refusal: new RpcError('invalid-request', message) };
+}

@@ -1,0 +1,51 @@
+/**
+ * Every error that this gateway gives of its own accord. The reason is the metric label, the log field and the row in
+ * README at once (a test holds README against this table). A node's own error is not here: it is a reply, a value.
+ */
+const catalogue = {
+  'parse-error': { code: -32700, status: 400, message: 'parse error: the body is not JSON' },
+  'invalid-request': { code: -32600, status: 400, message: 'invalid request: expected a JSON-RPC 2.0 request object' },
+  'nested-too-deep': { code: -32600, status: 400, message: 'invalid request: nested too deep' },
+  'empty-batch': { code: -32600, status: 200, message: 'empty batch' },
+  'method-not-found': { code: -32601, status: 200, message: 'The method does not exist/is not available' },
+  'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
+  'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
+  'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
+  'key-not-allowed': { code: -32002, status: 403, message: 'rejected due to project ID settings' },
+  'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },
+  'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
+  'body-too-large': { code: -32600, status: 413, message: 'body too large' },
+  'batch-too-large': { code: -32600, status: 413, message: 'batch too large' },
+  'unsupported-encoding': { code: -32600, status: 415, message: 'unsupported content encoding: send the body plain' },
+  'bad-http': { code: -32600, status: 400, message: 'bad HTTP request' },
+  'body-too-slow': { code: -32600, status: 408, message: 'the request took too long to arrive' },
+  'unknown-key-limit': { code: -32005, status: 429, message: 'too many unknown project ids from this address' },
+  'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
+  'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
+  'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
+  'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
+  'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
+  'shutting-down': { code: -32603, status: 503, message: 'the gateway is restarting' },
+  'internal-error': { code: -32603, status: 500, message: 'internal error' },
+} as const satisfies Record<string, { code: number; status: number; message: string }>;
+
+export type Reason = keyof typeof catalogue;
+
+export const reasons = Object.keys(catalogue) as Reason[];
+
+/** Our own refusal. `message` replaces the catalogue's where the case has more to say; it reaches the caller. */
+export class RpcError extends Error {
+  readonly reason: Reason;
+  readonly code: number;
+  readonly status: number;
+  /** Seconds that the caller should wait, for `Retry-After`. */
+  readonly retryAfterS: number | undefined;
+
+  constructor(reason: Reason, message?: string, options?: { cause?: unknown; retryAfterS?: number }) {
+    super(message ?? catalogue[reason].message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.reason = reason;
+    this.code = catalogue[reason].code;
+    this.status = catalogue[reason].status;
+    this.retryAfterS = options?.retryAfterS;
+  }
+}

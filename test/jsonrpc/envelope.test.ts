@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readEnvelope } from '../../gateway/jsonrpc/envelope.ts';
+import { isNestedDeeper } from '../../gateway/jsonrpc/nesting.ts';
+import { scanIds } from '../../gateway/jsonrpc/scan-ids.ts';
+
+const read = (text: string) => readEnvelope(text, 1000);
+
+describe('ids as JSON text', () => {
+  it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
+    'keeps %s as it was sent',
+    (id) => {
+      expect(scanIds(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual([id]);
+      expect(scanIds(` [ { "method" : "m" , "id" : ${id} } , 5 , {"x":{"id":7}}, [{"id":8}] ] `)).toEqual([
+        id,
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    },
+  );
+
+  it('takes the last of two, and knows an escaped name', () => {
+    expect(scanIds('{"id":1,"\\u0069d":2}')).toEqual(['2']);
+  });
+
+  it('agrees with JSON.parse on any JSON', () => {
+    const json = fc.json({ maxDepth: 4 });
+    const member = fc.tuple(fc.oneof(fc.constant('id'), fc.string(), fc.constant('\\"')), fc.jsonValue());
+    const object = fc.array(member, { maxLength: 5 }).map((members) => JSON.stringify(Object.fromEntries(members)));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          json,
+          object,
+          fc.array(object).map((all) => `[${all.join(' , ')}]`),
+        ),
+        (text) => {
+          const value = JSON.parse(text) as unknown;
+          const items = (Array.isArray(value) ? value : [value]) as unknown[];
+          const ids = scanIds(text);
+          expect(ids).toHaveLength(items.length);
+          items.forEach((item, index) => {
+            const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
+            const expected = isObject ? (item as { id?: unknown }).id : undefined;
+            const found = ids[index];
+            expect(found === undefined ? undefined : JSON.parse(found)).toEqual(expected);
+          });
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('the envelope', () => {
+  it('takes absent and null params as none, and tells a notification from a null id', () => {
+    expect(read('{"jsonrpc":"2.0","method":"m","params":null}').items).toEqual([
+      { id: undefined, method: 'm', params: [] },
+    ]);
+    expect(read('{"jsonrpc":"2.0","method":"m","id":null}').items).toEqual([{ id: 'null', method: 'm', params: [] }]);
+  });
+
+  it.each([
+    ['5', 'null', 'invalid-request'],
+    ['"x"', 'null', 'invalid-request'],
+    ['null', 'null', 'invalid-request'],
+    ['{}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"1.0","id":1,"method":"m"}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":{},"method":"m"}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":[1],"method":"m"}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":true,"method":"m"}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":1,"method":7}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","params":"x"}', 'null', 'invalid-request'],
+    ['{"jsonrpc":"2.0","id":1.50,"method":"m","params":{}}', '1.50', 'invalid-params'],
+  ])('refuses %s', (text, id, reason) => {
+    expect(read(text).items).toMatchObject([{ id, refusal: { reason } }]);
+    expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, refusal: { reason } }] });
+  });
+
+  it('refuses a body in which nothing can be answered', () => {
+    expect(() => read('{"jsonrpc":')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
+    expect(() => read('')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
+    expect(() => read(' [] ')).toThrow(expect.objectContaining({ reason: 'empty-batch' }));
+    expect(() => readEnvelope('[1,2,3]', 2)).toThrow(expect.objectContaining({ reason: 'batch-too-large' }));
+    const deep = `{"jsonrpc":"2.0","id":1,"method":"m","params":[${'['.repeat(100)}${']'.repeat(100)}]}`;
+    expect(() => read(deep)).toThrow(expect.objectContaining({ reason: 'nested-too-deep' }));
+  });
+});
+
+it('brackets inside strings are no nesting', () => {
+  expect(isNestedDeeper('["[[[\\"[[["]', 1)).toBe(false);
+  expect(isNestedDeeper('[{"a":[1]}]', 2)).toBe(true);
+  expect(isNestedDeeper('[[],[],[]]', 2)).toBe(false);
+  expect(isNestedDeeper('"unterminated [[[', 1)).toBe(false);
+});
