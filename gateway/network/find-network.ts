@@ -1,0 +1,64 @@
+import type { NetworkConfig } from './network-config.ts';
+
+/** A request's address: which network, and the text in the key's place. */
+export interface Route<N> {
+  readonly network: N | undefined;
+  readonly key: string;
+}
+
+/**
+ * Finds networks by base URL. What comes before `/v3/<KEY>` is looked up under the request's host with its port, then
+ * under the host alone, then as a slug, which every host serves.
+ */
+export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
+  readonly #byHost = new Map<string, Map<string, N>>();
+  readonly #bySlug = new Map<string, N>();
+
+  constructor(networks: readonly N[]) {
+    for (const network of networks) {
+      this.#bySlug.set(`/${network.config.slug}`, network);
+      for (const baseUrl of network.config.baseUrls) {
+        const { host, path } = splitBaseUrl(baseUrl);
+        const paths = this.#byHost.get(host) ?? new Map<string, N>();
+        this.#byHost.set(host, paths.set(path, network));
+      }
+    }
+  }
+
+  /**
+   * @param url path and query as in the request line
+   * @param host the Host header
+   * @returns undefined when the path is not of the form `<base>/v3/<KEY>`
+   */
+  find(url: string, host: string | undefined): Route<N> | undefined {
+    const query = url.indexOf('?');
+    let path = query === -1 ? url : url.slice(0, query);
+    if (path.includes('//')) path = path.replace(/\/{2,}/g, '/');
+    const version = path.endsWith('/v3') ? path.length - 3 : path.lastIndexOf('/v3/');
+    if (version === -1) return undefined;
+    const end = path.endsWith('/') ? path.length - 1 : path.length;
+    const key = path.slice(Math.min(version + 4, end), end);
+    if (key.includes('/')) return undefined;
+    return { network: this.#lookUp(path.slice(0, version), host), key };
+  }
+
+  #lookUp(base: string, host: string | undefined): N | undefined {
+    if (this.#byHost.size > 0 && host !== undefined) {
+      const lowered = host.toLowerCase();
+      const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);
+      if (found !== undefined) return found;
+    }
+    return this.#bySlug.get(base);
+  }
+}
+
+/** Host with the port where one is given, and path without a slash at its end. */
+export function splitBaseUrl(baseUrl: string): { host: string; path: string } {
+  // Not by `URL`, which drops the port where it is the scheme's own: `https://a:443` is meant to match that port only.
+  const [, host = '', path = ''] = /^https?:\/\/([^/]+)(\/.*)?$/.exec(baseUrl) ?? [];
+  return { host: host.toLowerCase(), path: path.replace(/\/{2,}/g, '/').replace(/\/$/, '') };
+}
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d+$/, '');
+}

@@ -1,0 +1,38 @@
+/** A network as its file describes it, checked, with `${NAME}` filled in. */
+export interface NetworkConfig {
+  /** The file's name without `.yaml`. */
+  readonly slug: string;
+  readonly name: string;
+  readonly chainId: number;
+  readonly baseUrls: readonly string[];
+  /** Names of the methods that the network serves. */
+  readonly methods: readonly string[];
+  readonly upstreams: readonly UpstreamConfig[];
+}
+
+export interface UpstreamConfig {
+  readonly name: string;
+  /** Secret: it may hold a provider's key. Undefined where the node is spawned. */
+  readonly url?: string;
+  readonly spawn?: 'anvil';
+  /** Secret as the URL. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+/** First path segments that are the gateway's own, so that no network can be called so. */
+export const reservedSlugs: ReadonlySet<string> = new Set([
+  'v3',
+  'ws',
+  'metrics',
+  'livez',
+  'readyz',
+  'healthz',
+  'openrpc.json',
+  'openrpc',
+  'rpc',
+  'admin',
+  'keys',
+  'docs',
+  'status',
+]);

@@ -1,0 +1,26 @@
+/** `; did you mean timeoutMs?` where a known name is near the one given, else nothing. */
+export function suggest(given: string, known: readonly string[]): string {
+  let best: string | undefined;
+  let least = Math.max(2, Math.ceil(given.length / 3)) + 1;
+  for (const name of known) {
+    const away = name.toLowerCase().startsWith(given.toLowerCase())
+      ? 1
+      : distance(given.toLowerCase(), name.toLowerCase());
+    if (away < least) [best, least] = [name, away];
+  }
+  return best === undefined ? '' : `; did you mean ${best}?`;
+}
+
+/** Levenshtein's edit distance. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
