@@ -1,0 +1,35 @@
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { FailureClass, Failed, Reply } from './reply.ts';
+
+/** What says most about the call itself, first. */
+const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
+
+/**
+ * The answer when every upstream was tried: the class of what they said decides.
+ * @throws RpcError where there is nothing to pass on
+ */
+export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
+  if (failed.length > 0 && failed.every(({ failure }) => failure === 'unsupported')) {
+    if (method.nullable) return { kind: 'result', result: null };
+    throw methodNotFound(method.name);
+  }
+  for (const failure of telling) {
+    const reply = failed.findLast((verdict) => verdict.failure === failure)?.reply;
+    if (reply?.kind === 'error') return passOn(failure, reply);
+  }
+  throw new RpcError('no-upstream');
+}
+
+/** geth's words, which ethers knows an unsupported method by. */
+export function methodNotFound(method: string): RpcError {
+  return new RpcError('method-not-found', `The method ${method.slice(0, 100)} does not exist/is not available`);
+}
+
+function passOn(failure: FailureClass, reply: Extract<Reply, { kind: 'error' }>): Reply {
+  if (failure === 'too-large') return { ...reply, code: -32005, data: undefined };
+  if (failure === 'node-state') {
+    return { ...reply, code: -32603, message: `no upstream could answer: ${reply.message}`, data: undefined };
+  }
+  return reply;
+}

@@ -1,0 +1,143 @@
+import { Pool, type Dispatcher } from 'undici';
+import { errorCode } from '../config/log.ts';
+import { UpstreamFailure } from './reply.ts';
+
+export interface HttpUpstreamOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connections: number;
+  /** Bytes of a reply's body; more is cut off and counts as a failure. */
+  readonly responseMaxBytes: number;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * One upstream's pool of HTTP connections. `dispatch` with a handler of our own: a third less CPU a call than
+ * `request` (measured: 30 against 43 µs, server side included).
+ */
+export class HttpUpstream {
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #headers: readonly string[];
+  readonly #responseMaxBytes: number;
+
+  constructor(options: HttpUpstreamOptions) {
+    const { origin, pathname, search, username, password } = new URL(options.url);
+    // Our own time limit covers connecting, headers and body; undici's would only double the timers.
+    this.#pool = new Pool(origin, {
+      connections: options.connections,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: 15_000,
+    });
+    this.#path = pathname + search;
+    this.#headers = headerList(options.headers, username, password);
+    this.#responseMaxBytes = options.responseMaxBytes;
+  }
+
+  /**
+   * Posts a body and reads the whole reply.
+   * @param limitMs from now until the last byte
+   * @throws UpstreamFailure
+   */
+  exchange(body: string, limitMs: number): Promise<HttpReply> {
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(resolve, reject, this.#responseMaxBytes, limitMs);
+      const { path, headers } = { path: this.#path, headers: this.#headers as string[] };
+      this.#pool.dispatch({ path, method: 'POST', headers, body }, exchange);
+    });
+  }
+
+  /** Breaks off what is under way. */
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+}
+
+/** Collects one reply. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #resolve: (reply: HttpReply) => void;
+  readonly #reject: (failure: UpstreamFailure) => void;
+  readonly #maxBytes: number;
+  readonly #timer: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | undefined;
+  #failure: UpstreamFailure | undefined;
+  #status = 0;
+  #bytes = 0;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(
+    resolve: (reply: HttpReply) => void,
+    reject: (failure: UpstreamFailure) => void,
+    maxBytes: number,
+    limitMs: number,
+  ) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#maxBytes = maxBytes;
+    // Node keeps timers of equal length in one list, so that a timer per call costs next to nothing.
+    this.#timer = setTimeout(onLimit, limitMs, this);
+  }
+
+  giveUp(failure: UpstreamFailure): void {
+    this.#failure = failure;
+    if (this.#controller === undefined) this.#settle(failure);
+    else this.#controller.abort(failure);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#failure !== undefined) controller.abort(this.#failure);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+    this.#status = statusCode;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.giveUp(new UpstreamFailure('malformed', 'the reply is too large'));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer);
+    const [first] = this.#chunks;
+    const whole = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
+    this.#resolve({ status: this.#status, text: whole.toString('utf8') });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
+  }
+
+  #settle(failure: UpstreamFailure): void {
+    clearTimeout(this.#timer);
+    this.#reject(failure);
+  }
+}
+
+function onLimit(exchange: Exchange): void {
+  exchange.giveUp(new UpstreamFailure('transport', 'timed out'));
+}
+
+/** Codes only: the messages of network errors name the host. */
+function transportFailure(error: Error, beforeReply: boolean): UpstreamFailure {
+  const code = errorCode(error);
+  const closed = code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+  return new UpstreamFailure('transport', code, beforeReply && closed);
+}
+
+function headerList(headers: Readonly<Record<string, string>>, username: string, password: string): string[] {
+  const list = ['content-type', 'application/json', 'accept', 'application/json'];
+  if (username !== '' || password !== '') {
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    list.push('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  }
+  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  return list;
+}

@@ -1,0 +1,161 @@
+import type { UpstreamMeters } from '../metrics/metrics.ts';
+import { Health } from './health.ts';
+import type { HttpReply } from './http-upstream.ts';
+import { readReply } from './read-reply.ts';
+import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
+
+/** How bodies reach the node: HTTP today; a WebSocket fits behind the same two calls. */
+export interface Transport {
+  exchange(body: string, limitMs: number): Promise<HttpReply>;
+  close(): Promise<void>;
+}
+
+export interface UpstreamOptions {
+  readonly name: string;
+  readonly chainId: number;
+  readonly transport: Transport;
+  /** Host of its URL, with the port; kept out of what callers are told. */
+  readonly host: string;
+  /** Time for one attempt. */
+  readonly timeoutMs: number;
+  /** A node that we start ourselves: calls wait until it is ready. */
+  readonly starting?: Promise<unknown>;
+  readonly meters: UpstreamMeters;
+}
+
+export interface Head {
+  readonly number: bigint;
+  readonly gasLimit: bigint;
+}
+
+/** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
+const HEAD_AGE_MS = 15_000;
+
+/** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
+export class Upstream {
+  readonly name: string;
+  readonly health = new Health();
+  head: Head | undefined;
+  readonly #options: UpstreamOptions;
+  #starting: Promise<unknown> | undefined;
+  #isChainRight = false;
+  #chainCheck: Promise<void> | undefined;
+  #headAskedAt = -Infinity;
+  #id = 0;
+
+  constructor(options: UpstreamOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#starting = options.starting;
+  }
+
+  /**
+   * Asks one call, and takes note of how it went.
+   * @param params as JSON text
+   * @throws UpstreamFailure
+   */
+  async ask(method: string, params: string, limitMs: number): Promise<Reply> {
+    const { meters, timeoutMs } = this.#options;
+    const start = performance.now();
+    const limit = Math.min(limitMs, timeoutMs);
+    try {
+      if (!this.#isChainRight) await this.#prepare(limit);
+      const reply = await this.#exchange(method, params, limit);
+      meters.answered((performance.now() - start) / 1000);
+      return reply;
+    } catch (error) {
+      const failure = error instanceof UpstreamFailure ? error : new UpstreamFailure('transport', 'unforeseen');
+      meters.failed(failure.failure, (performance.now() - start) / 1000);
+      throw failure;
+    }
+  }
+
+  /** Its reply was of use. Looks at the head in the background when the last look is old. */
+  succeeded(now: number): void {
+    if (!this.health.isUp) this.#options.meters.up(true);
+    this.health.succeeded();
+    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+  }
+
+  /** Its reply was of no use, or none came. @returns whether it was up until now */
+  failed(failure: FailureClass, hasReplied: boolean, now: number): boolean {
+    const wasUp = this.health.isUp;
+    this.health.failed(failure, now);
+    this.#options.meters.up(this.health.isUp);
+    if (hasReplied) this.#options.meters.unusable(failure);
+    return wasUp && !this.health.isUp;
+  }
+
+  /** @throws UpstreamFailure */
+  async learnHead(now: number): Promise<Head> {
+    this.#headAskedAt = now;
+    const reply = await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs);
+    const head = reply.kind === 'result' ? readHead(reply.result) : undefined;
+    if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
+    this.head = head;
+    this.#options.meters.head(Number(head.number));
+    return head;
+  }
+
+  close(): Promise<void> {
+    return this.#options.transport.close();
+  }
+
+  /** Waits for a node of ours to start, and checks the chain id; one check serves all who wait. */
+  async #prepare(limitMs: number): Promise<void> {
+    if (this.#starting !== undefined) {
+      await this.#starting.catch(() => {
+        throw new UpstreamFailure('transport', 'the local node did not start');
+      });
+      this.#starting = undefined;
+    }
+    this.#chainCheck ??= this.#checkChain(limitMs).finally(() => {
+      this.#chainCheck = undefined;
+    });
+    await this.#chainCheck;
+  }
+
+  async #checkChain(limitMs: number): Promise<void> {
+    const reply = await this.#exchange('eth_chainId', '[]', limitMs);
+    const given = reply.kind === 'result' ? toBigInt(reply.result) : undefined;
+    if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
+    if (given !== BigInt(this.#options.chainId)) {
+      throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${this.#options.chainId}`);
+    }
+    this.#isChainRight = true;
+  }
+
+  /** Nodes and proxies between may name the address that they were asked at, and a provider's key is in it. */
+  #withoutHost(message: string): string {
+    const { host } = this.#options;
+    return message.includes(host)
+      ? message
+          .split(/(\s+)/)
+          .map((word) => (word.includes(host) ? '<upstream>' : word))
+          .join('')
+      : message;
+  }
+
+  async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
+    const id = ++this.#id;
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
+    const { status, text } = await this.#options.transport.exchange(body, limitMs);
+    const reply = readReply(status, text, id);
+    return reply.kind === 'error' ? { ...reply, message: this.#withoutHost(reply.message) } : reply;
+  }
+}
+
+function readHead(block: unknown): Head | undefined {
+  if (typeof block !== 'object' || block === null) return undefined;
+  const number = toBigInt((block as { number?: unknown }).number);
+  const gasLimit = toBigInt((block as { gasLimit?: unknown }).gasLimit);
+  return number === undefined || gasLimit === undefined ? undefined : { number, gasLimit };
+}
+
+function toBigInt(quantity: unknown): bigint | undefined {
+  return typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? BigInt(quantity) : undefined;
+}
+
+function ignore(): void {
+  // A look at the head that failed is counted; the next call looks again.
+}

@@ -1,0 +1,148 @@
+import type { Log } from '../config/log.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { exhausted } from './exhausted.ts';
+import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import type { Head, Upstream } from './upstream.ts';
+
+/** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
+export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Reply) => Verdict;
+
+/** An error that no rule knows gets one more try elsewhere, then it is passed on. */
+const UNKNOWN_ERRORS_MAX = 2;
+
+/** The nodes of one network, best first, and how a call gets from one to the next. */
+export class Upstreams {
+  readonly all: readonly Upstream[];
+  readonly #judge: Judge;
+  readonly #log: Log;
+  #learning: Promise<Head> | undefined;
+
+  constructor(all: readonly Upstream[], judge: Judge, log: Log) {
+    this.all = all;
+    this.#judge = judge;
+    this.#log = log;
+  }
+
+  /**
+   * Asks one upstream after the other until one gives the last word.
+   * @param deadline on the clock of performance.now()
+   * @throws RpcError when none could answer
+   */
+  async ask(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<Reply> {
+    const text = JSON.stringify(params);
+    const asked: Upstream[] = [];
+    const failed: Failed[] = [];
+    let unknown = 0;
+    for (;;) {
+      const now = performance.now();
+      const upstream = now < deadline && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(asked, now) : undefined;
+      if (upstream === undefined) return exhausted(method, failed);
+      asked.push(upstream);
+      const verdict = await this.#attempt(upstream, method, params, text, deadline);
+      if (verdict.final) return verdict.reply;
+      failed.push(verdict);
+      if (verdict.failure === 'unknown') unknown++;
+    }
+  }
+
+  /**
+   * The gas limit of the current block, as last seen; learned first when it was never seen.
+   * @throws RpcError when no upstream tells it
+   */
+  async blockGasLimit(): Promise<bigint> {
+    for (const upstream of this.all) if (upstream.head !== undefined) return upstream.head.gasLimit;
+    this.#learning ??= this.#learnHead().finally(() => {
+      this.#learning = undefined;
+    });
+    return (await this.#learning).gasLimit;
+  }
+
+  /** For people and probes: how many there are, and how many answered when last asked. */
+  summary(): { upstreams: number; up: number } {
+    return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map((upstream) => upstream.close()));
+  }
+
+  async #attempt(
+    upstream: Upstream,
+    method: MethodSpec,
+    params: readonly unknown[],
+    text: string,
+    deadline: number,
+  ): Promise<Verdict> {
+    let reply: Reply;
+    try {
+      reply = await this.#askOnce(upstream, method.name, text, deadline);
+    } catch (error) {
+      return this.#failed(upstream, error);
+    }
+    const verdict = this.#judge(method, params, reply);
+    if (verdict.final) this.#succeeded(upstream);
+    else this.#note(upstream, verdict, wordsOf(verdict.reply));
+    return verdict;
+  }
+
+  /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
+  async #askOnce(upstream: Upstream, method: string, text: string, deadline: number): Promise<Reply> {
+    try {
+      return await upstream.ask(method, text, deadline - performance.now());
+    } catch (error) {
+      const again = error instanceof UpstreamFailure && error.staleConnection && this.all.length === 1;
+      if (!again) throw error;
+      return upstream.ask(method, text, deadline - performance.now());
+    }
+  }
+
+  async #learnHead(): Promise<Head> {
+    const asked: Upstream[] = [];
+    for (;;) {
+      const now = performance.now();
+      const upstream = this.#choose(asked, now);
+      if (upstream === undefined) throw new RpcError('no-upstream');
+      asked.push(upstream);
+      try {
+        return await upstream.learnHead(now);
+      } catch (error) {
+        this.#failed(upstream, error);
+      }
+    }
+  }
+
+  /** The first in the file that is not resting; when all rest, the first that was not asked yet. */
+  #choose(asked: readonly Upstream[], now: number): Upstream | undefined {
+    let resting: Upstream | undefined;
+    for (const upstream of this.all) {
+      if (asked.includes(upstream)) continue;
+      if (!upstream.health.isResting(now)) return upstream;
+      resting ??= upstream;
+    }
+    return resting;
+  }
+
+  #failed(upstream: Upstream, error: unknown): Verdict {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    const verdict: Verdict = { final: false, failure: error.failure, reply: undefined };
+    this.#note(upstream, verdict, error.message);
+    return verdict;
+  }
+
+  #note(upstream: Upstream, { failure, reply }: Failed, detail: string): void {
+    const goesDown = upstream.failed(failure, reply !== undefined, performance.now());
+    this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
+  }
+
+  #succeeded(upstream: Upstream): void {
+    if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
+    upstream.succeeded(performance.now());
+  }
+}
+
+/** What a node said is text from outside: a line of it, and no addresses. */
+function wordsOf(reply: Reply | undefined): string {
+  if (reply?.kind !== 'error') return 'an impossible result';
+  return `${reply.code} ${reply.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
+}

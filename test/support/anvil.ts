@@ -1,0 +1,21 @@
+import { openLog } from '../../gateway/config/log.ts';
+import { makeDemoChain, type DemoChain } from '../../gateway/upstream/demo-chain.ts';
+import { startLocalNode } from '../../gateway/upstream/local-node.ts';
+
+export interface Anvil {
+  readonly url: string;
+  readonly chain: DemoChain;
+  stop(): Promise<void>;
+}
+
+/** A real node with the demo chain on it. A process of its own for each caller: stop it when done. */
+export async function startAnvil({ chainId = 1337 }: { chainId?: number } = {}): Promise<Anvil> {
+  const node = await startLocalNode({ chainId, log: openLog('silent') });
+  try {
+    await node.ready;
+    return { url: node.url, chain: await makeDemoChain(node.url), stop: () => node.stop() };
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}

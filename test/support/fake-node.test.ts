@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  bareError,
+  body,
+  cutInBody,
+  cutInHeaders,
+  dribble,
+  hang,
+  huge,
+  idAsString,
+  redirect,
+  slow,
+  status,
+  statusWithReply,
+  withId,
+} from './behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from './fake-node.ts';
+
+let node: FakeNode;
+
+beforeEach(async () => {
+  node = await startFakeNode({ chainId: 10, answers: { eth_gasPrice: '0x7' } });
+});
+afterEach(() => node.close());
+
+describe('a fake node answers', () => {
+  it('eth_chainId and the latest block by itself', async () => {
+    expect(await ask('eth_chainId')).toEqual({ jsonrpc: '2.0', id: 5, result: '0xa' });
+    const block = await ask('eth_getBlockByNumber', ['latest', false]);
+    expect(block).toMatchObject({ result: { number: '0x10', gasLimit: '0x1c9c380' } });
+  });
+
+  it('what it was given at the start, and later something else', async () => {
+    expect(await ask('eth_gasPrice')).toMatchObject({ result: '0x7' });
+    node.answer('eth_gasPrice', null);
+    expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: 5, result: null });
+  });
+
+  it('with an error', async () => {
+    node.answer('eth_gasPrice', rpcError(3, 'execution reverted', '0x'));
+    const error = { code: 3, message: 'execution reverted', data: '0x' };
+    expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: 5, error });
+  });
+
+  it('what a function makes of the params', async () => {
+    node.answer('eth_getCode', (params: unknown) => (params as string[])[0]);
+    expect(await ask('eth_getCode', ['0xaa'])).toMatchObject({ result: '0xaa' });
+  });
+
+  it('-32601 for a method that it does not know', async () => {
+    expect(await ask('eth_nonsense')).toMatchObject({ error: { code: -32601 } });
+  });
+});
+
+describe('a fake node', () => {
+  it('records each call as it arrived', async () => {
+    await ask('eth_chainId');
+    await ask('eth_gasPrice', ['0x1']);
+    expect(node.calls.map((call) => call.method)).toEqual(['eth_chainId', 'eth_gasPrice']);
+    expect(node.callsOf('eth_gasPrice')).toMatchObject([{ params: ['0x1'], path: '/', headers: { 'x-test': 'yes' } }]);
+    expect(node.calls[1]?.body).toBe('{"jsonrpc":"2.0","id":5,"method":"eth_gasPrice","params":["0x1"]}');
+  });
+
+  it('treats the next calls as told, one after another, and lets probes go by', async () => {
+    node.next(status(503));
+    node.next(status(429));
+    expect((await send('eth_chainId')).status).toBe(200);
+    expect((await send('eth_gasPrice')).status).toBe(503);
+    expect((await send('eth_gasPrice')).status).toBe(429);
+    expect((await send('eth_gasPrice')).status).toBe(200);
+  });
+
+  it('treats the next call of one method as told, a probe too', async () => {
+    node.next(status(503), 'eth_chainId');
+    expect((await send('eth_gasPrice')).status).toBe(200);
+    expect((await send('eth_chainId')).status).toBe(503);
+  });
+
+  it('treats every call as told until told otherwise', async () => {
+    node.always(status(500));
+    expect((await send('eth_gasPrice')).status).toBe(500);
+    expect((await send('eth_gasPrice')).status).toBe(500);
+    expect((await send('eth_chainId')).status).toBe(200);
+    node.always(undefined);
+    expect((await send('eth_gasPrice')).status).toBe(200);
+  });
+
+  it('refuses connections, and listens again at the same address', async () => {
+    await node.refuse();
+    await expect(send('eth_gasPrice')).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    await node.listen();
+    expect(await ask('eth_gasPrice')).toMatchObject({ result: '0x7' });
+  });
+
+  it('cuts a call that hangs when it is closed', async () => {
+    node.next(hang);
+    const call = send('eth_gasPrice').catch(() => 'cut');
+    while (node.calls.length === 0) await new Promise(setImmediate);
+    await node.close();
+    expect(await call).toBe('cut');
+  });
+});
+
+describe('a behaviour', () => {
+  it('slow: the answer comes, but later', async () => {
+    node.next(slow(60));
+    const start = performance.now();
+    expect(await ask('eth_gasPrice')).toMatchObject({ result: '0x7' });
+    expect(performance.now() - start).toBeGreaterThan(55);
+  });
+
+  it('hang: no answer comes', async () => {
+    node.next(hang);
+    await expect(send('eth_gasPrice', [], AbortSignal.timeout(60))).rejects.toThrow('timeout');
+  });
+
+  it('cutInHeaders: no status comes', async () => {
+    node.next(cutInHeaders);
+    await expect(send('eth_gasPrice')).rejects.toThrow('fetch failed');
+  });
+
+  it('cutInBody: the status comes, and half of the body', async () => {
+    node.next(cutInBody);
+    const response = await send('eth_gasPrice');
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow('terminated');
+  });
+
+  it('status: HTML, or any other body', async () => {
+    node.next(status(503));
+    const html = await send('eth_gasPrice');
+    expect([html.status, html.headers.get('content-type')]).toEqual([503, 'text/html']);
+    expect(await html.text()).toContain('<h1>503</h1>');
+    node.next(status(429, 'slow down', 'text/plain'));
+    const plain = await send('eth_gasPrice');
+    expect([plain.status, await plain.text()]).toEqual([429, 'slow down']);
+  });
+
+  it('statusWithReply: the answer under another status', async () => {
+    node.next(statusWithReply(500));
+    const response = await send('eth_gasPrice');
+    expect([response.status, await response.json()]).toMatchObject([500, { id: 5, result: '0x7' }]);
+  });
+
+  it('body: any text', async () => {
+    node.next(body('{"jsonrpc":'));
+    expect(await (await send('eth_gasPrice')).text()).toBe('{"jsonrpc":');
+  });
+
+  it('withId and idAsString: another id, null, none, or the same as a string', async () => {
+    node.next(withId(6));
+    node.next(withId(null));
+    node.next(withId(undefined));
+    node.next(idAsString);
+    expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: 6, result: '0x7' });
+    expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: null, result: '0x7' });
+    expect(Object.keys((await ask('eth_gasPrice')) as object)).toEqual(['jsonrpc', 'result']);
+    expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: '5', result: '0x7' });
+  });
+
+  it('bareError: an error without an envelope', async () => {
+    node.next(bareError(-32005, 'daily limit'));
+    expect(await ask('eth_gasPrice')).toEqual({ code: -32005, message: 'daily limit' });
+  });
+
+  it('huge: so many megabytes, and an end to it when the caller has had enough', async () => {
+    node.next(huge(3));
+    const reply = (await ask('eth_gasPrice')) as { result: string };
+    expect(reply.result).toHaveLength(3 * 1024 * 1024 + 2);
+    node.next(huge(1000));
+    const response = await send('eth_gasPrice');
+    await response.body?.cancel();
+    expect(await ask('eth_gasPrice')).toMatchObject({ result: '0x7' });
+  });
+
+  it('dribble: the answer in small chunks', async () => {
+    node.next(dribble(10, 5));
+    const response = await send('eth_gasPrice');
+    const chunks: string[] = [];
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) chunks.push(decoder.decode(chunk as Uint8Array));
+    expect(chunks.length).toBeGreaterThan(2);
+    expect(JSON.parse(chunks.join(''))).toMatchObject({ result: '0x7' });
+  });
+
+  it('redirect: to somewhere else', async () => {
+    node.next(redirect('http://127.0.0.1:1/elsewhere'));
+    const response = await send('eth_gasPrice');
+    expect([response.status, response.headers.get('location')]).toEqual([302, 'http://127.0.0.1:1/elsewhere']);
+  });
+});
+
+function send(method: string, params: unknown[] = [], signal: AbortSignal | null = null): Promise<Response> {
+  return fetch(node.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-test': 'yes' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 5, method, params }),
+    redirect: 'manual',
+    signal,
+  });
+}
+
+async function ask(method: string, params: unknown[] = []): Promise<unknown> {
+  return (await send(method, params)).json();
+}

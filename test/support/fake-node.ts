@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { asUsual, type Behaviour } from './behaviours.ts';
+
+/** A node that says what a test tells it to. See `startFakeNode`. */
+export interface FakeNode {
+  readonly url: string;
+  /** Every call that arrived, oldest first, those of the gateway's own probes included. */
+  readonly calls: RecordedCall[];
+  /** The calls of one method. */
+  callsOf(method: string): RecordedCall[];
+  /** From now on, the method is answered with this: a result, `rpcError(…)`, or a function of the params to either. */
+  answer(method: string, answer: Answer): void;
+  /**
+   * How the next call is treated, once; several wait in a queue. Calls of `probes` go by unless `method` names them.
+   */
+  next(behaviour: Behaviour, method?: string): void;
+  /** How every call is treated from now on (of `method`, else every one but `probes`); undefined: as usual again. */
+  always(behaviour: Behaviour | undefined, method?: string): void;
+  /** Stops listening and cuts every connection: callers are refused until `listen`, which takes the same port. */
+  refuse(): Promise<void>;
+  listen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RecordedCall {
+  readonly method: string;
+  readonly params: unknown;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export type Answer = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
+
+/** What a gateway asks by itself, at times of its own. */
+export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber'];
+
+/** A class, so that no result can be taken for it. */
+class RpcErrorAnswer {
+  readonly error: object;
+
+  constructor(error: object) {
+    this.error = error;
+  }
+}
+
+/** An answer that is a JSON-RPC error. */
+export function rpcError(code: number, message: string, data?: unknown): Answer {
+  return new RpcErrorAnswer({ code, message, ...(data === undefined ? {} : { data }) });
+}
+
+/**
+ * Starts a fake node on a free loopback port. It answers `eth_chainId` and `eth_getBlockByNumber` (a small block) by
+ * itself, what `answers` holds, and -32601 for everything else.
+ */
+export async function startFakeNode({
+  chainId,
+  answers = {},
+}: {
+  chainId: number;
+  answers?: Record<string, Answer>;
+}): Promise<FakeNode> {
+  const calls: RecordedCall[] = [];
+  const answerOf = new Map<string, Answer>([
+    ['eth_chainId', `0x${chainId.toString(16)}`],
+    ['eth_getBlockByNumber', { number: '0x10', gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] }],
+    ...Object.entries(answers),
+  ]);
+  const queue: { behaviour: Behaviour; method: string | undefined }[] = [];
+  const standing = new Map<string | undefined, Behaviour | undefined>();
+
+  function behaviourFor(method: string): Behaviour {
+    const isProbe = probes.includes(method);
+    const at = queue.findIndex((entry) => entry.method === method || (entry.method === undefined && !isProbe));
+    const [queued] = at === -1 ? [] : queue.splice(at, 1);
+    return queued?.behaviour ?? standing.get(method) ?? (isProbe ? undefined : standing.get(undefined)) ?? asUsual;
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const { id, method, params } = JSON.parse(body) as { id: unknown; method: string; params: unknown };
+      calls.push({ method, params, path: request.url ?? '', headers: request.headers, body });
+      const reply = { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) } as const;
+      void behaviourFor(method)({ id, response, reply, text: JSON.stringify(reply) });
+    });
+  });
+
+  let port = 0;
+  async function listen(): Promise<void> {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  }
+  async function refuse(): Promise<void> {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+  await listen();
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    calls,
+    callsOf: (method) => calls.filter((call) => call.method === method),
+    answer: (method, answer) => void answerOf.set(method, answer),
+    next: (behaviour, method) => void queue.push({ behaviour, method }),
+    always: (behaviour, method) => void standing.set(method, behaviour),
+    refuse,
+    listen,
+    close: refuse,
+  };
+}
+
+function outcome(
+  answers: Map<string, Answer>,
+  method: string,
+  params: unknown,
+): { result: unknown } | { error: object } {
+  let answer = answers.has(method)
+    ? answers.get(method)
+    : rpcError(-32601, `the method ${method} does not exist/is not available`);
+  if (typeof answer === 'function') answer = (answer as (params: unknown) => unknown)(params);
+  return answer instanceof RpcErrorAnswer ? { error: answer.error } : { result: answer };
+}

@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { encodeErrorResult, keccak256, type Hex } from 'viem';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openLog } from '../../gateway/config/log.ts';
+import { makeDemoChain } from '../../gateway/upstream/demo-chain.ts';
+import { askLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/upstream/local-node.ts';
+import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+
+const log = openLog('silent');
+const onPosix = describe.skipIf(process.platform === 'win32');
+
+describe('a local node', () => {
+  it('answers with the chain id it was given', async () => {
+    const node = await startLocalNode({ chainId: 4242, log });
+    await node.ready;
+    expect(await askLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
+    await node.stop();
+  });
+
+  it('is gone when stop has resolved, and a second stop does no harm', async () => {
+    const node = await startLocalNode({ chainId: 1337, log });
+    await node.ready;
+    await node.stop();
+    await node.stop();
+    expect(() => process.kill(node.pid ?? 0, 0)).toThrow('ESRCH');
+    expect(await answers(node.url)).toBe(false);
+  });
+
+  it('can be stopped before it is ready', async () => {
+    const node = await startLocalNode({ chainId: 1337, log });
+    await node.stop();
+    await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it answered: SIGTERM');
+  });
+
+  it('says why it did not start', async () => {
+    const node = await startLocalNode({ chainId: -1, log });
+    await expect(node.ready).rejects.toThrow(/^the local node did not start: it ended .*exit code 2: error: .*-1/);
+    await node.stop();
+  });
+});
+
+onPosix('a local node of a gateway', () => {
+  // In place of a gateway, a process that starts a node in the same way, and ignores Ctrl-C as one that drains does.
+  const gateway = `
+    const { file, args, options } = JSON.parse(process.argv[1]);
+    require('node:child_process').spawn(file, args, options);
+    process.on('SIGINT', () => console.log('interrupted'));
+    setInterval(() => {}, 1000);`;
+
+  it('goes on after Ctrl-C, and ends when the gateway is killed', async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const command = localNodeCommand(findAnvil() ?? 'anvil', { chainId: 1337, port });
+    const parent = spawn(process.execPath, ['-e', gateway, JSON.stringify(command)], {
+      detached: true, // the leader of a process group, as the shell makes it of a command in a terminal
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void parent.kill('SIGKILL'));
+    await until(() => answers(url));
+
+    process.kill(-(parent.pid ?? 0), 'SIGINT');
+    await once(parent.stdout, 'data');
+    await delay(100);
+    expect(await answers(url)).toBe(true);
+
+    parent.kill('SIGKILL');
+    await once(parent, 'exit');
+    await until(async () => !(await answers(url)));
+  });
+});
+
+describe('the demo chain', () => {
+  let anvil: Anvil;
+  const ask = (method: string, ...params: unknown[]) => askLocalNode(anvil.url, method, params);
+  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0');
+
+  beforeAll(async () => {
+    anvil = await startAnvil();
+  });
+  afterAll(() => anvil.stop());
+
+  it('has a number in slot 0 of the counter', async () => {
+    const { address, numberPosition, value, calls } = anvil.chain.counter;
+    expect(numberPosition).toBe('0x0');
+    expect(await ask('eth_getStorageAt', address, numberPosition, 'latest')).toBe(`0x${word(value.toString(16))}`);
+    expect(Number(await ask('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
+  });
+
+  it('has an entry of the mapping where keccak of key and slot says', async () => {
+    const { caller, counter } = anvil.chain;
+    expect(counter.setByPosition).toBe(keccak256(`0x${word(caller)}${word('1')}`));
+    const stored = await ask('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
+    expect(Number(stored)).toBe(counter.value);
+    expect(await ask('eth_call', { to: counter.address, data: counter.calls.setBy }, 'latest')).toBe(stored);
+  });
+
+  it('has a receipt with a log', async () => {
+    const { setTransaction, blockHash, caller, counter } = anvil.chain;
+    const receipt = await ask('eth_getTransactionReceipt', setTransaction);
+    expect(receipt).toMatchObject({ status: '0x1', blockHash, from: caller, to: counter.address });
+    expect(receipt).toHaveProperty('logs.length', 1);
+    expect(receipt).toHaveProperty('logs.0.topics.1', `0x${word(caller)}`);
+    expect(receipt).toHaveProperty('logs.0.data', `0x${word(counter.value.toString(16))}`);
+  });
+
+  it('has a block of three transactions, a transfer among them, and mines none while idle', async () => {
+    const { blockHash, setTransaction, transferTransaction, caller, other } = anvil.chain;
+    const block = (await ask('eth_getBlockByHash', blockHash, false)) as { number: string; transactions: string[] };
+    expect(block.transactions).toHaveLength(3);
+    expect(block.transactions).toEqual(expect.arrayContaining([setTransaction, transferTransaction]));
+    expect(await ask('eth_getTransactionByHash', transferTransaction)).toMatchObject({ from: caller, to: other });
+    expect(await ask('eth_getUncleByBlockHashAndIndex', blockHash, '0x0')).toBeNull();
+    expect(await ask('eth_blockNumber')).toBe(block.number);
+  });
+
+  it('estimates the gas of a call that works', async () => {
+    const { caller, counter } = anvil.chain;
+    const gas = await ask('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
+    expect(Number(gas)).toBeGreaterThan(21_000);
+  });
+
+  it('reverts in each of the four ways', async () => {
+    const { caller, gate } = anvil.chain;
+    const error = (name: string, type: string, arg: unknown) =>
+      encodeErrorResult({ abi: [{ type: 'error', name, inputs: [{ type, name: 'it' }] }], args: [arg] });
+    const expected: Record<keyof typeof gate.calls, Hex> = {
+      open: error('Error', 'string', 'the gate is closed'),
+      exit: error('Panic', 'uint256', 0x11n),
+      enter: error('NotInvited', 'address', caller),
+      push: '0x',
+    };
+    for (const [name, data] of Object.entries(gate.calls)) {
+      const reply = await rawReply(anvil.url, 'eth_estimateGas', [{ from: caller, to: gate.address, data }]);
+      expect(reply, name).toMatchObject({ error: { code: 3, data: expected[name as keyof typeof expected] } });
+    }
+  });
+
+  it('mines a block for each transaction that is sent to it afterwards', async () => {
+    const { caller, other } = anvil.chain;
+    const before = Number(await ask('eth_blockNumber'));
+    await ask('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
+    expect(Number(await ask('eth_blockNumber'))).toBe(before + 1);
+  });
+
+  it('cannot be made where the node refuses, and says so', async () => {
+    const node = await startFakeNode({ chainId: 1, answers: { eth_accounts: ['0x01', '0x02'] } });
+    await expect(makeDemoChain(node.url)).rejects.toThrow(
+      'the demo chain could not be made: eth_sendTransactionSync: the method eth_sendTransactionSync does not exist',
+    );
+    await node.close();
+  });
+});
+
+async function rawReply(url: string, method: string, params: unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return response.json();
+}
+
+function answers(url: string): Promise<boolean> {
+  return askLocalNode(url, 'eth_chainId').then(
+    () => true,
+    () => false,
+  );
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await delay(20); // vitest's time limit ends it
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
