@@ -1,0 +1,31 @@
+import type { ObjectShape } from '../spec/method-spec.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/** Gives a node's object, in place, the fields that the spec promises. Fields that the spec does not name stay. */
+export function completeObject(object: JsonObject, shape: ObjectShape): void {
+  for (const [name, alias] of Object.entries(shape.rename)) {
+    if (object[alias] === undefined) continue;
+    object[name] ??= object[alias];
+    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the name comes from the schema
+    delete object[alias];
+  }
+  for (const name of shape.fill) if (object[name] === undefined) object[name] = null;
+  for (const [name, bytes] of Object.entries(shape.pad)) {
+    const value = object[name];
+    if (typeof value === 'string') object[name] = padHex(value, bytes);
+  }
+  for (const [name, inner] of Object.entries(shape.nested)) {
+    const value = object[name];
+    if (Array.isArray(value)) for (const item of value) if (isObject(item)) completeObject(item, inner);
+  }
+}
+
+/** `0x5` → `0x00…05`. Longer values stay as they are. */
+export function padHex(hex: string, bytes: number): string {
+  return hex.length >= 2 + 2 * bytes ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null;
+}

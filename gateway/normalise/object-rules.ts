@@ -1,0 +1,50 @@
+type JsonObject = Record<string, unknown>;
+
+/**
+ * What the spec says of an object beyond its fields, by method. Objects are mended in place.
+ * `unusable`: nothing can make it right, another upstream is asked.
+ */
+export const objectRules: Readonly<Record<string, (object: JsonObject) => 'fits' | 'not-found' | 'unusable'>> = {
+  eth_getUncleByBlockHashAndIndex(uncle) {
+    delete uncle['transactions'];
+    return 'fits';
+  },
+
+  eth_getTransactionByHash(transaction) {
+    if (isAbsent(transaction['blockHash']) || isZeroHash(transaction['blockHash'])) {
+      transaction['blockHash'] = transaction['blockNumber'] = transaction['transactionIndex'] = null;
+    }
+    return 'fits';
+  },
+
+  eth_getTransactionReceipt(receipt) {
+    // The spec: a pending transaction has no receipt. Old Parity gave one without a block.
+    if (isAbsent(receipt['blockHash'])) return 'not-found';
+    // anvil 1.7.1, recorded: a JSON number, in logs and transactions it is a quantity.
+    if (typeof receipt['blockTimestamp'] === 'number') {
+      receipt['blockTimestamp'] = `0x${receipt['blockTimestamp'].toString(16)}`;
+    }
+    return keepStatusOrRoot(receipt);
+  },
+};
+
+/** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
+function keepStatusOrRoot(receipt: JsonObject): 'fits' | 'unusable' {
+  const status = receipt['status'];
+  if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
+    receipt['status'] = status.endsWith('1') ? '0x1' : '0x0';
+    delete receipt['root'];
+    return 'fits';
+  }
+  if (typeof receipt['root'] !== 'string') return 'unusable';
+  delete receipt['status'];
+  return 'fits';
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === null || value === undefined;
+}
+
+function isZeroHash(value: unknown): boolean {
+  return typeof value === 'string' && /^0x0{64}$/.test(value);
+}
