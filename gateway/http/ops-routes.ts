@@ -1,0 +1,24 @@
+import { Router } from 'express';
+import type { Registry } from 'prom-client';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Shown as JSON; nothing secret. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** For Prometheus and for whatever restarts and balances gateways. */
+export function opsRoutes(registry: Registry, readiness: () => Readiness): Router {
+  const router = Router();
+  router.get('/metrics', async (_request, response) => {
+    response.type(registry.contentType).send(await registry.metrics());
+  });
+  router.get('/livez', (_request, response) => {
+    response.type('text/plain').send('ok\n');
+  });
+  router.get(['/readyz', '/healthz'], (_request, response) => {
+    const { ready, details } = readiness();
+    response.status(ready ? 200 : 503).json({ ready, ...details });
+  });
+  return router;
+}

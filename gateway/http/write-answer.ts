@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from '../jsonrpc/answer.ts';
+
+/** A day: without it a browser asks before nearly every call (5 s is its default). */
+const PREFLIGHT_MAX_AGE_S = '86400';
+
+/** What a page may read of our headers. */
+const EXPOSED = 'Retry-After, X-Request-Id';
+
+/** Writes what a caller is told, in one go. Undefined: notifications only. */
+export function writeAnswer(
+  response: ServerResponse,
+  requestId: string,
+  answer: Answer | undefined,
+  retryAfterS?: number,
+): void {
+  if (answer === undefined) {
+    response.writeHead(204, ['X-Request-Id', requestId, 'Access-Control-Allow-Origin', '*']);
+    response.end();
+    return;
+  }
+  // prettier-ignore
+  const headers = [
+    'Content-Type', 'application/json',
+    'Content-Length', String(Buffer.byteLength(answer.body)),
+    'X-Request-Id', requestId,
+    'Access-Control-Allow-Origin', '*',
+    'Access-Control-Expose-Headers', EXPOSED,
+  ];
+  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, retryAfterS);
+  response.writeHead(answer.status, headers);
+  response.end(answer.body);
+}
+
+/** Answers a browser that asks whether a page of another origin may call. */
+export function writePreflight(request: IncomingMessage, response: ServerResponse, requestId: string): void {
+  // prettier-ignore
+  response.writeHead(204, [
+    'X-Request-Id', requestId,
+    'Access-Control-Allow-Origin', '*',
+    'Access-Control-Allow-Methods', 'POST, OPTIONS',
+    'Access-Control-Allow-Headers', request.headers['access-control-request-headers'] ?? 'content-type',
+    'Access-Control-Max-Age', PREFLIGHT_MAX_AGE_S,
+    'Vary', 'Access-Control-Request-Headers',
+  ]);
+  response.end();
+}
+
+function addRefusalHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
+  if (status === 405) headers.push('Allow', 'POST, OPTIONS');
+  // Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself.
+  if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS).padStart(2, '0'));
+}
