@@ -1,0 +1,120 @@
+import type { Log } from './config/log.ts';
+import { isDevelopment, type Settings } from './config/settings.ts';
+import { expressApp } from './http/express-app.ts';
+import { listen, type Listener } from './http/http-server.ts';
+import { opsRoutes } from './http/ops-routes.ts';
+import { requestIds } from './http/request-ids.ts';
+import { rpcRoute } from './http/rpc-route.ts';
+import { Authenticator } from './keys/authenticate.ts';
+import type { KeyStore } from './keys/key-store.ts';
+import { openKeyStore } from './keys/open-key-store.ts';
+import { Metrics } from './metrics/metrics.ts';
+import { NetworkFinder } from './network/find-network.ts';
+import { loadNetworks } from './network/load-networks.ts';
+import type { NetworkConfig } from './network/network-config.ts';
+import { serveNetwork } from './serve-network.ts';
+import { compileParamChecks } from './spec/check-params.ts';
+import { methods as specs } from './spec/methods.generated.ts';
+import { startLocalChains, type LocalChains } from './local-chains.ts';
+
+/** A gateway that listens. */
+export interface Gateway {
+  readonly port: number;
+  readonly opsPort: number | undefined;
+  readonly networks: readonly NetworkConfig[];
+  readonly localChains: LocalChains;
+  readonly keys: KeyStore;
+  /** Ends what is under way within DRAIN_TIMEOUT_MS, then lets go of everything. */
+  drain(): Promise<void>;
+}
+
+/**
+ * Builds every part once, gives it its collaborators, and listens. Waits for no upstream and no Redis.
+ * @param env where `${NAME}` in network files comes from
+ * @throws NetworkFilesError, SettingsError, KeyStoreError, or what the system says of the address
+ */
+export async function openGateway(
+  settings: Settings,
+  env: Readonly<Record<string, string | undefined>>,
+  log: Log,
+): Promise<Gateway> {
+  const knownMethods = specs.map(({ name }) => name);
+  const configs = loadNetworks({ folder: settings.NETWORKS_DIR, knownMethods, env });
+  const checks = compileParamChecks();
+  const metrics = new Metrics();
+  const keys = openKeyStore(settings, log);
+  const authenticator = new Authenticator(keys, {
+    keyStaleMaxS: settings.KEY_STALE_MAX_S,
+    allowDevelopmentKeys: isDevelopment(settings),
+  });
+  metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
+  const localChains = await startLocalChains(configs, settings, log);
+  const networks = localChains.networks.map((config) =>
+    serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),
+  );
+
+  let isDraining = false;
+  const nextRequestId = requestIds();
+  const baseUrlsHint = hintOf(localChains.networks);
+  const ops = opsRoutes(metrics.registry, () => ({
+    ready: !isDraining && authenticator.canCheckKeys,
+    details: {
+      draining: isDraining,
+      keyStore: { kind: keys.kind, available: keys.available },
+      networks: Object.fromEntries(networks.map((network) => [network.config.slug, network.upstreams.summary()])),
+    },
+  }));
+  const rpc = rpcRoute({
+    networks: new NetworkFinder(networks),
+    authenticator,
+    metrics,
+    log,
+    nextRequestId,
+    baseUrlsHint,
+    bodyMaxBytes: settings.BODY_MAX_BYTES,
+    callTimeoutMs: settings.CALL_TIMEOUT_MS,
+    batch: {
+      maxItems: settings.BATCH_MAX_ITEMS,
+      maxAnswerBytes: settings.BATCH_ANSWER_MAX_BYTES,
+      concurrency: settings.BATCH_CONCURRENCY,
+    },
+  });
+  const common = { nextRequestId, baseUrlsHint, log };
+  const hasOpsPort = settings.OPS_PORT !== undefined;
+  const listeners: Listener[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.drain(settings.DRAIN_TIMEOUT_MS)));
+    await Promise.all([...networks.map(({ upstreams }) => upstreams.close()), localChains.stop(), keys.close()]);
+  };
+  try {
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });
+    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS);
+    listeners.push(listener);
+    let opsPort: number | undefined;
+    if (settings.OPS_PORT !== undefined) {
+      const opsListener = await listen(expressApp({ ops, ...common }), settings.HOST, settings.OPS_PORT, 30_000);
+      opsPort = opsListener.port;
+      listeners.push(opsListener);
+    }
+    return {
+      port: listener.port,
+      opsPort,
+      networks: localChains.networks,
+      localChains,
+      keys,
+      drain: () => {
+        isDraining = true;
+        return close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** For callers who are at no network's address. */
+function hintOf(networks: readonly NetworkConfig[]): string {
+  const bases = networks.flatMap(({ slug, baseUrls }) => [`/${slug}`, ...baseUrls]);
+  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key>, where base URLs are: ${bases.join(', ')}`;
+}

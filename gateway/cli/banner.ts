@@ -1,0 +1,48 @@
+import type { NetworkConfig } from '../network/network-config.ts';
+
+export interface BannerFacts {
+  readonly version: string;
+  readonly host: string;
+  readonly port: number;
+  readonly opsPort: number | undefined;
+  readonly networks: readonly NetworkConfig[];
+  /** Networks that were left out, and why. */
+  readonly leftOut: readonly string[];
+  /** Where keys are kept, in words. */
+  readonly keyPlace: string;
+  readonly developmentKey: string | undefined;
+  /** A line to paste; undefined where no key may be shown. */
+  readonly tryIt: string | undefined;
+}
+
+/** What a person who starts the gateway wants to know, in plain words. */
+export function banner(facts: BannerFacts): string {
+  const address = `http://${facts.host.includes(':') ? `[${facts.host}]` : facts.host}:${facts.port}`;
+  const lines = [
+    `Gatehouse ${facts.version} listens on ${address}`,
+    ...(facts.opsPort === undefined ? [] : [`Metrics and health: port ${facts.opsPort}`]),
+    '',
+    'Networks',
+    ...networkLines(facts.networks, address),
+    ...facts.leftOut.map((line) => `  ${line}`),
+    '',
+    `Keys: ${facts.keyPlace}`,
+    ...keyLines(facts),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function networkLines(networks: readonly NetworkConfig[], address: string): string[] {
+  const width = Math.max(...networks.map(({ name }) => name.length));
+  return networks.flatMap(({ slug, name, baseUrls }) =>
+    [`${address}/${slug}`, ...baseUrls].map(
+      (base, index) => `  ${(index === 0 ? name : '').padEnd(width)}  ${base}/v3/<key>`,
+    ),
+  );
+}
+
+function keyLines({ developmentKey, tryIt }: BannerFacts): string[] {
+  if (developmentKey === undefined) return ['Make one: npx gatehouse keys create --name alice'];
+  const attempt = tryIt === undefined ? [] : ['', 'Try it in another shell (more: npx gatehouse demo):', '', tryIt];
+  return [`Development key, for this machine only: ${developmentKey}`, ...attempt];
+}

@@ -1,0 +1,116 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DemoChain } from '../upstream/demo-chain.ts';
+
+/** What a running gateway leaves for `gatehouse demo`: how to reach its local chain, and what there is to ask about. */
+export interface Demo {
+  /** Base URL of the local chain's network. */
+  readonly baseUrl: string;
+  /** The development key, where there is one. */
+  readonly key?: string;
+  readonly chain: DemoChain;
+}
+
+/** The file also names its gateway's process, so that the file of one that was killed is known to be stale. */
+type DemoFile = Demo & { readonly pid: number };
+
+/** Writes DATA_DIR/demo.json. It holds a key in the clear, hence 0600. */
+export function writeDemo(dataDir: string, demo: Demo): void {
+  mkdirSync(dataDir, { recursive: true });
+  const file: DemoFile = { pid: process.pid, ...demo };
+  const temporary = `${demoPath(dataDir)}.${process.pid}`;
+  // A new file put in the old one's place: neither half a file nor an old file's mode is ever seen.
+  rmSync(temporary, { force: true });
+  writeFileSync(temporary, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  renameSync(temporary, demoPath(dataDir));
+}
+
+/** Removes the file unless another gateway has put its own there. */
+export function removeDemo(dataDir: string): void {
+  if (readDemoFile(dataDir)?.pid === process.pid) rmSync(demoPath(dataDir), { force: true });
+}
+
+/**
+ * A comment and a line for the shell, for each thing that the local chain can show.
+ * @param givenKey in place of the development key
+ * @throws DemoError when no gateway with a local chain runs, or no key is known.
+ */
+export function demoLines(dataDir: string, givenKey?: string): string[] {
+  const demo = readDemoFile(dataDir);
+  if (demo === undefined || !isRunning(demo.pid)) {
+    throw new DemoError(
+      'no gateway with a local chain is running here: run `npm start` first, then this in another shell',
+    );
+  }
+  const key = givenKey ?? demo.key;
+  if (key === undefined) {
+    throw new DemoError('this gateway has no development key: give one of yours with --key <key>');
+  }
+  const { caller, counter, gate, setTransaction, transferTransaction, blockHash } = demo.chain;
+  const url = callUrl(demo.baseUrl, key);
+  // Networks stand side by side: another's base URL differs in the last part only.
+  const zksyncUrl = callUrl(new URL('zksync-era', demo.baseUrl).href, key);
+  const zksyncParams = [{ from: `0x${'1'.repeat(40)}`, to: `0x${'2'.repeat(40)}`, data: '0x' }];
+
+  // No quotes or brackets in the comments: zsh takes a pasted comment for a command.
+  return [
+    `# Storage: the number of the counter, in slot 0, is ${counter.value}`,
+    curlLine(url, 'eth_getStorageAt', [counter.address, counter.numberPosition, 'latest']),
+    '# Storage: the same number in the mapping of the counter, at the keccak of key and slot',
+    curlLine(url, 'eth_getStorageAt', [counter.address, counter.setByPosition, 'latest']),
+    '# A block, with the hashes of its three transactions',
+    curlLine(url, 'eth_getBlockByHash', [blockHash, false]),
+    '# An uncle of that block: chains since the merge have none, so null',
+    curlLine(url, 'eth_getUncleByBlockHashAndIndex', [blockHash, '0x0']),
+    '# The receipt of the transaction that set the number, with a log',
+    curlLine(url, 'eth_getTransactionReceipt', [setTransaction]),
+    '# The gas that setting the number again would take',
+    curlLine(url, 'eth_estimateGas', [{ from: caller, to: counter.address, data: counter.calls.set }]),
+    '# A call that reverts: error code 3, with the reason that the contract gives',
+    curlLine(url, 'eth_estimateGas', [{ from: caller, to: gate.address, data: gate.calls.open }]),
+    '# A transaction: one ether from one account to another',
+    curlLine(url, 'eth_getTransactionByHash', [transferTransaction]),
+    '# The fee of a transaction on zkSync Era: asks a public node, so it needs the internet. To run it, take the # away',
+    `# ${curlLine(zksyncUrl, 'zks_estimateFee', zksyncParams)}`,
+  ];
+}
+
+/** A line for people. */
+export class DemoError extends Error {
+  override readonly name = 'DemoError';
+}
+
+/** A JSON-RPC call as a line for a POSIX shell; its answer ends with a line break. */
+export function curlLine(url: string, method: string, params: unknown[]): string {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  return `curl -sSw '\\n' ${quoted(url)} -H 'content-type: application/json' -d ${quoted(body)}`;
+}
+
+function callUrl(baseUrl: string, key: string): string {
+  return `${baseUrl}/v3/${key}`;
+}
+
+function quoted(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function demoPath(dataDir: string): string {
+  return join(dataDir, 'demo.json');
+}
+
+function readDemoFile(dataDir: string): DemoFile | undefined {
+  try {
+    return (JSON.parse(readFileSync(demoPath(dataDir), 'utf8')) as DemoFile | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // there, but another user's
+  }
+}

@@ -1,0 +1,72 @@
+import { causeOf, type Log } from './config/log.ts';
+import { errorAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
+import type { Call } from './jsonrpc/envelope.ts';
+import { RpcError } from './jsonrpc/errors.ts';
+import type { ServedMethod, ServedNetwork } from './served-network.ts';
+import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import { methodNotFound } from './upstream/exhausted.ts';
+import type { Reply } from './upstream/reply.ts';
+
+/** Who calls, and within what. The key was checked before. */
+export interface CallContext {
+  readonly network: ServedNetwork;
+  /** Shown to the caller and logged with what was unforeseen. */
+  readonly requestId: string;
+  /** Time for the whole call. */
+  readonly timeoutMs: number;
+  readonly log: Log;
+}
+
+/** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
+export async function handleCall(call: Call, context: CallContext): Promise<Answer | undefined> {
+  const startedAt = performance.now();
+  const method = context.network.methods.get(call.method);
+  const meter = method?.meter ?? context.network.otherMethods;
+  let outcome = 'result';
+  meter.started();
+  try {
+    if (method === undefined) throw methodNotFound(call.method);
+    const complaint = method.check(call.params);
+    if (complaint !== undefined) throw new RpcError('invalid-params', complaint);
+    // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
+    if (call.id === undefined) return undefined;
+    if (method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
+    const reply = await askUpstreams(method, call.params, context, startedAt + context.timeoutMs);
+    outcome = outcomeOf(reply);
+    return answer(call.id, reply);
+  } catch (error) {
+    const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
+    outcome = refusal.reason;
+    return call.id === undefined ? undefined : refusalAnswer(call.id, refusal);
+  } finally {
+    meter.ended(outcome, startedAt);
+  }
+}
+
+async function askUpstreams(
+  method: ServedMethod,
+  given: readonly unknown[],
+  { network }: CallContext,
+  deadline: number,
+): Promise<Reply> {
+  let params = lowerHashes(method.spec, given);
+  if (namesGas(method.spec, params)) params = capGas(method.spec, params, await network.upstreams.blockGasLimit());
+  return network.upstreams.ask(method.spec, params, deadline);
+}
+
+function answer(id: string, reply: Reply): Answer {
+  if (reply.kind === 'result') return resultAnswer(id, JSON.stringify(reply.result));
+  return errorAnswer(id, reply.code, reply.message, reply.data as string | undefined);
+}
+
+function outcomeOf(reply: Reply): string {
+  if (reply.kind === 'result') return reply.result === null ? 'null' : 'result';
+  return reply.code === 3 ? 'revert' : 'node-error';
+}
+
+/** The caller gets an id to ask about, the log gets the cause. */
+function unforeseen(error: unknown, call: Call, { network, requestId, log }: CallContext): RpcError {
+  const method = network.methods.has(call.method) ? call.method : 'other';
+  log.error({ requestId, network: network.config.slug, method, ...causeOf(error) }, 'internal error');
+  return new RpcError('internal-error', `internal error (${requestId})`);
+}

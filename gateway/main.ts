@@ -1,0 +1,95 @@
+import closeWithGrace from 'close-with-grace';
+import { Command, CommanderError } from 'commander';
+import { openGateway, type Gateway } from './app.ts';
+import { banner } from './cli/banner.ts';
+import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
+import { keysCommand } from './cli/keys.ts';
+import { causeOf, openLog } from './config/log.ts';
+import { version } from './config/package.ts';
+import { isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { ensureDevelopmentKey } from './keys/development-key.ts';
+import { KeyStoreError } from './keys/key-store.ts';
+import { NetworkFilesError } from './network/load-networks.ts';
+
+/** sysexits.h: something is configured wrongly. */
+const EX_CONFIG = 78;
+
+const out = (text: string): void => void process.stdout.write(text);
+const err = (text: string): void => void process.stderr.write(text);
+const settings = (): Settings => readSettings(process.env);
+
+const program = new Command('gatehouse')
+  .description('A self-hosted, multi-network JSON-RPC gateway')
+  .version(version)
+  .showSuggestionAfterError()
+  .exitOverride();
+program.command('start', { isDefault: true }).description('Start the gateway (settings: see README)').action(start);
+program
+  .command('demo')
+  .description('Print a curl line for each method, for the local chain of a gateway that runs')
+  .option('--key <key>', 'in place of the development key')
+  .action(({ key }: { key?: string }) => {
+    out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
+  });
+program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeFor(error);
+}
+
+async function start(): Promise<void> {
+  const chosen = settings();
+  const log = openLog(chosen.LOG_LEVEL);
+  const gateway = await openGateway(chosen, process.env, log);
+  // Twice the drain: the last resort when something does not let go.
+  closeWithGrace({ delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    log.info({ signal }, 'draining');
+    removeDemo(chosen.DATA_DIR);
+    await gateway.drain();
+  });
+  await introduce(chosen, gateway);
+}
+
+async function introduce(chosen: Settings, gateway: Gateway): Promise<void> {
+  const isPrivate = isDevelopment(chosen);
+  const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, chosen.DATA_DIR) : undefined;
+  const demo = await gateway.localChains.demo;
+  const base = (slug: string): string => `http://${chosen.HOST}:${gateway.port}/${slug}`;
+  let tryIt: string | undefined;
+  if (demo !== undefined) {
+    const { slug, chain } = demo;
+    writeDemo(chosen.DATA_DIR, {
+      baseUrl: base(slug),
+      ...(developmentKey !== undefined && { key: developmentKey }),
+      chain,
+    });
+    const { address, numberPosition } = chain.counter;
+    const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
+    tryIt = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
+  }
+  const keyPlace =
+    gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${chosen.DATA_DIR}/keys.json, as digests only`;
+  const { port, opsPort, networks } = gateway;
+  const { leftOut } = gateway.localChains;
+  out(banner({ version, host: chosen.HOST, port, opsPort, networks, leftOut, keyPlace, developmentKey, tryIt }));
+}
+
+/** Prints what a person can mend as it is; anything else is ours, and shows as such. */
+function exitCodeFor(error: unknown): number {
+  // Commander has printed its own.
+  if (error instanceof CommanderError) return error.exitCode;
+  const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
+  if (isConfiguration || error instanceof DemoError) {
+    err(`${(error as Error).message}\n`);
+    return isConfiguration ? EX_CONFIG : 1;
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    err(`${error.message}\n`);
+    return 1;
+  }
+  err(`gatehouse: unforeseen: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return 70;
+}

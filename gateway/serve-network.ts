@@ -1,0 +1,83 @@
+import type { Log } from './config/log.ts';
+import type { Settings } from './config/settings.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
+import { judge } from './normalise/judge.ts';
+import type { ServedMethod, ServedNetwork } from './served-network.ts';
+import type { ParamCheck } from './spec/check-params.ts';
+import { localAnswers } from './spec/local-answers.ts';
+import type { MethodSpec } from './spec/method-spec.ts';
+import { HttpUpstream } from './upstream/http-upstream.ts';
+import { Upstream } from './upstream/upstream.ts';
+import { Upstreams } from './upstream/upstreams.ts';
+
+export interface ServeParts {
+  readonly settings: Settings;
+  readonly specs: readonly MethodSpec[];
+  readonly checks: ReadonlyMap<string, ParamCheck>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** Where a spawned upstream is to be found, and when. */
+export interface Spawned {
+  readonly url: string;
+  readonly ready: Promise<unknown>;
+}
+
+/** Makes of a network's file all that its calls need. Asks nobody anything. */
+export function serveNetwork(
+  config: NetworkConfig,
+  spawned: ReadonlyMap<UpstreamConfig, Spawned>,
+  parts: ServeParts,
+): ServedNetwork {
+  const log = parts.log.child({ network: config.slug });
+  const upstreams = config.upstreams.flatMap((upstream) =>
+    openUpstream(config, upstream, spawned.get(upstream), parts),
+  );
+  return {
+    config,
+    methods: servedMethods(config, parts),
+    otherMethods: parts.metrics.callMeter(config.slug, 'other'),
+    upstreams: new Upstreams(upstreams, judge, log),
+  };
+}
+
+function servedMethods(config: NetworkConfig, { specs, checks, metrics }: ServeParts): Map<string, ServedMethod> {
+  const results = localAnswers(config);
+  const served = new Map<string, ServedMethod>();
+  for (const spec of specs) {
+    const check = checks.get(spec.name);
+    if (check === undefined || !config.methods.includes(spec.name)) continue;
+    const localResult = spec.answer === 'local' ? results.get(spec.name) : undefined;
+    served.set(spec.name, { spec, check, localResult, meter: metrics.callMeter(config.slug, spec.name) });
+  }
+  return served;
+}
+
+function openUpstream(
+  config: NetworkConfig,
+  upstream: UpstreamConfig,
+  spawned: Spawned | undefined,
+  { settings, metrics }: ServeParts,
+): Upstream[] {
+  const url = upstream.url ?? spawned?.url;
+  if (url === undefined) return [];
+  const transport = new HttpUpstream({
+    url,
+    headers: upstream.headers ?? {},
+    connections: settings.UPSTREAM_CONNECTIONS,
+    responseMaxBytes: settings.UPSTREAM_RESPONSE_MAX_BYTES,
+  });
+  return [
+    new Upstream({
+      name: upstream.name,
+      chainId: config.chainId,
+      transport,
+      host: new URL(url).host,
+      timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+      ...(spawned !== undefined && { starting: spawned.ready }),
+      meters: metrics.upstreamMeters(config.slug, upstream.name),
+    }),
+  ];
+}

@@ -1,0 +1,22 @@
+import type { CallMeter } from './metrics/metrics.ts';
+import type { NetworkConfig } from './network/network-config.ts';
+import type { ParamCheck } from './spec/check-params.ts';
+import type { MethodSpec } from './spec/method-spec.ts';
+import type { Upstreams } from './upstream/upstreams.ts';
+
+/** A network with all that a call needs, made once at start. */
+export interface ServedNetwork {
+  readonly config: NetworkConfig;
+  readonly methods: ReadonlyMap<string, ServedMethod>;
+  /** For methods that the network does not serve. */
+  readonly otherMethods: CallMeter;
+  readonly upstreams: Upstreams;
+}
+
+export interface ServedMethod {
+  readonly spec: MethodSpec;
+  readonly check: ParamCheck;
+  /** The result as JSON text, where the gateway knows it by itself. */
+  readonly localResult: string | undefined;
+  readonly meter: CallMeter;
+}

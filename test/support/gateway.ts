@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openGateway, type Gateway } from '../../gateway/app.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
+import { digestOf, makeKey } from '../../gateway/keys/key.ts';
+
+export interface TestGateway {
+  readonly gateway: Gateway;
+  /** `http://127.0.0.1:<port>` */
+  readonly address: string;
+  /** A key that is known. */
+  readonly key: string;
+  readonly dataDir: string;
+  /** `<address>/<slug>/v3/<key>` */
+  url(slug: string): string;
+  /** Posts a body as it is. */
+  post(slug: string, body: string, headers?: Record<string, string>): Promise<Response>;
+  /** Posts one call and reads its answer. */
+  call(slug: string, method: string, params?: unknown, id?: unknown): Promise<JsonRpcAnswer>;
+  stop(): Promise<void>;
+}
+
+export interface JsonRpcAnswer {
+  readonly jsonrpc: '2.0';
+  readonly id: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+/**
+ * Starts a real gateway on a free port, with a key.
+ * @param networks network files by slug, as YAML (or JSON, which YAML includes)
+ * @param env settings, and what `${NAME}` in network files stands for
+ */
+export async function startGateway(
+  networks: Record<string, string | object>,
+  env: Record<string, string> = {},
+): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const dataDir = join(folder, 'data');
+  for (const [slug, file] of Object.entries(networks)) {
+    writeFileSync(join(folder, `${slug}.yaml`), typeof file === 'string' ? file : JSON.stringify(file));
+  }
+  const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent' };
+  const settings = readSettings({ ...defaults, ...env });
+  const gateway = await openGateway(settings, env, openLog(settings.LOG_LEVEL));
+  const key = makeKey();
+  await gateway.keys.opened(5_000).catch(() => undefined);
+  await gateway.keys.add(digestOf(key), { name: 'test', createdAt: new Date().toISOString() }).catch(() => undefined);
+
+  const address = `http://127.0.0.1:${gateway.port}`;
+  const url = (slug: string): string => `${address}/${slug}/v3/${key}`;
+  const post = (slug: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(url(slug), { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+  return {
+    gateway,
+    address,
+    key,
+    dataDir,
+    url,
+    post,
+    async call(slug, method, params = [], id = 1) {
+      const response = await post(slug, JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+      return (await response.json()) as JsonRpcAnswer;
+    },
+    async stop() {
+      await gateway.drain();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A network file with these upstream URLs. */
+export function network(chainId: number, urls: readonly string[], more: object = {}): object {
+  return {
+    name: `Test ${chainId}`,
+    chainId,
+    upstreams: urls.map((url, index) => ({ name: `node-${index}`, url })),
+    ...more,
+  };
+}
