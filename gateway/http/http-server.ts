@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError, type Reason } from '../jsonrpc/errors.ts';
+import { withExpressPrototypes } from './express-prototypes.ts';
 
 /** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
 const KEEP_ALIVE_MS = 65_000;
@@ -21,6 +22,7 @@ export interface Listener {
 export async function listen(app: Express, host: string, port: number, requestTimeoutMs: number): Promise<Listener> {
   const server = createServer(
     {
+      ...withExpressPrototypes(app),
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
