@@ -13,7 +13,7 @@ const table = {
     meaning: 'Redis that holds the keys; unset: a key file in DATA_DIR',
   },
   NETWORKS_DIR: { type: 'string', default: 'networks', meaning: 'Folder of network files' },
-  DATA_DIR: { type: 'string', default: '.gatehouse', meaning: 'Folder for the key file and the demo’s notes' },
+  DATA_DIR: { type: 'string', default: '.gatehouse', meaning: 'Folder for the key file and the notes of the demo' },
   LOG_LEVEL: {
     type: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     default: 'info',

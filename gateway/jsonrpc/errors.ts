@@ -11,7 +11,6 @@ const catalogue = {
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
   'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
-  'key-not-allowed': { code: -32002, status: 403, message: 'rejected due to project ID settings' },
   'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
   'body-too-large': { code: -32600, status: 413, message: 'body too large' },
@@ -25,7 +24,6 @@ const catalogue = {
   'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
   'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
-  'shutting-down': { code: -32603, status: 503, message: 'the gateway is restarting' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, { code: number; status: number; message: string }>;
 

@@ -27,9 +27,7 @@ export function methodNotFound(method: string): RpcError {
 }
 
 function passOn(failure: FailureClass, reply: Extract<Reply, { kind: 'error' }>): Reply {
-  if (failure === 'too-large') return { ...reply, code: -32005, data: undefined };
-  if (failure === 'node-state') {
-    return { ...reply, code: -32603, message: `no upstream could answer: ${reply.message}`, data: undefined };
-  }
+  if (failure === 'too-large') throw new RpcError('request-too-large', reply.message);
+  if (failure === 'node-state') throw new RpcError('node-state', `no upstream could answer: ${reply.message}`);
   return reply;
 }
