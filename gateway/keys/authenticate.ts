@@ -1,0 +1,188 @@
+import { LRUCache } from 'lru-cache';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { addressGroup } from './address-group.ts';
+import { digestOf, isWellFormedKey, keyMaxLength } from './key.ts';
+import type { KeyRecord, KeyStore } from './key-store.ts';
+
+const knownMax = 10_000;
+const unknownMax = 10_000;
+/** How long a key that the store does not know is refused without asking again. */
+const unknownForMs = 5_000;
+/** Unknown keys that one address may try, and in what time. */
+const guesses = { points: 20, duration: 10 };
+
+export interface AuthenticatorOptions {
+  /** How long a key seen before goes on while the store cannot be asked. */
+  readonly keyStaleMaxS: number;
+  /** Whether keys that were made for a first start are let in. Default: no. */
+  readonly allowDevelopmentKeys?: boolean;
+}
+
+/** A key as the store last confirmed it. */
+interface Known {
+  readonly record: KeyRecord;
+  readonly confirmedAt: number;
+  readonly generation: number;
+}
+
+/** One look-up under way, shared by all calls that wait for it. */
+interface Flight {
+  /** The key's record; undefined: it opens nothing. */
+  readonly answer: Promise<KeyRecord | undefined>;
+  /** A change was told of meanwhile: the answer may be from before it. */
+  outdated: boolean;
+}
+
+/**
+ * Lets calls in by their key. What the store said is kept in memory until the store tells of a change, so that most
+ * calls are answered at once, without a promise; and it stands in for the store for a while when that is away.
+ */
+export class Authenticator {
+  /**
+   * Calls with a well-formed key, by what was known of it: confirmed in memory, in memory while the store is away,
+   * found by a look-up, not known (or revoked), not to be looked up.
+   */
+  readonly counts = { hit: 0, stale: 0, found: 0, unknown: 0, unreachable: 0 };
+  readonly #store: KeyStore;
+  readonly #staleMaxMs: number;
+  readonly #allowDevelopmentKeys: boolean;
+  readonly #known = new LRUCache<string, Known>({ max: knownMax });
+  readonly #unknown = new LRUCache<string, true>({ max: unknownMax, ttl: unknownForMs });
+  readonly #flights = new Map<string, Flight>();
+  readonly #guesses = new RateLimiterMemory(guesses);
+  /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */
+  #generation = 0;
+
+  constructor(store: KeyStore, options: AuthenticatorOptions) {
+    this.#store = store;
+    this.#staleMaxMs = options.keyStaleMaxS * 1000;
+    this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
+    store.onChange((digest) => {
+      this.#forget(digest);
+    });
+  }
+
+  /**
+   * @param address of the caller, by which unknown keys are limited
+   * @returns the key's record; not a promise where memory has the answer
+   * @throws RpcError (or rejects with it): key-missing, key-invalid, key-store-unreachable, unknown-key-limit
+   */
+  authenticate(keyText: string, address: string): KeyRecord | Promise<KeyRecord> {
+    if (keyText === '') throw new RpcError('key-missing');
+    if (keyText.length > keyMaxLength) throw new RpcError('key-invalid');
+    const digest = digestOf(keyText);
+    const known = this.#known.get(digest);
+    if (known === undefined) {
+      if (!isWellFormedKey(keyText)) throw new RpcError('key-invalid');
+      if (this.#unknown.has(digest)) {
+        this.counts.unknown += 1;
+        throw new RpcError('key-invalid');
+      }
+    } else {
+      const age = performance.now() - known.confirmedAt;
+      if (known.generation === this.#generation && age < this.#store.freshForMs) {
+        this.counts.hit += 1;
+        return known.record;
+      }
+      if (!this.#store.available && age < this.#staleMaxMs) {
+        this.counts.stale += 1;
+        return known.record;
+      }
+    }
+    if (!this.#store.available) {
+      this.counts.unreachable += 1;
+      throw new RpcError('key-store-unreachable');
+    }
+    // A key that was good a moment ago pays nothing for an address that guesses.
+    return this.#ask(digest, address, known === undefined);
+  }
+
+  /** Whether any key can be let in: the store answers, or memory still has keys from when it did. */
+  get canCheckKeys(): boolean {
+    return this.#store.available || this.#known.size > 0;
+  }
+
+  async #ask(digest: string, address: string, limited: boolean): Promise<KeyRecord> {
+    if (limited) await this.#refuseGuessing(address);
+    const flight = this.#flights.get(digest) ?? this.#lookUp(digest, address);
+    let record: KeyRecord | undefined;
+    try {
+      record = await flight.answer;
+    } catch (error) {
+      return this.#withoutStore(digest, error);
+    }
+    if (record === undefined) {
+      this.counts.unknown += 1;
+      throw new RpcError('key-invalid');
+    }
+    this.counts.found += 1;
+    return record;
+  }
+
+  #lookUp(digest: string, address: string): Flight {
+    // Before the question goes out: what is confirmed is the state of no earlier moment.
+    const confirmedAt = performance.now();
+    const generation = this.#generation;
+    const land = async (): Promise<KeyRecord | undefined> => {
+      try {
+        const found = await this.#store.find(digest);
+        const record = found !== undefined && this.#mayPass(found) ? found : undefined;
+        if (record === undefined) this.#known.delete(digest);
+        if (!flight.outdated) {
+          if (record === undefined) this.#unknown.set(digest, true);
+          else this.#known.set(digest, { record, confirmedAt, generation });
+        }
+        if (found === undefined) await this.#guesses.penalty(addressGroup(address));
+        return record;
+      } finally {
+        if (this.#flights.get(digest) === flight) this.#flights.delete(digest);
+      }
+    };
+    // Begun a tick later, when `flight` is there for `land` to see.
+    const flight: Flight = { answer: Promise.resolve().then(land), outdated: false };
+    this.#flights.set(digest, flight);
+    return flight;
+  }
+
+  /** The store was thought to be there, but gave no answer. */
+  #withoutStore(digest: string, cause: unknown): KeyRecord {
+    // Looked for again: a change may have been told of since.
+    const known = this.#known.get(digest);
+    if (known !== undefined && performance.now() - known.confirmedAt < this.#staleMaxMs) {
+      this.counts.stale += 1;
+      return known.record;
+    }
+    this.counts.unreachable += 1;
+    throw new RpcError('key-store-unreachable', undefined, { cause });
+  }
+
+  async #refuseGuessing(address: string): Promise<void> {
+    const state = await this.#guesses.get(addressGroup(address));
+    if (state === null || state.consumedPoints < guesses.points) return;
+    throw new RpcError('unknown-key-limit', undefined, {
+      retryAfterS: Math.max(1, Math.ceil(state.msBeforeNext / 1000)),
+    });
+  }
+
+  #mayPass(record: KeyRecord): boolean {
+    return record.revokedAt === undefined && (record.development !== true || this.#allowDevelopmentKeys);
+  }
+
+  #forget(digest: string | undefined): void {
+    if (digest === undefined) {
+      this.#generation += 1;
+      this.#unknown.clear();
+      for (const flight of this.#flights.values()) flight.outdated = true;
+      this.#flights.clear();
+      return;
+    }
+    this.#known.delete(digest);
+    this.#unknown.delete(digest);
+    const flight = this.#flights.get(digest);
+    if (flight === undefined) return;
+    flight.outdated = true;
+    // Who asks from now on shall not be given the outdated answer.
+    this.#flights.delete(digest);
+  }
+}

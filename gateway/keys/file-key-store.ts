@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import type { Log } from '../config/log.ts';
+import { withFileLock } from './file-lock.ts';
+import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
+import { keyIdOf } from './key.ts';
+import { byAge, keyRecord, type ChangeListener, type KeyRecord, type KeyStore, type StoredKey } from './key-store.ts';
+import { makePrivateFolderFor } from './private-file.ts';
+
+/** Other processes' changes are noticed this soon. Polled: file events do not cross every kind of mounted folder. */
+const pollMs = 200;
+
+/** Keys in `keys.json` under DATA_DIR: a gateway and its command line on one machine, without Redis. */
+export class FileKeyStore implements KeyStore {
+  readonly kind = 'file';
+  readonly available = true;
+  /** Every change is told of, and asking reads the same memory. */
+  readonly freshForMs = Number.POSITIVE_INFINITY;
+  readonly path: string;
+  readonly #log: Log;
+  readonly #timer: NodeJS.Timeout;
+  readonly #listeners = new Set<ChangeListener>();
+  #records: ReadonlyMap<string, KeyRecord>;
+  #file: KeyFile;
+  /** The version last looked at, good or broken: a broken one is logged once. */
+  #seen: string;
+
+  /** @throws KeyFileError where the file is there but broken. */
+  constructor(dataDir: string, log: Log) {
+    this.path = join(dataDir, 'keys.json');
+    this.#log = log;
+    this.#file = readKeyFile(this.path);
+    this.#seen = this.#file.version;
+    this.#records = recordsOf(this.#file);
+    this.#timer = setInterval(() => {
+      this.#poll();
+    }, pollMs).unref();
+  }
+
+  opened(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  find(digest: string): Promise<KeyRecord | undefined> {
+    return Promise.resolve(this.#records.get(digest));
+  }
+
+  add(digest: string, key: StoredKey): Promise<boolean> {
+    return this.#change((keys) => {
+      const known = keys.get(digest);
+      if (known === undefined) keys.set(digest, key);
+      else if (known.revokedAt === undefined && key.revokedAt !== undefined) {
+        keys.set(digest, { ...known, revokedAt: key.revokedAt });
+      }
+      return known === undefined;
+    });
+  }
+
+  list(): Promise<KeyRecord[]> {
+    return Promise.resolve([...this.#records.values()].sort(byAge));
+  }
+
+  show(id: string): Promise<KeyRecord | undefined> {
+    return Promise.resolve([...this.#records.values()].find((record) => record.id === id));
+  }
+
+  revoke(id: string): Promise<KeyRecord | undefined> {
+    return this.#change((keys) => {
+      for (const [digest, key] of keys) {
+        if (keyIdOf(digest) !== id) continue;
+        const revoked = { ...key, revokedAt: key.revokedAt ?? new Date().toISOString() };
+        keys.set(digest, revoked);
+        return keyRecord(digest, revoked);
+      }
+      return undefined;
+    });
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#listeners.add(listener);
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#listeners.clear();
+    return Promise.resolve();
+  }
+
+  /** Digests and what is kept of them, for `keys import`. */
+  entries(): [digest: string, key: StoredKey][] {
+    return [...this.#file.keys];
+  }
+
+  /** Applies an edit to what is in the file now, not to what this process last read. */
+  #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
+    makePrivateFolderFor(this.path);
+    return withFileLock(`${this.path}.lock`, () => {
+      const before = readKeyFile(this.path).keys;
+      const keys = new Map(before);
+      const result = edit(keys);
+      if (keyFileText(keys) !== keyFileText(before)) writeKeyFile(this.path, keys);
+      this.#adopt(readKeyFile(this.path));
+      return result;
+    });
+  }
+
+  /** Synchronous, so that it cannot mix with a change of our own; a stat costs microseconds. */
+  #poll(): void {
+    try {
+      const version = keyFileVersion(this.path);
+      if (version === this.#seen) return;
+      this.#seen = version;
+      this.#adopt(readKeyFile(this.path));
+    } catch (error) {
+      this.#log.error({ error: error instanceof Error ? error.message : 'unknown' }, 'keys stay as they were');
+    }
+  }
+
+  #adopt(file: KeyFile): void {
+    const before = this.#file.keys;
+    this.#file = file;
+    this.#seen = file.version;
+    this.#records = recordsOf(file);
+    const digests = new Set([...before.keys(), ...file.keys.keys()]);
+    for (const digest of digests) {
+      if (JSON.stringify(before.get(digest)) === JSON.stringify(file.keys.get(digest))) continue;
+      for (const listener of this.#listeners) listener(digest);
+    }
+  }
+}
+
+function recordsOf(file: KeyFile): Map<string, KeyRecord> {
+  return new Map([...file.keys].map(([digest, key]) => [digest, keyRecord(digest, key)]));
+}

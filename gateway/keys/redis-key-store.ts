@@ -1,0 +1,225 @@
+import type { Redis } from 'ioredis';
+import type { Log } from '../config/log.ts';
+import { isDigest, isKeyId } from './key.ts';
+import {
+  byAge,
+  keyRecord,
+  KeyStoreError,
+  KeyStoreUnreachable,
+  type ChangeListener,
+  type KeyRecord,
+  type KeyStore,
+  type StoredKey,
+} from './key-store.ts';
+import { isReply, redisErrorCode, RedisLink } from './redis-link.ts';
+import { parseRedisUrl } from './redis-url.ts';
+
+/**
+ * A key is one hash, `gatehouse:key:<sha256>`, with the fields name, createdAt and, where they apply, revokedAt and
+ * development. HGETALL shows it, DEL ends it. Only keys may bear this prefix: each write below it is a change to us.
+ */
+const keyPrefix = 'gatehouse:key:';
+/** Every writer of ours says here which digest it changed, for a Redis that refuses CLIENT TRACKING. */
+const changesChannel = 'gatehouse:keys';
+/** Where Redis itself tells of changes (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
+const invalidationChannel = '__redis__:invalidate';
+
+/** Redis tells of each change within milliseconds; the limit is only a net. */
+const trackedFreshMs = 30_000;
+/** Nobody may tell us of a DEL by hand: ask each second. */
+const untrackedFreshMs = 1_000;
+/** Look-ups under way at once while listing, few enough that each is answered in time. */
+const listStep = 500;
+
+export class RedisKeyStore implements KeyStore {
+  readonly kind = 'redis';
+  readonly #log: Log;
+  readonly #commands: RedisLink;
+  readonly #changes: RedisLink;
+  readonly #listeners = new Set<ChangeListener>();
+  #tracked: boolean | undefined;
+
+  /**
+   * Connects in the background, for ever.
+   * @throws SettingsError for a malformed URL.
+   */
+  constructor(url: string, log: Log) {
+    const address = parseRedisUrl(url);
+    this.#log = log;
+    this.#commands = new RedisLink({ purpose: 'commands', address, log });
+    this.#changes = new RedisLink({ purpose: 'changes', address, log, prepare: (redis) => this.#watch(redis) });
+    this.#changes.redis.on('message', (channel: string, message: string) => {
+      this.#hear(channel, message);
+    });
+  }
+
+  get available(): boolean {
+    return this.#commands.up;
+  }
+
+  get freshForMs(): number {
+    return this.#tracked === true && this.#changes.up ? trackedFreshMs : untrackedFreshMs;
+  }
+
+  async opened(limitMs: number): Promise<void> {
+    if (!(await this.#commands.whenUp(limitMs))) throw unreachable(this.#commands.lastError);
+  }
+
+  find(digest: string): Promise<KeyRecord | undefined> {
+    return this.#ask(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest)));
+  }
+
+  async add(digest: string, key: StoredKey): Promise<boolean> {
+    const isNew = await this.#ask(async (redis) => {
+      const writes = redis.multi().exists(keyPrefix + digest);
+      for (const [field, value] of Object.entries(toHash(key))) writes.hsetnx(keyPrefix + digest, field, value);
+      const replies = (await writes.exec()) ?? [];
+      const failure = replies.find(([error]) => error !== null)?.[0];
+      if (failure) throw failure;
+      return replies[0]?.[1] === 0;
+    });
+    await this.#publish(digest);
+    return isNew;
+  }
+
+  async list(): Promise<KeyRecord[]> {
+    const digests = await this.#digests('');
+    const records: (KeyRecord | undefined)[] = [];
+    for (let from = 0; from < digests.length; from += listStep) {
+      const step = digests.slice(from, from + listStep);
+      records.push(...(await Promise.all(step.map((digest) => this.find(digest)))));
+    }
+    return records.filter((record) => record !== undefined).sort(byAge);
+  }
+
+  async show(id: string): Promise<KeyRecord | undefined> {
+    const digest = await this.#digestOfId(id);
+    return digest === undefined ? undefined : this.find(digest);
+  }
+
+  async revoke(id: string): Promise<KeyRecord | undefined> {
+    const digest = await this.#digestOfId(id);
+    if (digest === undefined) return undefined;
+    await this.#ask((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
+    await this.#publish(digest);
+    return this.find(digest);
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#listeners.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    await Promise.all([this.#commands.close(), this.#changes.close()]);
+  }
+
+  /**
+   * Has Redis tell this connection of every write to a key, whoever wrote: a connection that redirects tracking to
+   * itself, since ioredis drops the pushes of RESP3. Tracking ends with the connection, hence on each new one.
+   */
+  async #watch(redis: Redis): Promise<void> {
+    const refusal = await refused(async () => {
+      const id = String(await redis.call('CLIENT', 'ID'));
+      await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', keyPrefix);
+      await redis.subscribe(invalidationChannel);
+    });
+    const deafness = await refused(() => redis.subscribe(changesChannel));
+    if (refusal !== undefined && this.#tracked !== false) {
+      const without = deafness === undefined ? 'published changes and ' : '';
+      const text = `Redis refuses CLIENT TRACKING: ${without}one look-up per key and second take its place`;
+      this.#log.warn({ error: refusal }, text);
+    }
+    this.#tracked = refusal === undefined;
+    // What changed before we listened, nobody told us.
+    this.#tell(undefined);
+  }
+
+  #hear(channel: string, message: string): void {
+    if (channel === changesChannel) {
+      this.#tell(isDigest(message) ? message : undefined);
+      return;
+    }
+    // ioredis joins the keys of one message by commas; FLUSHALL has none.
+    if (message === '') this.#tell(undefined);
+    else for (const key of message.split(',')) this.#tell(key.slice(keyPrefix.length));
+  }
+
+  #tell(digest: string | undefined): void {
+    for (const listener of this.#listeners) listener(digest);
+  }
+
+  /** A refused PUBLISH does not undo the write: other gateways then learn of it by tracking or by asking. */
+  async #publish(digest: string): Promise<void> {
+    await this.#commands.redis.publish(changesChannel, digest).catch(() => undefined);
+  }
+
+  async #digestOfId(id: string): Promise<string | undefined> {
+    if (!isKeyId(id)) return undefined;
+    const digests = await this.#digests(id);
+    if (digests.length > 1) throw new KeyStoreError(`The id ${id} stands for ${digests.length} keys: use redis-cli`);
+    return digests[0];
+  }
+
+  /** Walks through all keys of the database: for the command line, never for a call. */
+  async #digests(start: string): Promise<string[]> {
+    const found = new Set<string>();
+    let cursor = '0';
+    do {
+      const [next, keys] = await this.#ask((redis) =>
+        redis.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
+      );
+      for (const key of keys) found.add(key.slice(keyPrefix.length));
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found].filter(isDigest);
+  }
+
+  async #ask<Answer>(question: (redis: Redis) => Promise<Answer>): Promise<Answer> {
+    if (!this.#commands.up) throw unreachable(this.#commands.lastError);
+    try {
+      return await question(this.#commands.redis);
+    } catch (error) {
+      throw unreachable(this.#commands.failed(error));
+    }
+  }
+}
+
+/** @returns the code of Redis' refusal, or undefined where it agreed. Other failures are thrown on. */
+async function refused(request: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await request();
+    return undefined;
+  } catch (error) {
+    if (isReply(error)) return redisErrorCode(error);
+    throw error;
+  }
+}
+
+function unreachable(cause: unknown): KeyStoreUnreachable {
+  const code = redisErrorCode(cause);
+  const text = isReply(cause)
+    ? `Redis refuses (${code}): is REDIS_URL right?`
+    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
+  return new KeyStoreUnreachable(text, code);
+}
+
+function toHash(key: StoredKey): Record<string, string> {
+  return {
+    createdAt: key.createdAt,
+    name: key.name,
+    ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
+    ...(key.development === true && { development: 'true' }),
+  };
+}
+
+/** Any field makes a key: an operator may have written the hash by hand. */
+function toRecord(digest: string, hash: Record<string, string>): KeyRecord | undefined {
+  if (Object.keys(hash).length === 0) return undefined;
+  return keyRecord(digest, {
+    name: hash['name'] ?? '',
+    createdAt: hash['createdAt'] ?? '',
+    ...(hash['revokedAt'] !== undefined && { revokedAt: hash['revokedAt'] }),
+    ...(hash['development'] === 'true' && { development: true }),
+  });
+}

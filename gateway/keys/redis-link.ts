@@ -1,0 +1,181 @@
+import { Redis } from 'ioredis';
+import { errorCode, type Log } from '../config/log.ts';
+import type { RedisAddress } from './redis-url.ts';
+
+/** How long Redis may take to answer anything: connect, command, heartbeat. */
+const answerLimitMs = 500;
+const heartbeatMs = 500;
+const retryMaxMs = 500;
+/** A hung Redis does not answer our goodbye either. */
+const goodbyeLimitMs = 100;
+
+export interface RedisLinkOptions {
+  /** What it is for, in the log. */
+  readonly purpose: 'commands' | 'changes';
+  readonly address: RedisAddress;
+  readonly log: Log;
+  /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
+  readonly prepare?: (redis: Redis) => Promise<void>;
+}
+
+/**
+ * One connection to Redis that is always being made, and knows whether Redis answers on it. TCP by itself tells a
+ * silently cut connection or a hung Redis only after minutes: hence a heartbeat.
+ */
+export class RedisLink {
+  readonly redis: Redis;
+  readonly #options: RedisLinkOptions;
+  readonly #timer: NodeJS.Timeout;
+  #up = false;
+  #lastError: unknown = undefined;
+  /** The connection that is meant: what an earlier one had under way says nothing of this one. */
+  #connection = 0;
+  #prepared = false;
+  #missedBeats = 0;
+  #checking = false;
+  #logged: boolean | undefined;
+  #closing = false;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(options: RedisLinkOptions) {
+    this.#options = options;
+    this.redis = new Redis({
+      ...options.address,
+      // RESP2: invalidations come as messages, and a Redis of any age, or a proxy, speaks it.
+      protocol: 2,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      // `prepare` must come before subscribing: CLIENT TRACKING is refused to a subscriber.
+      autoResubscribe: false,
+      // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
+      enableReadyCheck: false,
+      disableClientInfo: true,
+      connectTimeout: 2 * answerLimitMs,
+      commandTimeout: answerLimitMs,
+      disconnectTimeout: goodbyeLimitMs,
+      // Spread, so that many gateways do not come back in one moment.
+      retryStrategy: (times) => Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2),
+    });
+    this.redis.on('error', (error: unknown) => {
+      this.#lastError = error;
+    });
+    this.redis.on('ready', () => {
+      this.#begin();
+      void this.#check();
+    });
+    this.redis.on('close', () => {
+      this.#begin();
+      this.#setUp(false);
+    });
+    this.#timer = setInterval(() => void this.#check(), heartbeatMs).unref();
+  }
+
+  /** Whether Redis answered at the last occasion, and the connection is prepared. */
+  get up(): boolean {
+    return this.#up;
+  }
+
+  /** Why it is not up, in so far as it is known. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  /** Waits until it is up. @returns whether it is, after `limitMs` at the latest. */
+  async whenUp(limitMs: number): Promise<boolean> {
+    if (this.#up) return true;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, limitMs);
+      this.#waiting.add(done);
+    });
+    return this.#up;
+  }
+
+  /**
+   * To be called with the error of a failed command. Where Redis did not answer it, this link is down until the next
+   * heartbeat, which follows at once: no second command waits in vain.
+   * @returns the error that says most of the cause.
+   */
+  failed(error: unknown): unknown {
+    if (isReply(error)) return error;
+    this.#note(error);
+    this.#setUp(false);
+    void this.#check();
+    return this.#lastError;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    clearInterval(this.#timer);
+    const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
+    const end = new Promise<void>((resolve) => this.redis.once('end', resolve));
+    this.redis.disconnect();
+    if (hasSocket) await end;
+    for (const done of this.#waiting) done();
+  }
+
+  #begin(): void {
+    this.#connection += 1;
+    this.#prepared = false;
+    this.#missedBeats = 0;
+  }
+
+  /** A heartbeat; the first of a connection also prepares it. */
+  async #check(): Promise<void> {
+    if (this.#checking || this.redis.status !== 'ready') return;
+    this.#checking = true;
+    const connection = this.#connection;
+    try {
+      await this.redis.ping();
+      if (!this.#prepared) await this.#options.prepare?.(this.redis);
+      if (connection !== this.#connection) return;
+      this.#prepared = true;
+      this.#missedBeats = 0;
+      this.#setUp(true);
+    } catch (error) {
+      if (connection !== this.#connection) return;
+      this.#note(error);
+      this.#setUp(false);
+      // An error is an answer too (LOADING, NOAUTH): then a new connection would help nothing.
+      if (!isReply(error)) this.#missedBeats += 1;
+      if (this.#missedBeats >= 2) this.redis.disconnect(true);
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  /** 'Stream isn't writeable' and 'Connection is closed' only follow from an earlier error that says more. */
+  #note(error: unknown): void {
+    if (isTimeout(error) || isReply(error)) this.#lastError = error;
+  }
+
+  #setUp(up: boolean): void {
+    this.#up = up;
+    if (up) for (const done of this.#waiting) done();
+    if (up === this.#logged || this.#closing) return;
+    this.#logged = up;
+    const { log, purpose } = this.#options;
+    if (up) log.info({ connection: purpose }, 'Redis answers');
+    else log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis does not answer');
+  }
+}
+
+/** Redis said no: the connection itself works. */
+export function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError';
+}
+
+/** The first word of what Redis says is its code; the rest may name users and keys. */
+export function redisErrorCode(error: unknown): string {
+  if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';
+  return isReply(error) ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : errorCode(error);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Command timed out';
+}
