@@ -17,6 +17,8 @@ import { compileParamChecks } from './spec/check-params.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chains.ts';
 
+const KEYS_OPEN_LIMIT_MS = 500;
+
 /** A gateway that listens. */
 export interface Gateway {
   readonly port: number;
@@ -29,7 +31,7 @@ export interface Gateway {
 }
 
 /**
- * Builds every part once, gives it its collaborators, and listens. Waits for no upstream and no Redis.
+ * Builds every part once, gives it its collaborators, and listens. Waits for no upstream, and for Redis half a second.
  * @param env where `${NAME}` in network files comes from
  * @throws NetworkFilesError, SettingsError, KeyStoreError, or what the system says of the address
  */
@@ -48,6 +50,8 @@ export async function openGateway(
     allowDevelopmentKeys: isDevelopment(settings),
   });
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
+  // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
+  await keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined);
   const localChains = await startLocalChains(configs, settings, log);
   const networks = localChains.networks.map((config) =>
     serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),

@@ -50,7 +50,12 @@ async function start(): Promise<void> {
     removeDemo(chosen.DATA_DIR);
     await gateway.drain();
   });
-  await introduce(chosen, gateway);
+  try {
+    await introduce(chosen, gateway);
+  } catch (error) {
+    await gateway.drain();
+    throw error;
+  }
 }
 
 async function introduce(chosen: Settings, gateway: Gateway): Promise<void> {
