@@ -47,6 +47,7 @@ export async function openGateway(
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
+    unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
   });
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));

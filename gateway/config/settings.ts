@@ -29,6 +29,7 @@ const table = {
     default: 3600,
     meaning: 'Seconds that a key seen before goes on while Redis is away',
   },
+  UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Unknown keys that one address may try in 10 s' },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body' },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Most calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Largest answer to a batch' },

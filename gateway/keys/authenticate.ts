@@ -9,12 +9,14 @@ const knownMax = 10_000;
 const unknownMax = 10_000;
 /** How long a key that the store does not know is refused without asking again. */
 const unknownForMs = 5_000;
-/** Unknown keys that one address may try, and in what time. */
-const guesses = { points: 20, duration: 10 };
+/** Over how many seconds the unknown keys of an address are counted. */
+const guessesWithinS = 10;
 
 export interface AuthenticatorOptions {
   /** How long a key seen before goes on while the store cannot be asked. */
   readonly keyStaleMaxS: number;
+  /** Unknown keys that one address may try in 10 s. Each is a look-up, whatever the caller sends. */
+  readonly unknownKeysMax: number;
   /** Whether keys that were made for a first start are let in. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
 }
@@ -50,12 +52,13 @@ export class Authenticator {
   readonly #known = new LRUCache<string, Known>({ max: knownMax });
   readonly #unknown = new LRUCache<string, true>({ max: unknownMax, ttl: unknownForMs });
   readonly #flights = new Map<string, Flight>();
-  readonly #guesses = new RateLimiterMemory(guesses);
+  readonly #guesses: RateLimiterMemory;
   /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */
   #generation = 0;
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
+    this.#guesses = new RateLimiterMemory({ points: options.unknownKeysMax, duration: guessesWithinS });
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     store.onChange((digest) => {
@@ -159,7 +162,7 @@ export class Authenticator {
 
   async #refuseGuessing(address: string): Promise<void> {
     const state = await this.#guesses.get(addressGroup(address));
-    if (state === null || state.consumedPoints < guesses.points) return;
+    if (state === null || state.consumedPoints < this.#guesses.points) return;
     throw new RpcError('unknown-key-limit', undefined, {
       retryAfterS: Math.max(1, Math.ceil(state.msBeforeNext / 1000)),
     });
