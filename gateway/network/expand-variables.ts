@@ -1,36 +1,83 @@
+import { writePath, type Mistake, type Path } from './mistake.ts';
 import type { UpstreamConfig } from './network-config.ts';
-import type { Mistake } from './read-network.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
+type Report = (path: Path, complaint: string) => void;
+
+/** Headers that speak of the connection or of the body, which are ours. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 /** Fills `${NAME}` and `${NAME:-default}` in an upstream's URL and headers from the environment. */
-export function expandVariables(
-  upstream: UpstreamConfig,
-  path: Mistake['path'],
-  env: Env,
-  mistakes: Mistake[],
-): UpstreamConfig {
-  const expand = (text: string, at: Mistake['path']): string =>
-    text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g, (_, name: string, fallback: string | undefined) => {
-      const value = env[name];
-      if (value !== undefined && value !== '') return value;
-      if (fallback !== undefined) return fallback;
-      mistakes.push({ path: at, message: `the environment has no ${name}; set it, or write \${${name}:-default}` });
-      return '';
-    });
+export function expandVariables(upstream: UpstreamConfig, path: Path, env: Env, mistakes: Mistake[]): UpstreamConfig {
+  const report: Report = (at, complaint) => mistakes.push({ path: at, message: `${writePath(at)}: ${complaint}` });
   const { url, headers } = upstream;
   const expanded: { -readonly [Name in keyof UpstreamConfig]: UpstreamConfig[Name] } = { ...upstream };
-  if (url !== undefined) expanded.url = checkUrl(expand(url, [...path, 'url']), [...path, 'url'], mistakes);
+  if (url !== undefined) {
+    const at = [...path, 'url'];
+    const filled = expand(url, at, env, report);
+    if (filled !== undefined) expanded.url = checkUrl(filled, at, report);
+  }
   if (headers !== undefined) {
-    const entries = Object.entries(headers).map(([name, value]) => [name, expand(value, [...path, 'headers', name])]);
-    expanded.headers = Object.fromEntries(entries) as Record<string, string>;
+    const filled: Record<string, string> = {};
+    for (const [name, value] of Object.entries(headers)) {
+      filled[name] = expandHeader(name, value, [...path, 'headers', name], env, report);
+    }
+    expanded.headers = filled;
   }
   return expanded;
 }
 
-function checkUrl(url: string, path: Mistake['path'], mistakes: Mistake[]): string {
-  // The value is not shown: it may hold a provider's key.
-  if (!/^https?:/.test(url) || !URL.canParse(url))
-    mistakes.push({ path, message: 'url: expected an http or https URL once variables are filled in' });
+/** @returns undefined where something is missing, and reports it */
+function expand(text: string, at: Path, env: Env, report: Report): string | undefined {
+  const gaps: string[] = [];
+  const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
+    const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(end === '' ? '' : inside) ?? [];
+    const value = env[name];
+    if (value !== undefined && value !== '') return value;
+    if (fallback !== undefined) return fallback;
+    if (name === '') gaps.push('a variable is written ${NAME} or ${NAME:-default}');
+    else gaps.push(`the environment has no ${name}; set it, or write \${${name}:-default}`);
+    return '';
+  });
+  for (const gap of gaps) report(at, gap);
+  return gaps.length === 0 ? expanded : undefined;
+}
+
+function expandHeader(name: string, value: string, at: Path, env: Env, report: Report): string {
+  if (ownHeaders.has(name.toLowerCase())) report(at, 'the gateway sets this header by itself');
+  const expanded = expand(value, at, env, report) ?? '';
+  if (!/^[ -~]*$/.test(expanded)) {
+    report(at, 'once variables are filled in, there is a character that no header may have, such as a line break');
+  }
+  return expanded;
+}
+
+/** The value is not shown: it may hold a provider's key. */
+function checkUrl(url: string, at: Path, report: Report): string {
+  if (!/^https?:\/\/\S+$/.test(url) || !URL.canParse(url)) {
+    report(at, 'expected http or https URL, also once variables are filled in');
+  } else {
+    const { username, password } = new URL(url);
+    if (![username, password].every(isDecodable)) report(at, 'a % in user or password is written %25');
+  }
   return url;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,26 +1,35 @@
+import { checkBaseUrl, splitBaseUrl } from './base-url.ts';
+import type { Mistake } from './mistake.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { reservedSlugs } from './network-config.ts';
-import { splitBaseUrl } from './find-network.ts';
 
-/** Base URLs that two networks claim, or that a path of the gateway itself stands at. */
-export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; mistake: string }[] {
-  const conflicts: { slug: string; mistake: string }[] = [];
+/** Base URLs that two networks claim. Those that are wrong by themselves are left out: that is told elsewhere. */
+export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; mistake: Mistake }[] {
+  const conflicts: { slug: string; mistake: Mistake }[] = [];
   const claims = new Map<string, string>();
   const slugs = new Set(networks.map((network) => network.slug));
   for (const { slug, baseUrls } of networks) {
-    for (const baseUrl of baseUrls) {
+    baseUrls.forEach((baseUrl, index) => {
+      if (checkBaseUrl(baseUrl) !== undefined) return;
       const { host, path } = splitBaseUrl(baseUrl);
-      const first = path.split('/')[1] ?? '';
-      const claimedBy = claims.get(host + path);
-      if (claimedBy !== undefined) {
-        conflicts.push({ slug, mistake: `baseUrls: ${baseUrl} is claimed by ${claimedBy} too` });
-      } else if (path !== '' && reservedSlugs.has(first)) {
-        conflicts.push({ slug, mistake: `baseUrls: ${baseUrl}: /${first} is a path of the gateway itself` });
-      } else if (path === `/${first}` && first !== slug && slugs.has(first)) {
-        conflicts.push({ slug, mistake: `baseUrls: ${baseUrl} is where ${first} always answers` });
-      }
-      claims.set(host + path, slug);
-    }
+      const complaint = complain(path, slug, slugs, claims.get(host + path));
+      claims.set(host + path, claims.get(host + path) ?? slug);
+      if (complaint === undefined) return;
+      const message = `baseUrls[${index}]: ${baseUrl} ${complaint}`;
+      conflicts.push({ slug, mistake: { path: ['baseUrls', index], message } });
+    });
   }
   return conflicts;
+}
+
+/** @param path of the base URL @param claimedBy the network that has listed it before */
+function complain(
+  path: string,
+  slug: string,
+  slugs: ReadonlySet<string>,
+  claimedBy: string | undefined,
+): string | undefined {
+  // A network may list its own address twice: with https and http, with and without a slash.
+  if (claimedBy !== undefined && claimedBy !== slug) return `is a base URL of ${claimedBy} too`;
+  const named = path.slice(1);
+  return named !== slug && slugs.has(named) ? `is taken: ${named} answers there on every host` : undefined;
 }

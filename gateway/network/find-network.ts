@@ -1,3 +1,4 @@
+import { splitBaseUrl } from './base-url.ts';
 import type { NetworkConfig } from './network-config.ts';
 
 /** A request's address: which network, and the text in the key's place. */
@@ -26,13 +27,14 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   }
 
   /**
-   * @param url path and query as in the request line
+   * @param url path and query as in the request line; HTTP also allows a whole URL there
    * @param host the Host header
    * @returns undefined when the path is not of the form `<base>/v3/<KEY>`
    */
   find(url: string, host: string | undefined): Route<N> | undefined {
     const query = url.indexOf('?');
     let path = query === -1 ? url : url.slice(0, query);
+    if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');
     if (path.includes('//')) path = path.replace(/\/{2,}/g, '/');
     const version = path.endsWith('/v3') ? path.length - 3 : path.lastIndexOf('/v3/');
     if (version === -1) return undefined;
@@ -50,13 +52,6 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     }
     return this.#bySlug.get(base);
   }
-}
-
-/** Host with the port where one is given, and path without a slash at its end. */
-export function splitBaseUrl(baseUrl: string): { host: string; path: string } {
-  // Not by `URL`, which drops the port where it is the scheme's own: `https://a:443` is meant to match that port only.
-  const [, host = '', path = ''] = /^https?:\/\/([^/]+)(\/.*)?$/.exec(baseUrl) ?? [];
-  return { host: host.toLowerCase(), path: path.replace(/\/{2,}/g, '/').replace(/\/$/, '') };
 }
 
 function withoutPort(host: string): string {

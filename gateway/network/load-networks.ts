@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, extname, join, resolve } from 'node:path';
+import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
 import { reservedSlugs, type NetworkConfig } from './network-config.ts';
-import { readNetwork } from './read-network.ts';
+import type { Located } from './parse-yaml.ts';
+import { readNetwork, type ReadNetwork } from './read-network.ts';
 
 export interface LoadOptions {
   /** Folder of network files. */
@@ -12,6 +14,9 @@ export interface LoadOptions {
   /** Where `${NAME}` in URLs and headers comes from. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
+
+/** More than this in one file, and something is wrong as a whole. */
+const MISTAKES_SHOWN = 100;
 
 /** Every mistake in every network file, a line each: `networks/base.yaml:7:5 upstreams[0].timeout is not known; …`. */
 export class NetworkFilesError extends Error {
@@ -29,20 +34,21 @@ export class NetworkFilesError extends Error {
  * @throws NetworkFilesError with all mistakes at once
  */
 export function loadNetworks(options: LoadOptions): NetworkConfig[] {
-  const files = listFiles(options.folder);
-  const mistakes: string[] = [];
-  const networks: NetworkConfig[] = [];
-  for (const file of files) {
-    const slug = basename(file, '.yaml');
-    const mistake = checkSlug(slug);
-    if (mistake !== undefined) mistakes.push(`${file}:1:1 ${mistake}`);
-    const read = readNetwork(slug, file, readFileSync(file, 'utf8'), options);
-    if (Array.isArray(read)) mistakes.push(...read);
-    else networks.push(read);
-  }
-  mistakes.push(...findConflicts(networks).map(({ slug, mistake }) => `${join(options.folder, slug)}.yaml ${mistake}`));
-  if (mistakes.length > 0) throw new NetworkFilesError(mistakes);
+  const files = listFiles(findFolder(options.folder)).map((file) => readFile(file, options));
+  const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
+  const conflicts = findConflicts(networks);
+  const lines = files.flatMap(({ file, slug, mistakes, locate }) => {
+    const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ mistake }) => locate(mistake));
+    return write(file, [...mistakes, ...ofOthers]);
+  });
+  if (lines.length > 0) throw new NetworkFilesError(lines);
   return networks;
+}
+
+/** `networks` is the working directory's, or else the one that comes with the gateway. Another one must be there. */
+function findFolder(folder: string): string {
+  const own = join(packageRoot, 'networks');
+  return folder === 'networks' && !existsSync(folder) && existsSync(own) ? own : folder;
 }
 
 function listFiles(folder: string): string[] {
@@ -50,18 +56,50 @@ function listFiles(folder: string): string[] {
   try {
     names = readdirSync(folder);
   } catch {
-    throw new NetworkFilesError([`${folder}: the folder of network files cannot be read; set NETWORKS_DIR`]);
+    const whole = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
+    throw new NetworkFilesError([`${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`]);
   }
-  const files = names.filter((name) => name.endsWith('.yaml') && !name.startsWith('.')).sort();
+  const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
   if (files.length === 0) throw new NetworkFilesError([`${folder}: there is no network file (<slug>.yaml) in it`]);
   return files.map((name) => join(folder, name));
 }
 
-function checkSlug(slug: string): string | undefined {
-  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(slug)) {
-    return 'the file name is the slug: expected lower-case letters, digits and hyphens';
+function readFile(file: string, options: LoadOptions): ReadNetwork & { file: string; slug: string } {
+  const slug = basename(file, extname(file));
+  const nothing = { network: undefined, locate: () => atStart('') };
+  if (extname(file) !== '.yaml') {
+    return { file, slug, ...nothing, mistakes: [atStart(`network files end in .yaml: rename it to ${slug}.yaml`)] };
   }
-  return reservedSlugs.has(slug)
-    ? `the slug ${slug} is a path of the gateway itself; name the file otherwise`
-    : undefined;
+  let text: string;
+  try {
+    // A folder or a pipe of that name is no network file; reading a pipe would wait for ever.
+    if (!statSync(file).isFile()) return { file, slug, ...nothing, mistakes: [atStart('expected a file')] };
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    return { file, slug, ...nothing, mistakes: [atStart(`the file cannot be read (${code})`)] };
+  }
+  const read = readNetwork(slug, text, options);
+  const wrongSlug = checkSlug(slug);
+  return { file, slug, ...read, mistakes: wrongSlug === undefined ? read.mistakes : [wrongSlug, ...read.mistakes] };
+}
+
+function checkSlug(slug: string): Located | undefined {
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(slug)) {
+    return atStart('the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml');
+  }
+  if (!reservedSlugs.has(slug)) return undefined;
+  return atStart(`the slug ${slug} is a path of the gateway itself: give the file another name`);
+}
+
+function atStart(message: string): Located {
+  return { line: 1, column: 1, message };
+}
+
+/** In the order in which they stand in the file. */
+function write(file: string, mistakes: readonly Located[]): string[] {
+  const sorted = [...mistakes].sort((a, b) => a.line - b.line || a.column - b.column);
+  const lines = sorted.map(({ line, column, message }) => `${file}:${line}:${column} ${message}`);
+  const more = lines.length - MISTAKES_SHOWN;
+  return more > 0 ? [...lines.slice(0, MISTAKES_SHOWN), `${file}: and ${more} more`] : lines;
 }

@@ -1,23 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { isMap, isPair, isScalar, LineCounter, parseDocument, type Document, type Node } from 'yaml';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { packageRoot } from '../config/package.ts';
+import { checkBaseUrl } from './base-url.ts';
 import { expandVariables } from './expand-variables.ts';
+import { explainMistakes } from './explain-mistake.ts';
 import type { LoadOptions } from './load-networks.ts';
+import type { Mistake } from './mistake.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { parseYaml, type Located } from './parse-yaml.ts';
 import { selectMethods } from './select-methods.ts';
-import { suggest } from './suggest.ts';
-
-type Path = readonly (string | number)[];
-
-/** Something wrong at a place of a file. */
-export interface Mistake {
-  readonly path: Path;
-  readonly message: string;
-  /** The mistake is the member's name, not its value. */
-  readonly atName?: boolean;
-}
 
 interface NetworkFile {
   readonly name: string;
@@ -27,29 +19,29 @@ interface NetworkFile {
   readonly upstreams: readonly UpstreamConfig[];
 }
 
+export interface ReadNetwork {
+  /** There when the text is YAML, even where there are mistakes. */
+  readonly network: NetworkConfig | undefined;
+  readonly mistakes: readonly Located[];
+  /** Finds the place of a mistake that only shows beside other files. */
+  readonly locate: (mistake: Mistake) => Located;
+}
+
 const DEFAULT_METHODS = ['eth', 'net', 'web3'];
 
-/** @returns the network, or its mistakes as lines with file, line and column */
-export function readNetwork(slug: string, file: string, text: string, options: LoadOptions): NetworkConfig | string[] {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
-  const locate = (offset: number): string => {
-    const { line, col } = lines.linePos(offset);
-    return `${file}:${line}:${col}`;
-  };
-  if (document.errors.length > 0) {
-    return document.errors.map(
-      (error) => `${locate(error.pos[0])} ${error.message.split('\n')[0]?.replace(/ at line.*$/, '') ?? ''}`,
-    );
+/** Reads the text of one network file. */
+export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {
+  const { value, mistakes, locate } = parseYaml(yaml);
+  if (mistakes.length > 0) return { network: undefined, mistakes, locate };
+  if (value === null) {
+    const message = 'the file is empty: expected a map with name, chainId and upstreams';
+    return { network: undefined, mistakes: [locate({ path: [], message })], locate };
   }
-  const value: unknown = document.toJS();
-  if (!validate(value)) {
-    const mistakes = (validate.errors ?? []).filter(isTelling).map(explain);
-    return mistakes.map((mistake) => `${locate(offsetOf(document, mistake))} ${mistake.message}`);
-  }
-  const { mistakes, network } = complete(slug, value as NetworkFile, options);
-  if (mistakes.length === 0) return network;
-  return mistakes.map((mistake) => `${locate(offsetOf(document, mistake))} ${mistake.message}`);
+  const ofShape = validate(value) ? [] : explainMistakes(validate.errors ?? []);
+  const { mistakes: ofContent, network } = complete(slug, soundParts(value), options);
+  const told = new Set(ofShape.map(({ path }) => path.join('.')));
+  const more = ofContent.filter(({ path }) => !told.has(path.join('.')));
+  return { network, mistakes: [...ofShape, ...more].map(locate), locate };
 }
 
 /** What a schema cannot check: method names, variables, names used twice. */
@@ -60,65 +52,62 @@ function complete(
 ): { mistakes: Mistake[]; network: NetworkConfig } {
   const mistakes: Mistake[] = [];
   const methods = selectMethods(file.methods ?? DEFAULT_METHODS, options.knownMethods, mistakes);
-  const names = new Set<string>();
-  const upstreams = file.upstreams.map((upstream, index) => {
-    if (names.has(upstream.name)) {
-      mistakes.push({ path: ['upstreams', index, 'name'], message: `upstreams[${index}].name is used twice` });
+  const baseUrls = file.baseUrls ?? [];
+  baseUrls.forEach((baseUrl, index) => {
+    const complaint = checkBaseUrl(baseUrl);
+    if (complaint !== undefined) {
+      mistakes.push({ path: ['baseUrls', index], message: `baseUrls[${index}]: ${complaint}` });
     }
-    names.add(upstream.name);
+  });
+  const names = new Map<string, number>();
+  const upstreams = file.upstreams.map((upstream, index) => {
+    const first = names.get(upstream.name);
+    if (first === undefined) names.set(upstream.name, index);
+    else if (upstream.name !== '') {
+      const message = `upstreams[${index}].name is the same as upstreams[${first}].name: metrics could not tell them apart`;
+      mistakes.push({ path: ['upstreams', index, 'name'], message });
+    }
     return expandVariables(upstream, ['upstreams', index], options.env, mistakes);
   });
+  const { name, chainId } = file;
+  return { mistakes, network: { slug, name, chainId, baseUrls, methods, upstreams } };
+}
+
+/**
+ * A file as it is where its shape is right. Elsewhere, parts of the wrong kind become empty, so that the rest can be
+ * looked at all the same and everything is told at once.
+ */
+function soundParts(value: unknown): NetworkFile {
+  const { name, chainId, baseUrls, methods, upstreams } = record(value);
   return {
-    mistakes,
-    network: { slug, name: file.name, chainId: file.chainId, baseUrls: file.baseUrls ?? [], methods, upstreams },
+    name: text(name),
+    chainId: typeof chainId === 'number' ? chainId : 0,
+    ...(Array.isArray(baseUrls) && { baseUrls: baseUrls.map(text) }),
+    ...(Array.isArray(methods) && { methods: methods.map(text) }),
+    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => soundUpstream(record(upstream))),
   };
+}
+
+function soundUpstream({ name, url, spawn, headers, timeoutMs }: Record<string, unknown>): UpstreamConfig {
+  return {
+    name: text(name),
+    ...(typeof url === 'string' && { url }),
+    ...(spawn === 'anvil' && { spawn }),
+    ...(headers !== undefined && {
+      headers: Object.fromEntries(Object.entries(record(headers)).map(([header, given]) => [header, text(given)])),
+    }),
+    ...(typeof timeoutMs === 'number' && { timeoutMs }),
+  };
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 const validate: ValidateFunction = new Ajv2020({ allErrors: true, verbose: true, strict: true }).compile(
   JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema.json'), 'utf8')) as object,
 );
-
-/** Ajv tells a failed `oneOf` and a failed property name twice. */
-function isTelling(error: ErrorObject): boolean {
-  if (error.keyword === 'required' && error.schemaPath.includes('/oneOf/')) return false;
-  return error.keyword !== 'propertyNames';
-}
-
-function explain(error: ErrorObject): Mistake {
-  const path = pathOf(error.instancePath);
-  const parent = error.parentSchema as { title?: string; properties?: Record<string, unknown> };
-  if (error.keyword === 'additionalProperties') {
-    const name = (error.params as { additionalProperty: string }).additionalProperty;
-    const known = suggest(name, Object.keys(parent.properties ?? {}));
-    return { path: [...path, name], atName: true, message: `${write([...path, name])} is not known${known}` };
-  }
-  if (error.keyword === 'required') {
-    const name = (error.params as { missingProperty: string }).missingProperty;
-    return { path, message: `${write([...path, name])} is missing` };
-  }
-  if (error.keyword === 'oneOf') return { path, message: `${write(path)}: expected either url or spawn` };
-  if (error.keyword === 'uniqueItems') return { path, message: `${write(path)}: the same entry stands twice` };
-  return { path, message: `${write(path)}: expected ${parent.title ?? 'another value'}` };
-}
-
-function pathOf(pointer: string): (string | number)[] {
-  const parts = pointer.split('/').slice(1);
-  return parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part.replaceAll('~1', '/').replaceAll('~0', '~')));
-}
-
-/** `upstreams[0].name` */
-function write(path: Path): string {
-  if (path.length === 0) return 'the file';
-  return path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('');
-}
-
-function offsetOf(document: Document, mistake: Mistake): number {
-  const parent = document.getIn(mistake.path.slice(0, -1), true);
-  const last = mistake.path.at(-1);
-  if (mistake.atName === true && isMap(parent)) {
-    const pair = parent.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === last);
-    if (isScalar(pair?.key)) return pair.key.range?.[0] ?? 0;
-  }
-  const node = (mistake.path.length === 0 ? document.contents : document.getIn(mistake.path, true)) as Node | null;
-  return node?.range?.[0] ?? 0;
-}

@@ -1,4 +1,4 @@
-import type { Mistake } from './read-network.ts';
+import type { Mistake } from './mistake.ts';
 import { suggest } from './suggest.ts';
 
 /** Turns `[eth, -eth_getStorageAt, zks_estimateFee]` into the names of the methods served; order does not matter. */
@@ -6,16 +6,23 @@ export function selectMethods(entries: readonly string[], known: readonly string
   const added = new Set<string>();
   const removed = new Set<string>();
   const namespaces = [...new Set(known.map(namespaceOf))];
+  const mistakesBefore = mistakes.length;
   entries.forEach((entry, index) => {
     const name = entry.replace(/^-/, '');
     const named = known.filter((method) => method === name || namespaceOf(method) === name);
     if (named.length === 0) {
-      const message = `methods[${index}]: ${name} is no namespace and no method of the spec${suggest(name, [...namespaces, ...known])}`;
+      const near = suggest(name, [...namespaces, ...known]);
+      const message = `methods[${index}]: ${name} is no namespace and no method of the spec${near}`;
       mistakes.push({ path: ['methods', index], message });
     }
     for (const method of named) (entry.startsWith('-') ? removed : added).add(method);
   });
-  return known.filter((method) => added.has(method) && !removed.has(method));
+  const selected = known.filter((method) => added.has(method) && !removed.has(method));
+  if (selected.length === 0 && mistakes.length === mistakesBefore) {
+    const message = 'methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]';
+    mistakes.push({ path: ['methods'], message });
+  }
+  return selected;
 }
 
 function namespaceOf(method: string): string {

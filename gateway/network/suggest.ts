@@ -1,5 +1,9 @@
+/** A longer name is no slip of the finger, and the comparison takes its length times the other's. */
+const MAX_LENGTH = 60;
+
 /** `; did you mean timeoutMs?` where a known name is near the one given, else nothing. */
 export function suggest(given: string, known: readonly string[]): string {
+  if (given.length > MAX_LENGTH) return '';
   let best: string | undefined;
   let least = Math.max(2, Math.ceil(given.length / 3)) + 1;
   for (const name of known) {

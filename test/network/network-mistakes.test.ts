@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { good, load, mistakesOf } from './load.ts';
+
+/** The good file with one line in another's place, or after all others. */
+const withLine = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
+const added = (...lines: string[]): string[] => [...good, ...lines];
+const wholeNumber = 'expected whole number from 1 to 9007199254740991';
+
+// prettier-ignore
+const notYaml: [string, string | string[], string][] = [
+  ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 a tab is used to indent; YAML takes spaces only'],
+  ['a name twice', added('chainId: 1'), '6:1 this name stands twice in the same map'],
+  ['a quote that is not closed', 'name: "Base\n', '2:1 a quote is not closed'],
+  ['a bracket that is not closed', added('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
+  ['no space after a colon', [...good.slice(0, 4), '    url:https://one'], '5:5 a colon and a space are missing after a name'],
+  ['a colon in a value', 'name: Base: mainnet\n', '1:7 a value with a colon and a space in it needs quotes, or belongs on a line of its own'],
+  ['a reserved character', 'name: @Base\n', '1:7 a value that begins with a special character needs quotes'],
+  ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" begins an escape that YAML does not know; within '…' it stands for itself"],
+  ['a bracket too many', added(']'), '6:1 YAML does not expect this here'],
+  ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 a tag (!…) is not needed: remove it'],
+  ['a name that is a list', '? [name]\n: Base\n', '1:3 a name must be text: put it in quotes'],
+  ['two documents', added('---', ...good), '6:1 a second document begins here: write one file for each network'],
+  ['an alias of nothing', ['name: *base', ...good.slice(1)], '1:7 this alias (*…) has no anchor (&…) before it'],
+  ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
+  ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
+  ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'it is nested too deep'],
+  ['more than 256 kB', `# ${'x'.repeat(257 * 1024)}\n${good.join('\n')}`, '1:1 the file is larger than 256 kB'],
+];
+
+// prettier-ignore
+const otherShapes: [string, string | string[], string[]][] = [
+  ['empty', '', ['1:1 the file is empty: expected a map with name, chainId and upstreams']],
+  ['comments only', '# Base\n', ['1:1 the file is empty: expected a map with name, chainId and upstreams']],
+  ['a list', '- name: Base\n', ['1:1 the file: expected map with name, chainId and upstreams, not a list']],
+  ['text', 'Base', ['1:1 the file: expected map with name, chainId and upstreams, not text']],
+  ['nothing of what is due', 'methods: [eth]', [
+    '1:1 name is missing: expected text of 1 to 80 characters',
+    `1:1 chainId is missing: ${wholeNumber}`,
+    '1:1 upstreams is missing: expected list of at least one upstream',
+  ]],
+  ['a name that is a number', withLine('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
+  ['a name that is empty', withLine("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
+  ['a name without a value', withLine('name:', 0), ['1:6 name: expected text of 1 to 80 characters; nothing is there']],
+  ['a name that is true', withLine('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
+  ['chain id 0', withLine('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1', withLine('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 1.5', withLine('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1.5', withLine('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 2⁵³', withLine('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id without end', withLine('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id as text', withLine("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
+  ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; nothing is there']],
+  ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
+  ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 lower-case letters, digits, dots and hyphens']],
+  ['a name of an upstream with blanks', withLine('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 lower-case letters, digits, dots and hyphens']],
+  ['neither url nor spawn', good.slice(0, 4), ['4:5 upstreams[0]: expected either url or spawn']],
+  ['url and spawn', added('    spawn: anvil'), ['4:5 upstreams[0]: expected either url or spawn']],
+  ['spawn of another node', withLine('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
+  ['a WebSocket’s url', withLine('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['a url with blanks', withLine('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['no time at all', added('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
+  ['a time with its unit', added('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
+  ['headers as a list', added('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
+  ['a header that is a number', added('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
+  ['a header of blanks', added('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(a name that is not shown): expected header name']],
+  ['a base URL without scheme', added('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
+  ['the same base URL twice', added('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
+  ['no methods', added('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
+];
+
+// prettier-ignore
+const wrongMethods: [string, string][] = [
+  ['[eht]', '6:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?'],
+  ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
+  ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
+  ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
+  ['["eth_*"]', '6:11 methods[0]: expected namespace or method, a minus before it to take it away'],
+  ['[-eth_getStorageAt]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[eth, -eth]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
+];
+
+describe('a network file that is not YAML', () => {
+  it.each(notYaml)('%s', (_, text, mistake) => {
+    expect(mistakesOf(text)).toEqual([expect.stringContaining(mistake)]);
+  });
+
+  it('is told of line by line', () => {
+    expect(mistakesOf(added('chainId: 1', 'colour: @x'))).toEqual([
+      '6:1 this name stands twice in the same map',
+      '7:9 a value that begins with a special character needs quotes',
+    ]);
+  });
+});
+
+describe('a network file of another shape', () => {
+  it.each(otherShapes)('%s', (_, text, mistakes) => {
+    expect(mistakesOf(text)).toEqual(mistakes);
+  });
+});
+
+describe('a name that is not known', () => {
+  it.each<[string[], string]>([
+    [added('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
+    [added('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
+    [added('method: [eth]'), '6:1 method is not known; did you mean methods?'],
+    [added('base_urls: []'), '6:1 base_urls is not known; did you mean baseUrls?'],
+    [added('colour: red'), '6:1 colour is not known'],
+    [added('1: x'), '6:1 1 is not known'],
+    [added('__proto__: { name: x }'), '6:1 __proto__ is not known'],
+  ])('in %j: %s', (lines, mistake) => {
+    expect(mistakesOf(lines)).toEqual([mistake]);
+  });
+
+  it('comes beside what it stood for', () => {
+    expect(mistakesOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
+      `1:1 chainId is missing: ${wholeNumber}`,
+      '2:1 chainid is not known; did you mean chainId?',
+    ]);
+  });
+});
+
+describe('methods', () => {
+  const chosen = (methods: string): readonly string[] | undefined =>
+    load({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
+
+  it('are those of eth, net and web3 where none are named', () => {
+    const namespaces = load({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
+    expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3']));
+  });
+
+  it('are whole namespaces, single methods, and what a minus takes away, in any order', () => {
+    expect(chosen('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
+    expect(chosen('[eth_chainId]')).toEqual(['eth_chainId']);
+    for (const methods of ['[eth, -eth_getStorageAt]', '[-eth_getStorageAt, eth, eth]']) {
+      expect(chosen(methods)).not.toContain('eth_getStorageAt');
+      expect(chosen(methods)).toContain('eth_estimateGas');
+    }
+    expect(chosen('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
+  });
+
+  it.each(wrongMethods)('%s: %s', (methods, mistake) => {
+    expect(mistakesOf(added(`methods: ${methods}`))).toEqual([mistake]);
+  });
+});
+
+/** Each list holds the one before ten times. */
+function bomb(): string {
+  const lists = Array.from({ length: 12 }, (_, level) => {
+    const item = level === 0 ? 'x' : `*l${level - 1}`;
+    return `l${level}: &l${level} [${Array<string>(10).fill(item).join(', ')}]`;
+  });
+  return `${lists.join('\n')}\n`;
+}

@@ -1,0 +1,133 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { good, load, mistakesOf } from './load.ts';
+
+interface Schema {
+  readonly title?: string;
+  readonly description?: string;
+  readonly additionalProperties?: boolean | Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+}
+
+const schema = JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema.json'), 'utf8')) as Schema;
+const properties = [...propertiesOf(schema, '')];
+
+describe('the schema of network files', () => {
+  it('is a JSON Schema itself, in Ajv’s strict mode too', () => {
+    const ajv = new Ajv2020({ strict: true });
+    expect(ajv.validateSchema(schema)).toBe(true);
+    expect(() => ajv.compile(schema)).not.toThrow();
+  });
+
+  it('knows these properties', () => {
+    expect(properties.map(([path]) => path)).toEqual([
+      ...['name', 'chainId', 'baseUrls', 'methods', 'upstreams'],
+      ...['name', 'url', 'headers', 'timeoutMs', 'spawn'].map((name) => `upstreams[].${name}`),
+    ]);
+  });
+
+  it.each(properties)('has a title and a description for %s', (_, property) => {
+    // The title completes `expected …`, the description is what an editor shows.
+    expect(property.title).toMatch(/^[a-z][^.]+$/);
+    expect(property.description).toMatch(/^[A-Z].+\.$/);
+  });
+
+  it('lets no unknown property pass, at any level', () => {
+    expect(schema.additionalProperties).toBe(false);
+    expect(schema.properties?.['upstreams']?.items?.additionalProperties).toBe(false);
+  });
+
+  it('is named by each network file that comes with the gateway, for editors', () => {
+    for (const name of readdirSync(join(packageRoot, 'networks'))) {
+      const text = readFileSync(join(packageRoot, 'networks', name), 'utf8');
+      expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../schemas/network.schema.json');
+    }
+  });
+});
+
+describe('a network file may be written', () => {
+  const upstreamsOf = (text: string) => load({ 'base.yaml': text })[0]?.upstreams;
+  const one = { name: 'one', url: 'https://one.example' };
+
+  it.each([
+    ['with a byte order mark', `\uFEFF${good.join('\n')}`],
+    ['with the line ends of Windows', `${good.join('\r\n')}\r\n`],
+    ['without a line break at its end', good.join('\n')],
+    ['as JSON', JSON.stringify({ name: 'Base', chainId: 8453, upstreams: [one] })],
+    ['as a document with begin and end', `---\n${good.join('\n')}\n...\n`],
+    ['with a chain id in hexadecimal digits', good.join('\n').replace('8453', '0x2105')],
+  ])('%s', (_, text) => {
+    expect(load({ 'base.yaml': text })).toMatchObject([
+      { slug: 'base', name: 'Base', chainId: 8453, upstreams: [one] },
+    ]);
+  });
+
+  it('with the same places told, whatever the line ends', () => {
+    const lines = ['# Base', ...good, '    timeout: 5'];
+    const mistake = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
+    expect(mistakesOf(lines.join('\n'))).toEqual(mistake);
+    expect(mistakesOf(lines.join('\r\n'))).toEqual(mistake);
+    expect(mistakesOf(`\uFEFF${lines.join('\n')}`)).toEqual(mistake);
+  });
+
+  it('with the largest chain id', () => {
+    expect(load({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
+  });
+
+  it('with anchors, aliases and merge keys', () => {
+    const lines = [
+      ...good.slice(0, 3),
+      '  - &first',
+      '    name: one',
+      '    url: https://one.example',
+      '    headers: &headers { x-id: a }',
+      '  - name: two',
+      '    url: https://two.example',
+      '    headers: *headers',
+      '  - <<: *first',
+      '    name: three',
+    ];
+    const headers = { 'x-id': 'a' };
+    expect(upstreamsOf(lines.join('\n'))).toEqual([
+      { ...one, headers },
+      { name: 'two', url: 'https://two.example', headers },
+      { name: 'three', url: 'https://one.example', headers },
+    ]);
+  });
+
+  it('with an upstream’s name once only, and mistakes behind an alias told where they stand', () => {
+    const lines = [
+      ...good.slice(0, 3),
+      '  - &first',
+      '    name: one',
+      '    url: https://one',
+      '    timeout: 5',
+      '  - *first',
+    ];
+    expect(mistakesOf(lines)).toEqual([
+      '5:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
+      '7:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
+      '7:5 upstreams[1].timeout is not known; did you mean timeoutMs?',
+    ]);
+    expect(mistakesOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
+      '6:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
+      '8:11 upstreams[2].name is the same as upstreams[0].name: metrics could not tell them apart',
+    ]);
+  });
+
+  it('without a header that belongs to the gateway', () => {
+    expect(mistakesOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
+      '6:32 upstreams[0].headers.Content-Length: the gateway sets this header by itself',
+    ]);
+  });
+});
+
+function* propertiesOf(of: Schema, before: string): Iterable<[string, Schema]> {
+  const own = Object.entries(of.properties ?? {});
+  for (const [name, property] of own) yield [before + name, property];
+  for (const [name, { items }] of own) if (items !== undefined) yield* propertiesOf(items, `${before}${name}[].`);
+}
