@@ -18,6 +18,8 @@ export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply 
     const reply = failed.findLast((verdict) => verdict.failure === failure)?.reply;
     if (reply?.kind === 'error') return passOn(failure, reply);
   }
+  // HTTP 413, which comes without a node's words.
+  if (failed.some(({ failure }) => failure === 'too-large')) throw new RpcError('request-too-large');
   throw new RpcError('no-upstream');
 }
 

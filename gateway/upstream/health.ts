@@ -5,31 +5,47 @@ const LONGEST_REST_MS = 30_000;
 /** A used-up plan, refused credentials or a wrong chain do not mend themselves in seconds. */
 const LONG_REST_MS = 60_000;
 
-/** Whether an upstream is worth asking. A failing one rests for a doubling while, and is then tried with a real call. */
+/** While a rest is over and its outcome open, so much time lies between one trial and the next. */
+const TRIAL_MS = 1_000;
+
+/**
+ * Whether an upstream is worth asking. A failing one rests for a doubling while, and is then tried with a real call;
+ * the others go elsewhere until that one was answered.
+ */
 export class Health {
   #failures = 0;
   #restsUntil = 0;
+  #isOnTrial = false;
 
   /** False from a failure until the next success. */
   get isUp(): boolean {
     return this.#failures === 0;
   }
 
-  isResting(now: number): boolean {
-    return now < this.#restsUntil;
+  /** Whether a call may go there now. The first to ask when a rest is over is let through by itself. */
+  letsThrough(now: number): boolean {
+    if (this.#failures === 0) return true;
+    if (now < this.#restsUntil) return false;
+    this.#restsUntil = now + TRIAL_MS;
+    this.#isOnTrial = true;
+    return true;
   }
 
   succeeded(): void {
     this.#failures = 0;
     this.#restsUntil = 0;
+    this.#isOnTrial = false;
   }
 
   /** Failures of the call rather than of the upstream leave its health alone. */
   failed(failure: FailureClass, now: number): void {
-    const rest = restFor(failure, this.#failures);
+    // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
+    const isAnother = now >= this.#restsUntil || this.#isOnTrial;
+    const rest = restFor(failure, isAnother ? this.#failures : this.#failures - 1);
     if (rest === undefined) return;
-    this.#failures++;
-    this.#restsUntil = now + rest;
+    if (isAnother) this.#failures++;
+    this.#restsUntil = Math.max(this.#restsUntil, now + rest);
+    this.#isOnTrial = false;
   }
 }
 

@@ -20,13 +20,15 @@ export interface HttpReply {
  * `request` (measured: 30 against 43 µs, server side included).
  */
 export class HttpUpstream {
+  readonly secrets: readonly string[];
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: readonly string[];
   readonly #responseMaxBytes: number;
 
   constructor(options: HttpUpstreamOptions) {
-    const { origin, pathname, search, username, password } = new URL(options.url);
+    const url = new URL(options.url);
+    const { origin, pathname, search, username, password } = url;
     // Our own time limit covers connecting, headers and body; undici's would only double the timers.
     this.#pool = new Pool(origin, {
       connections: options.connections,
@@ -36,6 +38,7 @@ export class HttpUpstream {
     });
     this.#path = pathname + search;
     this.#headers = headerList(options.headers, username, password);
+    this.secrets = secretsOf(url, options.headers);
     this.#responseMaxBytes = options.responseMaxBytes;
   }
 
@@ -140,4 +143,17 @@ function headerList(headers: Readonly<Record<string, string>>, username: string,
   }
   for (const [name, value] of Object.entries(headers)) list.push(name, value);
   return list;
+}
+
+/** Providers' keys stand in the path, the query, the user part or a header. Short words there (`v2`, `mainnet`) tell nothing. */
+function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
+  const { hostname, pathname, searchParams, username, password } = url;
+  const values = [
+    ...pathname.split('/'),
+    ...searchParams.values(),
+    ...Object.values(headers).flatMap((value) => value.split(' ')),
+  ];
+  const keys = values.filter((value) => value.length >= 16);
+  const host = hostname.includes('.') ? [hostname] : [];
+  return [...host, ...keys, ...[username, password].filter((value) => value.length >= 8)];
 }

@@ -3,11 +3,14 @@ import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
+import { within } from './within.ts';
 
 /** How bodies reach the node: HTTP today; a WebSocket fits behind the same two calls. */
 export interface Transport {
   exchange(body: string, limitMs: number): Promise<HttpReply>;
   close(): Promise<void>;
+  /** Parts of its address and of our credentials there that no caller may see. */
+  readonly secrets: readonly string[];
 }
 
 export interface UpstreamOptions {
@@ -37,6 +40,7 @@ export class Upstream {
   readonly health = new Health();
   head: Head | undefined;
   readonly #options: UpstreamOptions;
+  readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
   #isChainRight = false;
   #chainCheck: Promise<void> | undefined;
@@ -46,6 +50,7 @@ export class Upstream {
   constructor(options: UpstreamOptions) {
     this.name = options.name;
     this.#options = options;
+    this.#secrets = [options.host, ...options.transport.secrets];
     this.#starting = options.starting;
   }
 
@@ -57,10 +62,9 @@ export class Upstream {
   async ask(method: string, params: string, limitMs: number): Promise<Reply> {
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
-    const limit = Math.min(limitMs, timeoutMs);
     try {
-      if (!this.#isChainRight) await this.#prepare(limit);
-      const reply = await this.#exchange(method, params, limit);
+      const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
+      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs));
       meters.answered((performance.now() - start) / 1000);
       return reply;
     } catch (error) {
@@ -101,39 +105,43 @@ export class Upstream {
     return this.#options.transport.close();
   }
 
-  /** Waits for a node of ours to start, and checks the chain id; one check serves all who wait. */
-  async #prepare(limitMs: number): Promise<void> {
+  /**
+   * Waits for a node of ours to start, and checks the chain id; one check serves all who wait.
+   * @returns the time that is left
+   */
+  async #prepare(deadline: number): Promise<number> {
+    const timedOut = (): UpstreamFailure => new UpstreamFailure('transport', 'timed out');
     if (this.#starting !== undefined) {
-      await this.#starting.catch(() => {
+      const started = this.#starting.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
       });
+      await within(started, deadline - performance.now(), timedOut);
       this.#starting = undefined;
     }
-    this.#chainCheck ??= this.#checkChain(limitMs).finally(() => {
+    this.#chainCheck ??= this.#checkChain().finally(() => {
       this.#chainCheck = undefined;
     });
-    await this.#chainCheck;
+    await within(this.#chainCheck, deadline - performance.now(), timedOut);
+    return deadline - performance.now();
   }
 
-  async #checkChain(limitMs: number): Promise<void> {
-    const reply = await this.#exchange('eth_chainId', '[]', limitMs);
+  async #checkChain(): Promise<void> {
+    const { chainId, timeoutMs } = this.#options;
+    const reply = await this.#exchange('eth_chainId', '[]', timeoutMs);
     const given = reply.kind === 'result' ? toBigInt(reply.result) : undefined;
     if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
-    if (given !== BigInt(this.#options.chainId)) {
-      throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${this.#options.chainId}`);
-    }
+    if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
     this.#isChainRight = true;
   }
 
   /** Nodes and proxies between may name the address that they were asked at, and a provider's key is in it. */
-  #withoutHost(message: string): string {
-    const { host } = this.#options;
-    return message.includes(host)
-      ? message
-          .split(/(\s+)/)
-          .map((word) => (word.includes(host) ? '<upstream>' : word))
-          .join('')
-      : message;
+  #withoutSecrets(message: string): string {
+    const tellsOn = (text: string): boolean => this.#secrets.some((secret) => text.includes(secret));
+    if (!tellsOn(message)) return message;
+    return message
+      .split(/(\s+)/)
+      .map((word) => (tellsOn(word) ? '<upstream>' : word))
+      .join('');
   }
 
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
@@ -141,7 +149,7 @@ export class Upstream {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { status, text } = await this.#options.transport.exchange(body, limitMs);
     const reply = readReply(status, text, id);
-    return reply.kind === 'error' ? { ...reply, message: this.#withoutHost(reply.message) } : reply;
+    return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }
 }
 

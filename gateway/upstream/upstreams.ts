@@ -4,6 +4,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { exhausted } from './exhausted.ts';
 import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import type { Head, Upstream } from './upstream.ts';
+import { within } from './within.ts';
 
 /** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
 export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Reply) => Verdict;
@@ -47,15 +48,20 @@ export class Upstreams {
   }
 
   /**
-   * The gas limit of the current block, as last seen; learned first when it was never seen.
-   * @throws RpcError when no upstream tells it
+   * The gas limit of the newest block seen; learned first when none was seen yet.
+   * @param deadline on the clock of performance.now()
+   * @throws RpcError when no upstream tells it in time
    */
-  async blockGasLimit(): Promise<bigint> {
-    for (const upstream of this.all) if (upstream.head !== undefined) return upstream.head.gasLimit;
+  async blockGasLimit(deadline?: number): Promise<bigint> {
+    let newest: Head | undefined;
+    for (const { head } of this.all) if (newest === undefined || (head?.number ?? -1n) > newest.number) newest = head;
+    if (newest !== undefined) return newest.gasLimit;
     this.#learning ??= this.#learnHead().finally(() => {
       this.#learning = undefined;
     });
-    return (await this.#learning).gasLimit;
+    if (deadline === undefined) return (await this.#learning).gasLimit;
+    const head = await within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
+    return head.gasLimit;
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */
@@ -117,7 +123,7 @@ export class Upstreams {
     let resting: Upstream | undefined;
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
-      if (!upstream.health.isResting(now)) return upstream;
+      if (upstream.health.letsThrough(now)) return upstream;
       resting ??= upstream;
     }
     return resting;

@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest';
+import { bareError, body, statusWithReply, status, withId } from '../support/behaviours.ts';
+import { rpcError, type Answer } from '../support/fake-node.ts';
+import { storageParams, withNodes, word } from './with-nodes.ts';
+
+const hash = word(5);
+const call = [{ to: `0x${'22'.repeat(20)}` }];
+
+/** What every node says to every call. */
+async function allSay(count: number, method: string, answer: Answer) {
+  const all = await withNodes(count);
+  for (const node of all.nodes) node.answer(method, answer);
+  return all;
+}
+
+describe('a method that every upstream lacks', () => {
+  it('does not exist, in the words that clients know', async () => {
+    const { send, asked } = await allSay(2, 'eth_estimateGas', rpcError(-32_601, 'Method not found'));
+    const message = 'The method eth_estimateGas does not exist/is not available';
+    expect(await send('eth_estimateGas', call)).toMatchObject({
+      status: 200,
+      answer: { error: { code: -32_601, message } },
+    });
+    expect(asked()).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['eth_getBlockByHash', [hash, true]],
+    ['eth_getUncleByBlockHashAndIndex', [hash, '0x0']],
+    ['eth_getTransactionReceipt', [hash]],
+    ['eth_getTransactionByHash', [hash]],
+  ])('is a lookup that found nothing: %s', async (method, params) => {
+    const { send } = await withNodes(2);
+    expect(await send(method, params)).toMatchObject({ status: 200, text: '{"jsonrpc":"2.0","id":1,"result":null}' });
+  });
+
+  it('is asked of one that has it', async () => {
+    const { nodes, ask } = await withNodes(2);
+    nodes[0]?.answer('eth_getStorageAt', rpcError(-32_601, 'the method eth_getStorageAt does not exist'));
+    expect(await ask()).toMatchObject({ result: word(2) });
+  });
+
+  it('is not said to be missing while one upstream was not heard', async () => {
+    const { nodes, send } = await withNodes(2);
+    nodes[0]?.answer('eth_getTransactionByHash', rpcError(-32_601, 'Method not found'));
+    nodes[1]?.always(status(503));
+    expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({
+      status: 503,
+      answer: { error: { code: -32_603 } },
+    });
+  });
+});
+
+describe('when the answer would be too large for every upstream', () => {
+  it('the caller gets -32005 and the node’s text', async () => {
+    const { send, asked } = await allSay(2, 'eth_getStorageAt', rpcError(-32_003, 'response too large', { max: 1 }));
+    expect(await send()).toMatchObject({
+      status: 200,
+      text: '{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"response too large"}}',
+    });
+    expect(asked()).toEqual([1, 1]);
+  });
+
+  it('and they say so by HTTP 413, it gets -32005 too', async () => {
+    const { nodes, send } = await withNodes(2);
+    for (const node of nodes) node.always(status(413));
+    expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_005 } } });
+  });
+});
+
+describe('when no upstream has the state that a call needs', () => {
+  const missing = 'missing trie node 5ac1 (path 0102) state 0x5ac1 is not available, not found';
+
+  it('the caller gets the node’s text, under HTTP 200', async () => {
+    const { send, asked } = await allSay(2, 'eth_getStorageAt', rpcError(-32_000, missing));
+    const error = { code: -32_603, message: `no upstream could answer: ${missing}` };
+    expect(await send()).toMatchObject({ status: 200, answer: { error } });
+    expect(asked()).toEqual([1, 1]);
+  });
+
+  it('and the others are away, it gets that text all the same', async () => {
+    const { nodes, send } = await withNodes(3);
+    nodes[0]?.always(status(503));
+    nodes[1]?.answer('eth_getStorageAt', rpcError(-32_000, missing));
+    await nodes[2]?.refuse();
+    expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_603 } } });
+  });
+
+  it('it is asked of one that has it', async () => {
+    const { nodes, ask } = await withNodes(2);
+    nodes[0]?.answer('eth_getStorageAt', rpcError(-32_000, missing));
+    expect(await ask()).toMatchObject({ result: word(2) });
+  });
+
+  it('a transaction is not said not to exist', async () => {
+    const indexing = rpcError(-32_000, 'transaction indexing is in progress', 'transaction indexing is in progress');
+    const { send } = await allSay(2, 'eth_getTransactionReceipt', indexing);
+    expect((await send('eth_getTransactionReceipt', [hash])).answer.error?.code).toBe(-32_603);
+  });
+
+  it('null in place of a value is no answer', async () => {
+    const { nodes, ask } = await withNodes(2);
+    nodes[0]?.answer('eth_getStorageAt', null);
+    expect(await ask()).toMatchObject({ result: word(2) });
+  });
+});
+
+describe('an error that no rule knows', () => {
+  const unheardOf = rpcError(-32_099, 'the moon is in the wrong phase', '0xdead');
+
+  it('gets exactly one more try elsewhere, and is passed on as it came', async () => {
+    const { send, asked } = await allSay(4, 'eth_getStorageAt', unheardOf);
+    const error = { code: -32_099, message: 'the moon is in the wrong phase', data: '0xdead' };
+    const { status: http, answer } = await send();
+    expect([http, answer]).toEqual([200, { jsonrpc: '2.0', id: 1, error }]);
+    expect(asked()).toEqual([1, 1, 0, 0]);
+  });
+
+  it('is forgotten when the next upstream knows the answer', async () => {
+    const { nodes, ask, asked } = await withNodes(3);
+    nodes[0]?.answer('eth_getStorageAt', unheardOf);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([1, 1, 0]);
+  });
+
+  it('is passed on at once by the only upstream, and does not make it rest', async () => {
+    const { send, asked } = await allSay(1, 'eth_getStorageAt', unheardOf);
+    expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_099 } } });
+    expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_099 } } });
+    expect(asked()).toEqual([2]);
+  });
+
+  it('under code 3, which is kept for reverts, becomes -32000', async () => {
+    const { send } = await allSay(1, 'eth_estimateGas', rpcError(3, 'something about a transaction', '0x'));
+    const { answer } = await send('eth_estimateGas', call);
+    expect(answer.error).toEqual({ code: -32_000, message: 'something about a transaction' });
+  });
+
+  it('is passed on when it has no envelope and no known code', async () => {
+    const { nodes, send } = await withNodes(1);
+    nodes[0]?.always(bareError(-32_098, 'no such plan'));
+    expect((await send()).answer.error).toEqual({ code: -32_098, message: 'no such plan' });
+  });
+});
+
+describe('an error that is the same everywhere is passed on without a second try', () => {
+  it.each([
+    ['eth_getStorageAt', storageParams, -32_602, 'storage key too long (want at most 32 bytes)'],
+    ['eth_estimateGas', call, -32_000, 'insufficient funds for gas * price + value: address 0xaa have 0 want 1'],
+    ['eth_estimateGas', call, -32_000, 'gas required exceeds allowance (30000000)'],
+    ['eth_estimateGas', call, -32_603, 'EVM error InvalidFEOpcode'],
+  ])('%s: %j gives %i %s', async (method, params, code, message) => {
+    const { send, asked } = await allSay(2, method, rpcError(code, message));
+    expect(await send(method, params)).toMatchObject({ status: 200, answer: { error: { code, message } } });
+    expect(asked()).toEqual([1, 0]);
+  });
+
+  it('a revert', async () => {
+    const { send, asked } = await allSay(2, 'eth_estimateGas', rpcError(3, 'execution reverted', '0x'));
+    const { answer } = await send('eth_estimateGas', call);
+    expect(answer.error).toEqual({ code: 3, message: 'execution reverted', data: '0x' });
+    expect(asked()).toEqual([1, 0]);
+  });
+
+  it('whatever the HTTP status and the id that it comes under', async () => {
+    const { nodes, send, asked } = await allSay(2, 'eth_getStorageAt', rpcError(-32_602, 'invalid argument 1'));
+    nodes[0]?.next(statusWithReply(400));
+    nodes[0]?.next(withId(null));
+    nodes[0]?.next(body('{"code":-32602,"message":"invalid argument 1"}'));
+    for (let times = 0; times < 3; times++) {
+      expect(await send()).toMatchObject({ status: 200, answer: { id: 1, error: { code: -32_602 } } });
+    }
+    expect(asked()).toEqual([3, 0]);
+  });
+});
+
+describe('what a node’s error says', () => {
+  it('is cleaned of the upstream’s host and URL', async () => {
+    const { nodes, send } = await withNodes(1);
+    const url = nodes[0]?.url ?? '';
+    const { host, hostname } = new URL(url);
+    const message = `Post "${url}/v1": dial tcp ${host}: lookup ${hostname}: refused`;
+    nodes[0]?.answer('eth_getStorageAt', rpcError(-32_000, message));
+    const { text, answer } = await send();
+    expect(answer.error?.message).toBe('Post <upstream> dial tcp <upstream> lookup <upstream> refused');
+    expect(text).not.toContain(hostname);
+  });
+
+  it.each([{ reason: 'objects' }, ['arrays'], 'plain text', '0xabc', 7, true, null])(
+    'has data in hexadecimal or none: %j is dropped',
+    async (data) => {
+      const { send } = await allSay(1, 'eth_getStorageAt', rpcError(-32_099, 'no', data));
+      expect((await send()).answer.error).toEqual({ code: -32_099, message: 'no' });
+    },
+  );
+});

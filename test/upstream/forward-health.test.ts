@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import { hang, status, type Behaviour } from '../support/behaviours.ts';
+import { shiftClock, until, withNodes, word } from './with-nodes.ts';
+
+const limits = { UPSTREAM_TIMEOUT_MS: '150' };
+
+describe('an upstream of another chain', () => {
+  it('never gets a call, from the first one on', async () => {
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.answer('eth_chainId', '0x8');
+    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
+    expect(new Set(answers.map(({ result }) => result))).toEqual(new Set([word(2)]));
+    await ask();
+    expect(asked()).toEqual([0, 5]);
+    // One check serves all who wait for it.
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
+  });
+
+  it('is none, where it is the only one', async () => {
+    const { nodes, send } = await withNodes(1);
+    nodes[0]?.answer('eth_chainId', '0x8');
+    expect(await send()).toMatchObject({ status: 503, answer: { error: { message: 'no upstream could answer' } } });
+    const estimate = [{ to: `0x${'22'.repeat(20)}`, gas: '0x5208' }];
+    expect(await send('eth_estimateGas', estimate)).toMatchObject({ status: 503 });
+    expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
+  });
+
+  it('is asked again after a while, and used once it is right', async () => {
+    const clock = shiftClock();
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.answer('eth_chainId', '0x8');
+    await ask();
+    nodes[0]?.answer('eth_chainId', '0x7');
+    clock.forward(30_000);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    clock.forward(31_000);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
+    expect(asked()).toEqual([2, 2]);
+  });
+
+  it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
+    const { nodes, ask } = await withNodes(1);
+    nodes[0]?.answer('eth_chainId', chainId);
+    expect(await ask()).toMatchObject({ result: word(1) });
+  });
+
+  it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {
+    const { nodes, send, asked } = await withNodes(1);
+    nodes[0]?.answer('eth_chainId', chainId);
+    expect(await send()).toMatchObject({ status: 503 });
+    expect(asked()).toEqual([0]);
+  });
+});
+
+it('an upstream is asked for its chain id once, not with every call', async () => {
+  const { nodes, ask } = await withNodes(1);
+  await Promise.all([ask(), ask(), ask()]);
+  await ask();
+  expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
+});
+
+describe('an upstream that fails', () => {
+  it('rests a second, and then comes back', async () => {
+    const clock = shiftClock();
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.next(status(503));
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([1, 2]);
+    clock.forward(1_100);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([3, 2]);
+  });
+
+  it('comes back by the clock on the wall, too', async () => {
+    const { nodes, ask } = await withNodes(2);
+    nodes[0]?.next(status(503));
+    await ask();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(await ask()).toMatchObject({ result: word(1) });
+  });
+
+  it('rests twice as long when it fails again', async () => {
+    const clock = shiftClock();
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.always(status(503));
+    await ask();
+    clock.forward(1_100);
+    await ask();
+    clock.forward(1_100);
+    await ask();
+    expect(asked()).toEqual([2, 3]);
+    clock.forward(1_000);
+    await ask();
+    expect(asked()).toEqual([3, 4]);
+  });
+
+  it('rests no longer because many calls failed at once', async () => {
+    const clock = shiftClock();
+    const { nodes, ask } = await withNodes(2);
+    await ask();
+    nodes[0]?.always(status(503));
+    await Promise.all(Array.from({ length: 20 }, ask));
+    nodes[0]?.always(undefined);
+    clock.forward(1_100);
+    expect(await ask()).toMatchObject({ result: word(1) });
+  });
+
+  it('holds up one call at a time, when it hangs, and not all of them', async () => {
+    const clock = shiftClock();
+    const { nodes, ask, asked } = await withNodes(2, limits);
+    nodes[0]?.always(hang);
+    await ask();
+    clock.forward(1_100);
+    await Promise.all([ask(), ask(), ask(), ask(), ask()]);
+    expect(asked()).toEqual([2, 6]);
+  });
+
+  it('is asked all the same when the others fail too', async () => {
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.next(status(503));
+    nodes[1]?.always(status(503));
+    expect((await ask()).error?.code).toBe(-32_603);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([2, 1]);
+  });
+
+  it('counts as down in the metrics until it has answered', async () => {
+    const { gateway, nodes, ask } = await withNodes(1);
+    nodes[0]?.next(status(503));
+    await ask();
+    expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
+    await ask();
+    expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
+  });
+});
+
+describe('a kept-alive connection that the only upstream has closed', () => {
+  /** As a server does whose time for idle connections is up just as the call arrives. */
+  const close: Behaviour = ({ response }) => void response.socket?.destroy();
+
+  it('is not visible to the caller: the call is sent once more', async () => {
+    const { nodes, ask, asked } = await withNodes(1);
+    await ask();
+    nodes[0]?.next(close);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([3]);
+  });
+
+  it('is tried once more and not again', async () => {
+    const { nodes, send, asked } = await withNodes(1);
+    await send();
+    nodes[0]?.always(close);
+    expect(await send()).toMatchObject({ status: 503 });
+    expect(asked()).toEqual([3]);
+  });
+
+  it('is replaced when the upstream was started anew', async () => {
+    const { nodes, ask } = await withNodes(1);
+    await Promise.all([ask(), ask(), ask()]);
+    await nodes[0]?.refuse();
+    await nodes[0]?.listen();
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    expect(answers.map(({ result }) => result)).toEqual([word(1), word(1), word(1)]);
+  });
+});
+
+describe('the head', () => {
+  it('is looked at after a call, and then while there are calls, at most every 15 seconds', async () => {
+    const clock = shiftClock();
+    const { nodes, ask } = await withNodes(1);
+    const looks = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
+    expect(looks()).toBe(0);
+    await ask();
+    await until(() => looks() === 1);
+    await ask();
+    clock.forward(14_000);
+    await ask();
+    expect(looks()).toBe(1);
+    clock.forward(1_100);
+    await ask();
+    await until(() => looks() === 2);
+  });
+
+  it('is left alone while there are no calls', async () => {
+    const clock = shiftClock();
+    const { gateway, nodes } = await withNodes(1);
+    clock.forward(60_000);
+    await gateway.call('test', 'eth_chainId');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(nodes[0]?.calls).toEqual([]);
+  });
+
+  it('may fail to come without harm to calls', async () => {
+    const { nodes, ask, asked } = await withNodes(2);
+    nodes[0]?.always(status(503), 'eth_getBlockByNumber');
+    await ask();
+    await until(() => nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([2, 0]);
+  });
+});
+
+async function metric(address: string, name: string): Promise<string | undefined> {
+  const text = await (await fetch(`${address}/metrics`)).text();
+  return new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1];
+}

@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest';
+import {
+  bareError,
+  body,
+  cutInBody,
+  cutInHeaders,
+  dribble,
+  hang,
+  huge,
+  idAsString,
+  redirect,
+  slow,
+  status,
+  statusWithReply,
+  withId,
+  type Behaviour,
+} from '../support/behaviours.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { withNodes, word } from './with-nodes.ts';
+
+/** Short, so that what hangs does not hold the tests up. */
+const limits = { UPSTREAM_TIMEOUT_MS: '150', UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
+
+const noUpstream = {
+  status: 503,
+  text: '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer"}}',
+};
+
+const failures: [string, Behaviour][] = [
+  ['takes longer than an attempt may', slow(400)],
+  ['never answers', hang],
+  ['ends the connection in the headers', cutInHeaders],
+  ['ends the connection in the body', cutInBody],
+  ['answers 503 with HTML', status(503)],
+  ['answers 429 with HTML', status(429)],
+  ['answers 500 with HTML', status(500)],
+  ['answers 401 with HTML', status(401)],
+  ['answers 200 with HTML', status(200)],
+  ['answers with nothing', body('')],
+  ['answers with half of a JSON text', body('{"jsonrpc":"2.0","id":')],
+  ['answers with JSON that is no object', body('null')],
+  ['answers with an array', body('[]')],
+  ['answers with an object that is no reply', body('{"jsonrpc":"2.0","id":1}')],
+  ['answers under the id of another call', withId(987_654)],
+  ['answers under the id null', withId(null)],
+  ['answers without an id', withId(undefined)],
+  ['answers with more than it may', huge(2)],
+  ['dribbles more slowly than an attempt may take', dribble(1, 20)],
+  ['answers with an error that has no envelope', bareError(-32_007, '15/second request limit reached')],
+  ['answers 429 with an error that has no envelope', status(429, '{"error":"slow down"}', 'application/json')],
+  ['redirects', redirect('http://127.0.0.1:1/')],
+];
+
+describe('when the first upstream', () => {
+  it.each(failures)('%s, the second gives the answer', async (_, behaviour) => {
+    const { nodes, ask, asked } = await withNodes(2, limits);
+    nodes[0]?.always(behaviour);
+    expect(await ask()).toEqual({ jsonrpc: '2.0', id: 1, result: word(2) });
+    expect(asked()).toEqual([1, 1]);
+  });
+
+  it('refuses connections, the second gives the answer', async () => {
+    const { nodes, ask } = await withNodes(2, limits);
+    await nodes[0]?.refuse();
+    expect(await ask()).toMatchObject({ result: word(2) });
+  });
+});
+
+describe('when the only upstream', () => {
+  it.each(failures)('%s, the caller is told that there is none, and nothing else', async (_, behaviour) => {
+    const { nodes, send } = await withNodes(1, limits);
+    nodes[0]?.always(behaviour);
+    expect(await send()).toMatchObject(noUpstream);
+  });
+
+  it('refuses connections, the caller is told that there is none', async () => {
+    const { nodes, send } = await withNodes(1, limits);
+    await nodes[0]?.refuse();
+    expect(await send()).toMatchObject(noUpstream);
+  });
+
+  it('does not tell its chain id, the caller is told that there is none, and the call is not sent', async () => {
+    const { nodes, send, asked } = await withNodes(1, limits);
+    nodes[0]?.always(status(503), 'eth_chainId');
+    expect(await send()).toMatchObject(noUpstream);
+    expect(asked()).toEqual([0]);
+  });
+});
+
+describe('when every upstream fails, each in its own way', () => {
+  it('the caller learns neither why nor of whom', async () => {
+    const { nodes, send, asked } = await withNodes(3, limits);
+    nodes[0]?.always(status(503));
+    nodes[1]?.always(cutInBody);
+    await nodes[2]?.refuse();
+    expect(await send()).toMatchObject(noUpstream);
+    expect(asked()).toEqual([1, 1, 0]);
+  });
+
+  it('each call of a batch is answered for itself, with HTTP 200', async () => {
+    const { gateway, nodes } = await withNodes(1, limits);
+    nodes[0]?.always(status(503));
+    const call = (id: number, method: string, params: unknown[]) => ({ jsonrpc: '2.0', id, method, params });
+    const batch = [call(1, 'eth_getTransactionReceipt', [word(1)]), call(2, 'eth_chainId', [])];
+    const response = await gateway.post('test', JSON.stringify(batch));
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      [
+        { jsonrpc: '2.0', id: 1, error: { code: -32_603, message: 'no upstream could answer' } },
+        { jsonrpc: '2.0', id: 2, result: '0x7' },
+      ],
+    ]);
+  });
+});
+
+describe('an upstream’s answer is taken', () => {
+  it('when its id came back as a string', async () => {
+    const { nodes, ask, asked } = await withNodes(2, limits);
+    nodes[0]?.always(idAsString);
+    expect(await ask()).toMatchObject({ id: 1, result: word(1) });
+    expect(asked()).toEqual([1, 0]);
+  });
+
+  it.each([400, 404, 500, 503])('under HTTP %i, because the body counts before the status', async (code) => {
+    const { nodes, ask } = await withNodes(2, limits);
+    nodes[0]?.always(statusWithReply(code));
+    expect(await ask()).toMatchObject({ result: word(1) });
+  });
+
+  it('when it is as large as it may be', async () => {
+    const { gateway, nodes } = await withNodes(1, { UPSTREAM_RESPONSE_MAX_BYTES: '3000000' });
+    const block = { hash: word(9), extraData: `0x${'00'.repeat(1_400_000)}` };
+    nodes[0]?.answer('eth_getBlockByHash', block);
+    expect(await gateway.call('test', 'eth_getBlockByHash', [word(9), false])).toMatchObject({ result: block });
+  });
+
+  it('when it dribbles, but in time', async () => {
+    const { nodes, ask } = await withNodes(1, { UPSTREAM_TIMEOUT_MS: '2000' });
+    nodes[0]?.always(dribble(20, 5));
+    expect(await ask()).toMatchObject({ result: word(1) });
+  });
+
+  it('once: a call that was answered is not repeated', async () => {
+    const { ask, asked } = await withNodes(2);
+    await ask();
+    await ask();
+    expect(asked()).toEqual([2, 0]);
+  });
+});
+
+it('a redirect is not followed', async () => {
+  const { nodes, ask } = await withNodes(2, limits);
+  const elsewhere = await startFakeNode({ chainId: 7 });
+  nodes[0]?.always(redirect(elsewhere.url, 307));
+  expect(await ask()).toMatchObject({ result: word(2) });
+  expect(elsewhere.calls).toEqual([]);
+  await elsewhere.close();
+});
+
+describe('the time for a whole call', () => {
+  const deadline = { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '250' };
+
+  it.each([
+    ['never answer', hang],
+    ['dribble', dribble(1, 100)],
+    ['answer late', slow(260)],
+  ])('holds when three upstreams %s', async (_, behaviour) => {
+    const { nodes, send, asked } = await withNodes(3, deadline);
+    for (const node of nodes) node.always(behaviour);
+    const startedAt = performance.now();
+    expect(await send()).toMatchObject(noUpstream);
+    expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(asked()).toEqual([1, 1, 0]);
+  });
+
+  it('holds when the chain id is slow and the call after it too', async () => {
+    const { nodes, send } = await withNodes(1, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
+    nodes[0]?.always(slow(200), 'eth_chainId');
+    nodes[0]?.always(slow(200));
+    const startedAt = performance.now();
+    expect(await send()).toMatchObject(noUpstream);
+    expect(performance.now() - startedAt).toBeLessThan(600);
+  });
+
+  it('holds for those too who wait for a check of the chain id that another call began', async () => {
+    const { nodes, send } = await withNodes(2, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
+    for (const node of nodes) node.always(hang, 'eth_chainId');
+    const startedAt = performance.now();
+    await Promise.all([send(), send(), send()]);
+    expect(performance.now() - startedAt).toBeLessThan(600);
+  });
+});

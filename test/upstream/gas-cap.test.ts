@@ -1,0 +1,154 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openLog } from '../../gateway/config/log.ts';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { HttpUpstream } from '../../gateway/upstream/http-upstream.ts';
+import { Upstream } from '../../gateway/upstream/upstream.ts';
+import { Upstreams } from '../../gateway/upstream/upstreams.ts';
+import { hang, status } from '../support/behaviours.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { CHAIN_ID, shiftClock, until, withNodes } from './with-nodes.ts';
+
+const to = `0x${'22'.repeat(20)}`;
+/** The fake node's block gas limit is 30 million. */
+const CAP = '0x11e1a300';
+
+async function withEstimates(count: number) {
+  const all = await withNodes(count);
+  for (const node of all.nodes) node.answer('eth_estimateGas', '0x5208');
+  return {
+    ...all,
+    estimate: (call: object, ...more: unknown[]) => all.send('eth_estimateGas', [call, ...more]),
+    sentGas: (index = 0) => all.nodes[index]?.callsOf('eth_estimateGas').map(({ params }) => firstOf(params).gas),
+    methods: (index = 0) => all.nodes[index]?.calls.map(({ method }) => method),
+  };
+}
+
+function firstOf(params: unknown): { gas?: unknown } {
+  return (params as [{ gas?: unknown }])[0];
+}
+
+describe('gas over ten times the block gas limit is lowered to it', () => {
+  it.each([
+    ['by one', '0x11e1a301'],
+    ['by far', '0xffffffffffffffff'],
+    ['beyond what a double can hold', `0x${'f'.repeat(64)}`],
+    ['in upper case', '0xFFFFFFFFFF'],
+    ['with leading zeros', '0x00011e1a301'],
+  ])('%s', async (_, gas) => {
+    const { estimate, sentGas } = await withEstimates(1);
+    const { status: http, answer } = await estimate({ to, gas });
+    expect([http, answer.result]).toEqual([200, '0x5208']);
+    expect(sentGas()).toEqual([CAP]);
+  });
+
+  it('and all else of the call goes out as it came', async () => {
+    const { nodes, estimate } = await withEstimates(1);
+    const call = { from: to, to, gas: '0xffffffffff', data: '0xAB', input: '0xAB', nonce: '0x1', custom: [1] };
+    await estimate(call, 'latest', { [to]: { balance: '0x1' } });
+    expect(nodes[0]?.callsOf('eth_estimateGas')[0]?.params).toEqual([
+      { ...call, gas: CAP },
+      'latest',
+      { [to]: { balance: '0x1' } },
+    ]);
+  });
+});
+
+it.each(['0x11e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])('gas of %s is left as it is', async (gas) => {
+  const { estimate, sentGas } = await withEstimates(1);
+  await estimate({ to, gas });
+  expect(sentGas()).toEqual([gas]);
+});
+
+describe('the block gas limit', () => {
+  it('is learned before the first call that names gas goes out', async () => {
+    const { estimate, methods } = await withEstimates(1);
+    await estimate({ to, gas: '0x5208' });
+    expect(methods()).toEqual(['eth_chainId', 'eth_getBlockByNumber', 'eth_estimateGas']);
+  });
+
+  it('is learned once for calls that come together', async () => {
+    const { estimate, methods, sentGas } = await withEstimates(1);
+    await Promise.all([1, 2, 3, 4, 5].map(() => estimate({ to, gas: '0xffffffffff' })));
+    await estimate({ to, gas: '0xffffffffff' });
+    expect(methods()?.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(1);
+    expect(sentGas()).toEqual(Array.from({ length: 6 }, () => CAP));
+  });
+
+  it.each([[{ to }], [{ to, gas: null }]])('is not waited for by a call without gas: %j', async (call) => {
+    const { nodes, estimate, methods, sentGas } = await withEstimates(1);
+    nodes[0]?.always(hang, 'eth_getBlockByNumber');
+    await estimate(call);
+    // The head is looked at after a call, in the background.
+    expect(methods()?.slice(0, 2)).toEqual(['eth_chainId', 'eth_estimateGas']);
+    expect(sentGas()).toEqual(['gas' in call ? null : undefined]);
+  });
+
+  it('is followed while the network is in use', async () => {
+    const clock = shiftClock();
+    const { nodes, estimate, sentGas, methods } = await withEstimates(1);
+    await estimate({ to, gas: '0xffffffffff' });
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
+    clock.forward(16_000);
+    await estimate({ to });
+    await until(() => methods()?.at(-1) === 'eth_getBlockByNumber');
+    await estimate({ to, gas: '0xffffffffff' });
+    expect(sentGas()).toEqual([CAP, undefined, '0xa00']);
+  });
+
+  it('is learned of another upstream when the first does not tell it', async () => {
+    const { nodes, estimate, sentGas } = await withEstimates(2);
+    nodes[0]?.always(status(503), 'eth_getBlockByNumber');
+    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect([sentGas(0), sentGas(1)]).toEqual([[], [CAP]]);
+  });
+
+  it('is that of the newest block, not of an upstream that is away by now', async () => {
+    const { nodes, ask, estimate, sentGas, methods } = await withEstimates(2);
+    await ask();
+    await until(() => methods()?.at(-1) === 'eth_getBlockByNumber');
+    nodes[0]?.always(status(503));
+    nodes[1]?.answer('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
+    await ask();
+    await until(() => methods(1)?.at(-1) === 'eth_getBlockByNumber');
+    await estimate({ to, gas: '0xffffffffff' });
+    expect(sentGas(1)).toEqual(['0xa000']);
+  });
+
+  it.each([[null], [{}], [{ number: '0x1', gasLimit: 30_000_000 }]])(
+    'is not taken from a block like %j: no call goes out uncapped',
+    async (block) => {
+      const { nodes, estimate, sentGas } = await withEstimates(1);
+      nodes[0]?.answer('eth_getBlockByNumber', block);
+      expect(await estimate({ to, gas: '0x5208' })).toMatchObject({
+        status: 503,
+        answer: { error: { code: -32_603 } },
+      });
+      expect(sentGas()).toEqual([]);
+    },
+  );
+
+  it('is not waited for beyond the deadline of a call', async () => {
+    const node = await startFakeNode({ chainId: CHAIN_ID });
+    node.always(hang, 'eth_getBlockByNumber');
+    const upstreams = new Upstreams([upstreamOf(node.url)], judge, openLog('silent'));
+    onTestFinished(async () => {
+      await upstreams.close();
+      await node.close();
+    });
+    const startedAt = performance.now();
+    await expect(upstreams.blockGasLimit(startedAt + 100)).rejects.toMatchObject({ reason: 'no-upstream' });
+    expect(performance.now() - startedAt).toBeLessThan(400);
+  });
+});
+
+function upstreamOf(url: string): Upstream {
+  return new Upstream({
+    name: 'node',
+    chainId: CHAIN_ID,
+    transport: new HttpUpstream({ url, headers: {}, connections: 4, responseMaxBytes: 1_000_000 }),
+    host: new URL(url).host,
+    timeoutMs: 1_000,
+    meters: new Metrics().upstreamMeters('test', 'node'),
+  });
+}

@@ -1,0 +1,75 @@
+import { onTestFinished, vi } from 'vitest';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+
+export const CHAIN_ID = 7;
+
+export interface WithNodes {
+  readonly gateway: TestGateway;
+  readonly nodes: readonly FakeNode[];
+  /** Asks for the value at a storage position: node 0 says `word(1)`, node 1 `word(2)` and so on. */
+  readonly ask: () => Promise<JsonRpcAnswer>;
+  /** The same, or another call, with the HTTP status and with the text as it came. */
+  readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
+  /** How often each node was asked for anything but its chain id and its head. */
+  readonly asked: () => number[];
+}
+
+interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly answer: JsonRpcAnswer;
+}
+
+export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
+
+/** A gateway in front of so many fake nodes, best first. All of it is gone when the test is over. */
+export async function withNodes(count: number, env: Record<string, string> = {}): Promise<WithNodes> {
+  const nodes = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(index + 1) } }),
+    ),
+  );
+  const urls = nodes.map(({ url }) => url);
+  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { methods: ['eth', 'zks'] }) }, env);
+  onTestFinished(async () => {
+    await gateway.stop();
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+  return {
+    gateway,
+    nodes,
+    ask: () => gateway.call('test', 'eth_getStorageAt', storageParams),
+    send: async (method = 'eth_getStorageAt', params = storageParams) => {
+      const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+      const text = await response.text();
+      return { status: response.status, text, answer: JSON.parse(text) as JsonRpcAnswer };
+    },
+    asked: () => nodes.map(({ calls }) => calls.filter(({ method }) => !isProbe(method)).length),
+  };
+}
+
+function isProbe(method: string): boolean {
+  return method === 'eth_chainId' || method === 'eth_getBlockByNumber';
+}
+
+/** A number as 32 bytes. */
+export function word(number: number): string {
+  return `0x${number.toString(16).padStart(64, '0')}`;
+}
+
+/** Lets the gateway believe that time has passed, until the test is over. Timers are left alone. */
+export function shiftClock(): { forward(ms: number): void } {
+  const real = performance.now.bind(performance);
+  let ahead = 0;
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead);
+  onTestFinished(() => {
+    spy.mockRestore();
+  });
+  return { forward: (ms) => void (ahead += ms) };
+}
+
+/** Waits for what the gateway does in the background. */
+export async function until(holds: () => boolean): Promise<void> {
+  await vi.waitUntil(holds, { timeout: 2_000, interval: 5 });
+}
