@@ -15,13 +15,14 @@ export const errorRules: readonly ErrorRule[] = [
   { means: 'final', message: /^invalid opcode(: |$)/, client: 'geth' },
   {
     means: 'final',
-    message: /^(out of gas|gas uint64 overflow|write protection|return data out of bounds)$/,
+    message:
+      /^(out of gas|contract creation code storage out of gas|gas uint64 overflow|nonce uint64 overflow|write protection|return data out of bounds|max call depth exceeded|contract address collision)$/,
     client: 'geth',
   },
   { means: 'final', message: /^(stack underflow|stack limit reached) /, client: 'geth' },
   {
     means: 'final',
-    message: /^(invalid jump destination|max code size exceeded|max initcode size exceeded)/,
+    message: /^(invalid jump destination|invalid code: |max code size exceeded|max initcode size exceeded)/,
     client: 'geth',
   },
   { means: 'final', message: /^(Out of gas: )?gas required exceeds allowance/, client: 'geth; anvil 1.7.1 recorded' },
@@ -38,7 +39,7 @@ export const errorRules: readonly ErrorRule[] = [
   { means: 'node-state', code: 4444, client: 'geth, reth, besu, nethermind: pruned history unavailable' },
   {
     means: 'node-state',
-    message: /^(header|header for hash|unknown block|block) ?(not found)?$/i,
+    message: /^(header not found|header for hash not found|unknown block|block not found(: .*)?)$/i,
     client: 'geth; anvil',
   },
   { means: 'node-state', message: /^missing trie node /, client: 'geth' },
@@ -56,6 +57,7 @@ export const errorRules: readonly ErrorRule[] = [
   { means: 'node-state', code: -32602, message: /^BlockOutOfRangeError: /, client: 'anvil 1.7.1 recorded' },
   { means: 'node-state', code: -32602, message: /^Block with such an ID doesn't exist yet$/, client: 'zkSync Era' },
   { means: 'node-state', code: -32602, message: /^Block with such an ID is pruned; /, client: 'zkSync Era' },
+  { means: 'node-state', code: 6, message: /^Tree API is temporarily unavailable$/, client: 'zkSync Era' },
 
   // What an upstream has had enough of.
   { means: 'too-large', code: -32003, message: /^response too large/i, client: 'geth' },

@@ -21,7 +21,7 @@ export function judgeResult(method: MethodSpec, params: readonly unknown[], resu
 }
 
 function judgeHex(method: MethodSpec, result: unknown): Verdict {
-  if (typeof result !== 'string' || !/^0x[0-9a-f]*$/i.test(result)) return elsewhere('malformed', result);
+  if (typeof result !== 'string' || !/^0x[0-9a-fA-F]*$/.test(result)) return elsewhere('malformed', result);
   if (method.padResult === undefined) return result === '0x' ? elsewhere('malformed', result) : final(result);
   const padded = padHex(result, method.padResult);
   return padded.length === 2 + 2 * method.padResult ? final(padded) : elsewhere('malformed', result);
@@ -30,7 +30,7 @@ function judgeHex(method: MethodSpec, result: unknown): Verdict {
 function judgeObject(method: MethodSpec, params: readonly unknown[], result: unknown): Verdict {
   if (typeof result !== 'object' || result === null || Array.isArray(result)) return elsewhere('malformed', result);
   // ganache-cli 6 answers `{}` for an uncle that does not exist.
-  if (method.nullable && Object.keys(result).length === 0) return final(null);
+  if (Object.keys(result).length === 0) return method.nullable ? final(null) : elsewhere('malformed', result);
   const object = result as JsonObject;
   if (method.identity !== undefined && !isWhatWasAskedFor(object[method.identity], params[0])) {
     return elsewhere('malformed', result);

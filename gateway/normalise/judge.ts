@@ -2,7 +2,10 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Reply, Verdict } from '../upstream/reply.ts';
 import { classify } from './classify.ts';
 import { judgeResult } from './judge-result.ts';
+import { isPayload } from './revert-payload.ts';
 import { asRevert } from './revert.ts';
+
+type ErrorReply = Extract<Reply, { kind: 'error' }>;
 
 /**
  * Makes the spec's answer of what a node said, whatever software it runs. Pure but for completing the result in place.
@@ -14,19 +17,18 @@ export function judge(method: MethodSpec, params: readonly unknown[], reply: Rep
   if (reply.kind === 'result') return judgeResult(method, params, reply.result);
   const revert = method.reverts ? asRevert(reply) : undefined;
   if (revert !== undefined) return { final: true, reply: revert };
-  const error = { ...reply, code: trueCode(reply.code), data: hexData(reply.data) };
+  const error = withoutFalseRevert(reply);
   const kind = classify(method, reply.code, reply.message);
   if (kind === 'final') return { final: true, reply: error };
   if (kind === 'not-found') return { final: true, reply: { kind: 'result', result: null } };
   return { final: false, failure: kind, reply: error };
 }
 
-/** Code 3 stands for a revert, which this is not; zkSync Era and others use it for any failed transaction. */
-function trueCode(code: number): number {
-  return code > 0 ? -32000 : code;
-}
-
-/** The spec: `error.data` is hexadecimal. Objects that nodes put there are dropped. */
-function hexData(data: unknown): string | undefined {
-  return typeof data === 'string' && /^0x([0-9a-f]{2})*$/i.test(data) ? data : undefined;
+/**
+ * Code 3 stands for a revert, which this is not; zkSync Era and others use it, with data, for any failed transaction.
+ * The spec: `error.data` is hexadecimal. Objects and texts that nodes put there are dropped.
+ */
+function withoutFalseRevert({ code, message, data }: ErrorReply): ErrorReply {
+  if (code > 0) return { kind: 'error', code: -32000, message, data: undefined };
+  return { kind: 'error', code, message, data: isPayload(data) ? data : undefined };
 }

@@ -18,6 +18,11 @@ const panicReasons: Readonly<Record<string, string>> = {
 
 const WORD = 32;
 
+/** Whole bytes as 0x-hex. The group must not capture: a capturing one overflows the stack on megabytes of data. */
+export function isPayload(data: unknown): data is string {
+  return typeof data === 'string' && /^0x(?:[0-9a-fA-F]{2})*$/.test(data);
+}
+
 /**
  * The reason in a revert's payload, in geth's words; undefined where there is none (custom errors, raw bytes).
  * Written by hand because strict ABI decoders refuse what real contracts return: a tail without padding, junk behind it.

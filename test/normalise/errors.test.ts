@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { answer, elsewhere, error, ofError } from './judged.ts';
+
+const lookups = [
+  'eth_getBlockByHash',
+  'eth_getUncleByBlockHashAndIndex',
+  'eth_getTransactionReceipt',
+  'eth_getTransactionByHash',
+];
+const others = ['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'];
+
+describe('a resource that was not found', () => {
+  it.each(lookups)('is null for %s', (method) => {
+    expect(ofError(method, -32_001, 'Resource not found')).toEqual(answer(null));
+  });
+
+  it.each(others)('is something that another node may have for %s', (method) => {
+    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(elsewhere('node-state'));
+  });
+
+  it.each([
+    [-32_000, 'Resource not found'],
+    [-32_001, 'Resource not found: the plan'],
+    [-32_001, 'Exceeded the quota usage'],
+    [-32_001, 'Requested data is not available'],
+  ])('is not meant by %i %s', (code, message) => {
+    expect(ofError('eth_getTransactionByHash', code, message)).toMatchObject({ final: false });
+  });
+});
+
+describe('a node that lacks what the call needs is no reason for null:', () => {
+  it.each([
+    [-32_000, 'header not found'],
+    [-32_000, 'header for hash not found'],
+    [-32_000, 'block not found'],
+    [-32_000, 'block not found: 0xffffffff'],
+    [-32_000, 'unknown block'],
+    [-32_000, 'missing trie node 5ac1 (path ) state 0x5ac1 is not available, not found'],
+    [-32_000, 'transaction indexing is in progress'],
+    [-32_000, 'header found, but block body is missing'],
+    [-32_000, 'hash is not currently canonical'],
+    [-32_000, 'finalized block not found'],
+    [-32_000, 'safe block not found'],
+    [-32_000, 'pending block is not available'],
+    [-32_000, 'historical state 5ac1 is not available'],
+    [4_444, 'pruned history unavailable'],
+    [-32_602, 'BlockOutOfRangeError: block height is 3 but requested was 16777215'],
+    [-32_602, "Block with such an ID doesn't exist yet"],
+    [-32_602, 'Block with such an ID is pruned; the first retained block is 100'],
+    [6, 'Tree API is temporarily unavailable'],
+  ])('%i %s', (code, message) => {
+    for (const method of [...lookups, ...others]) {
+      expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+    }
+  });
+});
+
+describe('an upstream that will not answer now is told from one that cannot:', () => {
+  it.each([
+    ['rate', 429, 'Too many requests'],
+    ['rate', -32_005, 'daily request count exceeded'],
+    ['rate', -32_007, '15/second request limit reached'],
+    ['rate', -32_009, 'Server is shutting down'],
+    ['rate', -32_016, 'over rate limit'],
+    ['rate', -32_002, 'request timed out'],
+    ['quota', 402, 'Payment required'],
+    ['quota', -32_600, 'Monthly capacity limit exceeded. Visit https://dashboard.alchemy.com/…'],
+    ['auth', -32_600, 'Must be authenticated!'],
+    ['auth', -32_002, 'invalid project id'],
+    ['transport', 503, 'Service unavailable'],
+    ['too-large', -32_003, 'response too large'],
+    ['too-large', -32_602, 'Query returned more than 10000 results. Try with this block range [0x1, 0x3e8].'],
+    ['unsupported', -32_601, 'the method eth_getStorageAt does not exist/is not available'],
+    ['unsupported', -32_004, 'Method eth_getStorageAt not supported'],
+    ['unknown', -32_099, 'something new'],
+    ['unknown', -32_000, ''],
+    ['unknown', -32_003, 'transaction rejected'],
+  ] as const)('%s: %i %s', (failure, code, message) => {
+    expect(ofError('eth_getStorageAt', code, message)).toMatchObject(elsewhere(failure));
+  });
+});
+
+describe('the rules are anchored: what only contains a known text is not known', () => {
+  it.each([
+    'the oracle says: header not found',
+    'no more: out of gas',
+    'a missing trie node',
+    'insufficient funds',
+    'it is a nonce too low',
+    'why invalid opcode: INVALID',
+  ])('%s', (message) => {
+    expect(ofError('eth_estimateGas', -32_000, message)).toMatchObject(elsewhere('unknown'));
+  });
+});
+
+describe('the data of an error', () => {
+  it.each(['0x', '0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
+    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no', data));
+  });
+
+  it.each(['', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
+    'is dropped when it is not: %j',
+    (data) => {
+      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no'));
+    },
+  );
+});
+
+it('a positive code, which JSON-RPC does not know, becomes -32000', () => {
+  expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ reply: { code: -32_000, message: 'no' } });
+});

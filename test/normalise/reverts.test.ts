@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { encodeReason } from '../../gateway/normalise/revert-payload.ts';
+import { elsewhere, error, ofError } from './judged.ts';
+
+const panic = `0x4e487b71${'0'.repeat(62)}11`;
+
+describe('a revert', () => {
+  it.each(['eth_estimateGas', 'zks_estimateFee'])('of %s has code 3, the reason and the payload', (method) => {
+    const payload = encodeReason('no more');
+    expect(ofError(method, 3, 'execution reverted: no more', payload)).toEqual(
+      error(3, 'execution reverted: no more', payload),
+    );
+  });
+
+  it.each([3, -32_000, -32_603, -32_015, 1, 0])('needs no code 3: %i', (code) => {
+    expect(ofError('eth_estimateGas', code, 'execution reverted', '0x')).toEqual(error(3, 'execution reverted', '0x'));
+  });
+
+  it.each([
+    ['execution reverted: panic: arithmetic underflow or overflow (0x11)', 'arithmetic underflow or overflow'],
+    ['execution reverted', 'arithmetic underflow or overflow'],
+    ['Execution reverted (some words)', 'arithmetic underflow or overflow'],
+    ['execution reverted: something else', 'arithmetic underflow or overflow'],
+  ])('has its message made from the payload, in geth’s words: %s', (message, reason) => {
+    expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(error(3, `execution reverted: ${reason}`, panic));
+  });
+
+  it('with a custom error has no reason, whatever the node makes of it', () => {
+    const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
+    expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
+      error(3, 'execution reverted', payload),
+    );
+  });
+
+  it('with an empty reason keeps the space behind the colon', () => {
+    const payload = encodeReason('');
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
+      error(3, 'execution reverted: ', payload),
+    );
+  });
+
+  it.each([
+    '  padded  ',
+    'line1\nline2\r\n',
+    '不足 💥',
+    'execution reverted: again',
+    '0x1234',
+    '{"code":-32005}',
+    'NUL\0',
+  ])('has its reason as it is: %j', (reason) => {
+    const payload = encodeReason(reason);
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
+      error(3, `execution reverted: ${reason}`, payload),
+    );
+  });
+});
+
+describe('a contract may say anything: a revert stays one whose reason is', () => {
+  it.each([
+    'rate limit exceeded',
+    'Too many requests',
+    'header not found',
+    'missing trie node',
+    'transaction not found',
+    'Resource not found',
+    'out of gas',
+    'gas required exceeds allowance (100)',
+    'insufficient funds for gas * price + value',
+    'nonce too low',
+    'invalid opcode: INVALID',
+    'the method foo does not exist/is not available',
+    'Monthly capacity limit exceeded',
+    'request timed out',
+    'Reverted 0x08c379a0',
+    'failed to validate the transaction. reason: Validation revert',
+  ])('%s', (reason) => {
+    const payload = encodeReason(reason);
+    const expected = error(3, `execution reverted: ${reason}`, payload);
+    expect(ofError('eth_estimateGas', 3, `execution reverted: ${reason}`, payload)).toEqual(expected);
+    // The same where the node has lost the payload.
+    expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toEqual(expected);
+  });
+});
+
+describe('the payload of a revert', () => {
+  const payload = encodeReason('plain');
+
+  it.each([
+    ['by itself', payload],
+    ['in an object', { data: payload }],
+    ['in an object with more in it', { message: 'Error: VM Exception', data: payload, txHash: '0x1' }],
+  ])('is found %s', (_, data) => {
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', data)).toEqual(
+      error(3, 'execution reverted: plain', payload),
+    );
+  });
+
+  it.each([undefined, null, '', '0x', {}, { data: '' }, { data: null }, [], 7, 'plain', '0x123'])(
+    'is made from the reason where the node gives %j',
+    (data) => {
+      expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toEqual(
+        error(3, 'execution reverted: plain', payload),
+      );
+    },
+  );
+
+  it.each([undefined, null, '', '0x', {}])('is empty where there is no reason either: %j', (data) => {
+    expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toEqual(
+      error(3, 'execution reverted', '0x'),
+    );
+  });
+
+  it('may be tens of megabytes', () => {
+    const large = `0x${'ab'.repeat(15_000_000)}`;
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(error(3, 'execution reverted', large));
+    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(error(-32_602, 'no', large));
+  });
+
+  it('is looked for no deeper than nodes put it', () => {
+    const depth = 200_000;
+    const deep = JSON.parse(`${'{"data":'.repeat(depth)}"0xab"${'}'.repeat(depth)}`) as unknown;
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toEqual(error(3, 'execution reverted', '0x'));
+  });
+});
+
+describe('what is no revert never has code 3:', () => {
+  it.each([
+    'invalid opcode: INVALID',
+    'invalid jump destination',
+    'stack underflow (0 <=> 2)',
+    'stack limit reached 1024 (1023)',
+    'out of gas',
+    'contract creation code storage out of gas',
+    'write protection',
+    'max code size exceeded',
+    'invalid code: must not begin with 0xef',
+    'gas required exceeds allowance (100000)',
+    'gas required exceeds allowance (8000000) or always failing transaction',
+    'Out of gas: gas required exceeds allowance: 100000',
+    'intrinsic gas too low',
+    'intrinsic gas too high -- CallGasCostMoreThanGasLimit',
+    'insufficient funds for transfer',
+    'insufficient funds for gas * price + value: address 0xaa have 0 want 1',
+    'Insufficient funds for gas * price + value',
+    'insufficient funds for gas + value. balance: 0, fee: 1, value: 1',
+    'insufficient balance for transfer',
+    'nonce too low. allowed nonce range: 5 - 55, actual: 2',
+    'max fee per gas less than block base fee: address 0xaa',
+    'failed with 30000000 gas: insufficient funds for gas * price + value',
+    'failed to validate the transaction. reason: Validation revert: Failed to pay the fee to the operator',
+    'EVM error InvalidFEOpcode',
+    'EVM error OutOfGas',
+  ])('%s', (message) => {
+    // Nor is it asked again: every node says the same.
+    expect(ofError('eth_estimateGas', -32_000, message)).toEqual(error(-32_000, message));
+    expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(error(-32_000, message));
+    expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(error(-32_000, message));
+  });
+
+  it.each(['transaction execution reverted', 'revert', 'Validation revert', 'execution revertedly', 'EXECUTION'])(
+    'a text that only resembles one, %j, gets another try',
+    (message) => {
+      expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
+        ...elsewhere('unknown'),
+        reply: { code: -32_000, message, data: undefined },
+      });
+    },
+  );
+
+  it('the same words from a method that executes nothing', () => {
+    expect(ofError('eth_getStorageAt', 3, 'execution reverted', '0xab')).toMatchObject({
+      ...elsewhere('unknown'),
+      reply: { code: -32_000 },
+    });
+  });
+});

@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { answer, elsewhere, hash, ofResult, word } from './judged.ts';
+
+const header =
+  'number hash parentHash nonce sha3Uncles logsBloom transactionsRoot stateRoot receiptsRoot miner difficulty totalDifficulty extraData size gasLimit gasUsed timestamp uncles mixHash';
+const transactionFields =
+  'blockHash blockNumber from gas gasPrice hash input nonce r s v to transactionIndex type value';
+const receiptFields =
+  'blockHash blockNumber contractAddress cumulativeGasUsed effectiveGasPrice from gasUsed logs logsBloom to transactionHash transactionIndex type';
+const logFields = 'address blockHash blockNumber data logIndex removed topics transactionHash transactionIndex';
+
+/** An object whose fields of these names are null. */
+function nulls(names: string): Record<string, null> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, null]));
+}
+
+const ofBlock = (block: object) => ofResult('eth_getBlockByHash', { hash: hash('a'), ...block }, [hash('a'), true]);
+const ofUncle = (uncle: object) => ofResult('eth_getUncleByBlockHashAndIndex', uncle, [hash('a'), '0x0']);
+const ofTransaction = (transaction: object) =>
+  ofResult('eth_getTransactionByHash', { hash: hash('b'), ...transaction }, [hash('b')]);
+const ofReceipt = (receipt: object) =>
+  ofResult('eth_getTransactionReceipt', { transactionHash: hash('b'), ...receipt }, [hash('b')]);
+
+describe('a block', () => {
+  it('has every field that the specification names, null where the node left it out', () => {
+    expect(ofBlock({ number: '0x5' })).toEqual(
+      answer({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
+    );
+  });
+
+  it('keeps fields that the specification does not name, and gets none of them', () => {
+    const extra = { baseFeePerGas: '0x7', withdrawals: [], author: null, step: '319565598', signature: '00' };
+    expect(ofBlock(extra)).toEqual(answer({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
+  });
+
+  it('has whole transactions completed, and hashes left alone', () => {
+    const whole = { hash: hash('b'), blockHash: hash('a'), r: '0x1', chainID: '0x7' };
+    const { reply } = ofBlock({ transactions: [hash('c'), whole, hash('d')] }) as { reply: { result: object } };
+    const completed = { ...nulls(transactionFields), ...whole, r: word('1'), chainId: '0x7' };
+    Reflect.deleteProperty(completed, 'chainID');
+    expect(reply.result).toMatchObject({ transactions: [hash('c'), completed, hash('d')] });
+  });
+
+  it('has uncles as the node gave them', () => {
+    expect(ofBlock({ uncles: [hash('c')], transactions: [] })).toMatchObject({
+      reply: { result: { uncles: [hash('c')] } },
+    });
+  });
+});
+
+describe('an uncle', () => {
+  it('has the fields of a block and no transactions', () => {
+    expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
+      answer({ ...nulls(header), hash: hash('c') }),
+    );
+  });
+
+  it('may bear any hash, because the block’s was asked for', () => {
+    expect(ofUncle({ hash: hash('a') })).toMatchObject({ final: true });
+  });
+});
+
+describe('a transaction', () => {
+  it('has every field that the specification names and does not call optional', () => {
+    const given = { blockHash: hash('a'), blockNumber: '0x1' };
+    expect(ofTransaction(given)).toEqual(answer({ ...nulls(transactionFields), ...given, hash: hash('b') }));
+  });
+
+  it.each([
+    ['0x1', word('1')],
+    ['0x', word('')],
+    ['0x0', word('')],
+    [word('ff'), word('ff')],
+    [`${word('1')}0`, `${word('1')}0`],
+    [null, null],
+  ])('has a signature of %s as %s', (given, padded) => {
+    expect(ofTransaction({ blockHash: hash('a'), r: given, s: given, v: '0x1b', yParity: '0x0' })).toMatchObject({
+      reply: { result: { r: padded, s: padded, v: '0x1b', yParity: '0x0' } },
+    });
+  });
+
+  it.each([
+    [{ chainID: '0x7' }, { chainId: '0x7' }],
+    [{ chainId: '0x7' }, { chainId: '0x7' }],
+    [{ chainId: '0x7', chainID: '0x8' }, { chainId: '0x7' }],
+    [{ chainId: null, chainID: '0x8' }, { chainId: '0x8' }],
+    [{}, {}],
+  ])('has %j as %j: chainId is spelt so, and never invented', (given, chainId) => {
+    const { reply } = ofTransaction({ blockHash: hash('a'), ...given }) as { reply: { result: object } };
+    expect(Object.entries(reply.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(Object.entries(chainId));
+  });
+
+  it.each([
+    ['no place', {}],
+    ['null for its place', { blockHash: null, blockNumber: null, transactionIndex: null }],
+    ['a number and no block', { blockHash: null, blockNumber: '0x5', transactionIndex: '0x0' }],
+    ['the zero hash for its block', { blockHash: hash('0'), blockNumber: '0x0', transactionIndex: '0x0' }],
+  ])('with %s is pending', (_, place) => {
+    expect(ofTransaction(place)).toMatchObject({
+      reply: { result: { blockHash: null, blockNumber: null, transactionIndex: null, hash: hash('b') } },
+    });
+  });
+
+  it.each(['0x7e', '0x6a', '0x71', '0xff', '0x7b'])('may be of a type like %s, which we do not know', (type) => {
+    const given = { blockHash: hash('a'), type, sourceHash: hash('e'), mint: '0x0', accessList: null };
+    expect(ofTransaction(given)).toMatchObject({ final: true, reply: { result: given } });
+  });
+});
+
+describe('a receipt', () => {
+  const place = { blockHash: hash('a'), blockNumber: '0x1' };
+
+  it('has every field that the specification names', () => {
+    expect(ofReceipt({ ...place, status: '0x1' })).toEqual(
+      answer({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
+    );
+  });
+
+  it('has logs with every field that the specification names', () => {
+    const log = { address: `0x${'1'.repeat(40)}`, transactionLogIndex: '0x0' };
+    expect(ofReceipt({ ...place, status: '0x1', logs: [log, {}] })).toMatchObject({
+      reply: { result: { logs: [{ ...nulls(logFields), ...log }, nulls(logFields)] } },
+    });
+  });
+
+  it.each([
+    [{ status: '0x1' }, { status: '0x1' }],
+    [{ status: '0x0' }, { status: '0x0' }],
+    [{ status: '0x01' }, { status: '0x1' }],
+    [{ status: '0x00', root: '0x00' }, { status: '0x0' }],
+    [{ status: '0x1', root: hash('a') }, { status: '0x1' }],
+    [{ status: '0x1', root: null }, { status: '0x1' }],
+    [{ root: hash('a') }, { root: hash('a') }],
+    [{ root: hash('a'), status: null }, { root: hash('a') }],
+  ])('has exactly one of root and status: of %j stays %j', (given, kept) => {
+    const { reply } = ofReceipt({ ...place, ...given }) as { reply: { result: object } };
+    const found = Object.entries(reply.result).filter(([name]) => name === 'root' || name === 'status');
+    expect(Object.fromEntries(found)).toEqual(kept);
+  });
+
+  it.each([[{}], [{ status: null }], [{ status: '0x2' }], [{ status: true }], [{ root: null, status: null }]])(
+    'with %j for root and status is none: another upstream is asked',
+    (given) => {
+      expect(ofReceipt({ ...place, ...given })).toMatchObject(elsewhere('malformed'));
+    },
+  );
+
+  it.each([[{}], [{ blockHash: null, status: '0x1' }], [{ blockNumber: null, logs: [] }]])(
+    'of a pending transaction, %j, is null',
+    (given) => {
+      expect(ofReceipt(given)).toEqual(answer(null));
+    },
+  );
+
+  it('has a blockTimestamp in hexadecimal, where anvil gives a number', () => {
+    expect(ofReceipt({ ...place, status: '0x1', blockTimestamp: 1_795_219_666 })).toMatchObject({
+      reply: { result: { blockTimestamp: '0x6b00e0d2' } },
+    });
+  });
+
+  it('keeps what layers 2 add, decimal fractions included', () => {
+    const extra = {
+      l1Fee: '0xe780df01003bc',
+      l1FeeScalar: '0.684',
+      gasUsedForL1: '0x0',
+      timeboosted: false,
+      l2ToL1Logs: [],
+    };
+    expect(ofReceipt({ ...place, status: '0x1', ...extra })).toMatchObject({ reply: { result: extra } });
+  });
+});
