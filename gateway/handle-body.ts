@@ -32,9 +32,9 @@ async function handleBatch(
   const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
       const item = items[index] as Call | NotACall;
-      const answer = length < limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item);
+      const answer = length < limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item, context);
       length += answer?.body.length ?? 0;
-      answers[index] = answer?.body;
+      answers[items.length - 1 - index] = answer?.body;
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));
@@ -42,10 +42,16 @@ async function handleBatch(
   return bodies.length === 0 ? undefined : { status: 200, body: `[${bodies.join(',')}]` };
 }
 
-function handleItem(item: Call | NotACall, context: CallContext): Promise<Answer | undefined> | Answer {
-  return 'refusal' in item ? refusalAnswer(item.id, item.refusal) : handleCall(item, context);
+function handleItem(item: Call | NotACall, context: CallContext): Promise<Answer | undefined> | Answer | undefined {
+  return 'refusal' in item ? refuse(item.id, item.refusal, context) : handleCall(item, context);
 }
 
-function tooLarge(item: Call | NotACall): Answer | undefined {
-  return item.id === undefined ? undefined : refusalAnswer(item.id, new RpcError('answer-too-large'));
+function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undefined {
+  return refuse(id, new RpcError('answer-too-large'), context);
+}
+
+/** What never became a call under way is counted all the same. */
+function refuse(id: string | undefined, refusal: RpcError, { network }: CallContext): Answer | undefined {
+  network.otherMethods.count(refusal.reason);
+  return id === undefined ? undefined : refusalAnswer(id, refusal);
 }

@@ -22,7 +22,7 @@ export function expressApp({ rpc, ops, nextRequestId, baseUrlsHint, log }: Expre
   app.disable('x-powered-by');
   app.disable('etag');
   if (rpc !== undefined) app.use(rpc);
-  if (ops !== undefined) app.use(ops);
+  if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   app.use((_request, response) => {
     writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('unknown-network', baseUrlsHint)));
   });
@@ -39,4 +39,12 @@ export function expressApp({ rpc, ops, nextRequestId, baseUrlsHint, log }: Expre
     writeAnswer(response, requestId, refusalAnswer('null', refusal));
   });
   return app;
+}
+
+/** For routes that leave their answers to Express. */
+function withRequestId(nextRequestId: () => string): Handler {
+  return (_request, response, next) => {
+    response.setHeader('X-Request-Id', nextRequestId());
+    next();
+  };
 }

@@ -1,15 +1,19 @@
-import { createServer, STATUS_CODES, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
-import { RpcError, type Reason } from '../jsonrpc/errors.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import { withExpressPrototypes } from './express-prototypes.ts';
+import { requestIds } from './request-ids.ts';
+import { writeAnswer } from './write-answer.ts';
 
 /** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
+/** How long a caller who was shown the door may keep its side of the connection open. */
+const LINGER_MS = 1_000;
 
 /** A listening server. */
 export interface Listener {
@@ -20,6 +24,16 @@ export interface Listener {
 
 /** @throws when the address is taken or not ours */
 export async function listen(app: Express, host: string, port: number, requestTimeoutMs: number): Promise<Listener> {
+  const nextRequestId = requestIds();
+  const sockets = new Set<Socket>();
+  let isDraining = false;
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (isDraining) response.setHeader('Connection', 'close');
+    // HTTP/1.1 demands a Host; Node's own refusal has neither a body nor an id.
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('bad-http')));
+    } else app(request, response);
+  };
   const server = createServer(
     {
       ...withExpressPrototypes(app),
@@ -27,43 +41,73 @@ export async function listen(app: Express, host: string, port: number, requestTi
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
+      requireHostHeader: false,
     },
-    app,
+    onRequest,
   );
-  server.on('clientError', onClientError);
+  // An Expect that is not 100-continue may be passed over (RFC 9110 §10.1.1); Node would refuse it, without a body.
+  server.on('checkExpectation', onRequest);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || isBeingAnswered(socket)) socket.destroy();
+    // Otherwise it was refused before.
+    else if (socket.writable) refuse(socket, refusalOf(error), nextRequestId());
+  });
   server.on('connect', (_request, socket: Duplex) => {
-    refuse(socket, 'verb-not-allowed', 'Allow: POST, OPTIONS\r\n');
+    refuse(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   });
-  return { port: (server.address() as AddressInfo).port, drain: (limitMs) => drain(server, limitMs) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: (limitMs) => {
+      isDraining = true;
+      return drain(server, sockets, limitMs);
+    },
+  };
 }
 
-async function drain(server: Server, limitMs: number): Promise<void> {
+async function drain(server: Server, sockets: ReadonlySet<Socket>, limitMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
+  // Not idle to Node: connections that a browser opened in advance, on which nothing came yet.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   // A connection whose last answer went out after `close` would otherwise stay for its keep-alive time.
   const idle = setInterval(() => {
     server.closeIdleConnections();
   }, CLOSE_IDLE_EVERY_MS);
   const limit = setTimeout(() => {
-    server.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
   }, limitMs);
   await closed;
   clearInterval(idle);
   clearTimeout(limit);
 }
 
-/** What is not HTTP, or comes too slowly, never reaches the app. */
-function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-  else refuse(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'body-too-slow' : 'bad-http', '');
+/** What we sent now would be taken for a part of the answer. Node's own handler looks at the same member. */
+function isBeingAnswered(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
 }
 
-function refuse(socket: Duplex, reason: Reason, headers: string): void {
-  const { status, body } = refusalAnswer('null', new RpcError(reason));
+function refusalOf({ code }: NodeJS.ErrnoException): RpcError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RpcError('body-too-slow');
+  return new RpcError('bad-http', code === 'HPE_HEADER_OVERFLOW' ? 'bad HTTP request: headers too large' : undefined);
+}
+
+/** Answers what is not HTTP, or comes too slowly, and so never reaches the app. */
+function refuse(socket: Duplex, refusal: RpcError, requestId: string, headers = ''): void {
+  const { status, body } = refusalAnswer('null', refusal);
+  // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
+  socket.on('error', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n${headers}Connection: close\r\n\r\n${body}`,
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\n` +
+      `Access-Control-Allow-Origin: *\r\n${headers}Connection: close\r\n\r\n${body}`,
   );
+  // What still comes is read and dropped for a while: to close upon unread bytes would take the answer away again.
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -51,16 +51,17 @@ async function serve(
   requestId: string,
   { network, key }: { network: ServedNetwork | undefined; key: string },
 ): Promise<void> {
-  if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
   if (request.method === 'OPTIONS') {
     writePreflight(request, response, requestId);
     return;
   }
+  if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
   if (record instanceof Promise) await record;
   const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') throw new RpcError('unsupported-encoding');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
   const text = await readBody(request, parts.bodyMaxBytes);
   const context = { network, requestId, timeoutMs: parts.callTimeoutMs, log: parts.log };
   writeAnswer(response, requestId, await handleBody(text, context, parts.batch));

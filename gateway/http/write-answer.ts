@@ -15,7 +15,12 @@ export function writeAnswer(
   retryAfterS?: number,
 ): void {
   if (answer === undefined) {
-    response.writeHead(204, ['X-Request-Id', requestId, 'Access-Control-Allow-Origin', '*']);
+    // prettier-ignore
+    response.writeHead(204, [
+      'X-Request-Id', requestId,
+      'Access-Control-Allow-Origin', '*',
+      'Access-Control-Expose-Headers', EXPOSED,
+    ]);
     response.end();
     return;
   }
@@ -29,7 +34,17 @@ export function writeAnswer(
   ];
   if (answer.status !== 200) addRefusalHeaders(headers, answer.status, retryAfterS);
   response.writeHead(answer.status, headers);
-  response.end(answer.body);
+  if (response.req.complete) response.end(answer.body);
+  else endAfterRequest(response, answer.body);
+}
+
+/**
+ * For a caller that is refused while it still sends. It has the whole answer at once; but where the connection is to be
+ * closed after it, it must not be closed upon unread bytes: that resets it, and the caller may never see the answer.
+ */
+function endAfterRequest(response: ServerResponse, body: string): void {
+  response.write(body);
+  response.req.once('close', () => response.end()).resume();
 }
 
 /** Answers a browser that asks whether a page of another origin may call. */

@@ -14,9 +14,9 @@ export interface Call {
   readonly params: readonly unknown[];
 }
 
-/** A member of a body that is no call; `id` is null unless it could be told. */
+/** A member of a body that is no call; `id` is null unless it could be told. Undefined: a notification, as in `Call`. */
 export interface NotACall {
-  readonly id: string;
+  readonly id: string | undefined;
   readonly refusal: RpcError;
 }
 
@@ -61,7 +61,7 @@ function readCall(item: unknown, idText: string | undefined): Call | NotACall {
   if (Array.isArray(params)) return { id: idText, method, params };
   if (typeof params === 'object') {
     const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
-    return { id: idText ?? 'null', refusal };
+    return { id: idText, refusal };
   }
   return notACall('invalid request: expected params to be an array');
 }

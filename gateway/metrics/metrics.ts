@@ -9,7 +9,7 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
-    help: 'Calls by network, method (other: not of the spec) and outcome (result, null, revert, node-error, or the reason of a refusal)',
+    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
     labelNames: ['network', 'method', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -172,10 +172,15 @@ export class CallMeter {
     this.#inFlight.inc();
   }
 
-  /** @param outcome a name from a closed list, never what a caller sent */
+  /** Outcomes are names from a closed list, never what a caller sent. */
   ended(outcome: string, startedAt: number): void {
     this.#inFlight.dec();
     this.#seconds.observe((performance.now() - startedAt) / 1000);
+    this.count(outcome);
+  }
+
+  /** By itself: one that never was under way. */
+  count(outcome: string): void {
     let counter = this.#outcomes.get(outcome);
     if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
     counter.inc();

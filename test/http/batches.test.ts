@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { slow, status } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { errorText, expectAnswer, expectNoBody, expectRefusal, resultText } from './expect-answer.ts';
+
+const address = `0x${'12'.repeat(20)}`;
+
+let node: FakeNode;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: wordOfPosition } });
+  gateway = await startGateway({ main: network(5, [node.url]) });
+});
+afterEach(() => {
+  node.always(undefined);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+/** A word that tells which position was asked for. */
+function wordOfPosition(params: unknown): string {
+  return `0x${(params as string[])[1]?.slice(2).padStart(64, '0') ?? ''}`;
+}
+
+const post = (body: string): Promise<Response> => gateway.post('main', body);
+const chainId = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"eth_chainId"}`;
+const notification = '{"jsonrpc":"2.0","method":"eth_chainId"}';
+const notAnObject = errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object');
+
+function storageAt(position: number, id: string): string {
+  const params = JSON.stringify([address, `0x${position.toString(16)}`, 'latest']);
+  return `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":${params}}`;
+}
+
+describe('a batch', () => {
+  it('of 1,000 calls is answered in order, each with its own id', async () => {
+    const ids = Array.from({ length: 1000 }, (_, index) => (index % 3 === 0 ? `"id ${index}"` : `${index}.0`));
+    const calls = ids.map((id, index) => (index % 2 === 0 ? chainId(id) : storageAt(index, id)));
+    const answers = ids.map((id, index) =>
+      resultText(id, index % 2 === 0 ? '0x5' : `0x${index.toString(16).padStart(64, '0')}`),
+    );
+    await expectAnswer(await post(`[${calls.join()}]`), 200, `[${answers.join()}]`);
+  });
+
+  it('of 1,001 calls is refused as a whole with 413', async () => {
+    const body = `[${Array.from({ length: 1001 }, (_, index) => chainId(String(index))).join()}]`;
+    await expectRefusal(await post(body), 413, -32600, 'batch too large: at most 1000 calls are allowed');
+  });
+
+  it('of one call is answered with an array of one', async () => {
+    await expectAnswer(await post(` [ ${chainId('null')} ] `), 200, `[${resultText('null', '0x5')}]`);
+  });
+
+  it('that is empty is -32600, id null, HTTP 200', async () => {
+    await expectRefusal(await post('[]'), 200, -32600, 'empty batch');
+    await expectRefusal(await post(' [ \n ] '), 200, -32600, 'empty batch');
+  });
+
+  it('is answered in order when the first is the slowest', async () => {
+    node.next(slow(150));
+    const body = `[${storageAt(1, '1')},${storageAt(2, '2')},${chainId('3')}]`;
+    const text = await (await post(body)).text();
+    expect((JSON.parse(text) as { id: number }[]).map(({ id }) => id)).toEqual([1, 2, 3]);
+  });
+
+  it('may hold what is no call: each bad one is told, the good ones are answered', async () => {
+    const body = `[1,${chainId('"a"')},"x",null,[],[${chainId('9')}],{},${chainId('2')},{"jsonrpc":"2.0","id":5,"method":7}]`;
+    const answers = [
+      notAnObject,
+      resultText('"a"', '0x5'),
+      ...[notAnObject, notAnObject, notAnObject, notAnObject],
+      errorText(-32600, 'invalid request: expected jsonrpc to be "2.0"'),
+      resultText('2', '0x5'),
+      errorText(-32600, 'invalid request: expected method to be a string'),
+    ];
+    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+  });
+
+  it('may use an id twice', async () => {
+    const body = `[${chainId('7')},${storageAt(1, '7')},${chainId('7')}]`;
+    const answers = [resultText('7', '0x5'), resultText('7', wordOfPosition(['', '0x1'])), resultText('7', '0x5')];
+    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+  });
+
+  it('of notifications is answered with 204 and no body', async () => {
+    await expectNoBody(await post(`[${notification}]`));
+    const withObject = '{"jsonrpc":"2.0","method":"eth_chainId","params":{}}';
+    await expectNoBody(await post(`[${notification},${withObject},${notification}]`));
+  });
+
+  it('with notifications among calls has no place for them in its answer', async () => {
+    const body = `[${notification},${chainId('1')},${notification},5,${chainId('2')},${notification}]`;
+    const answers = [resultText('1', '0x5'), notAnObject, resultText('2', '0x5')];
+    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+  });
+
+  it('is HTTP 200 whatever its items say', async () => {
+    node.always(status(503));
+    const body = `[${storageAt(1, '1')},{"jsonrpc":"2.0","id":2,"method":"no_such"},{"jsonrpc":"2.0","id":3,"method":"eth_chainId","params":[1]}]`;
+    const answers = [
+      errorText(-32603, 'no upstream could answer', '1'),
+      errorText(-32601, 'The method no_such does not exist/is not available', '2'),
+      errorText(-32602, 'invalid params: expected no parameters', '3'),
+    ];
+    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+  });
+});
+
+describe('the limits of a batch', () => {
+  it('are settings', async () => {
+    const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_MAX_ITEMS: '2' });
+    try {
+      const three = `[${[1, 2, 3].map((id) => chainId(String(id))).join()}]`;
+      const message = 'batch too large: at most 2 calls are allowed';
+      await expectRefusal(await small.post('main', three), 413, -32600, message);
+      const two = `[${chainId('1')},${notification}]`;
+      await expectAnswer(await small.post('main', two), 200, `[${resultText('1', '0x5')}]`);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('keep its answers from growing: the rest is told that they are too large together', async () => {
+    const env = { BATCH_ANSWER_MAX_BYTES: '60', BATCH_CONCURRENCY: '1' };
+    const small = await startGateway({ main: network(5, [node.url]) }, env);
+    try {
+      const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
+      const tooLarge = 'the answers of this batch are too large together';
+      const answers = [
+        ...['1', '2'].map((id) => resultText(id, '0x5')),
+        ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
+      ];
+      await expectAnswer(await small.post('main', body), 200, `[${answers.join()}]`);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('keep its calls from crowding the upstream', async () => {
+    let most = 0;
+    let underWay = 0;
+    const wide = await startGateway({ main: network(5, [node.url]) }, { BATCH_CONCURRENCY: '4' });
+    node.always(async (exchange) => {
+      most = Math.max(most, ++underWay);
+      await slow(5)(exchange);
+      underWay--;
+    });
+    try {
+      const calls = Array.from({ length: 40 }, (_, index) => storageAt(index, String(index)));
+      expect((await wide.post('main', `[${calls.join()}]`)).status).toBe(200);
+      expect(most).toBe(4);
+    } finally {
+      await wide.stop();
+    }
+  });
+});

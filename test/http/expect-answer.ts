@@ -1,0 +1,37 @@
+import { expect } from 'vitest';
+
+/** The text of an error answer. @param id as JSON text */
+export function errorText(code: number, message: string, id = 'null', data?: string): string {
+  const tail = data === undefined ? '' : `,"data":"${data}"`;
+  return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
+}
+
+export function resultText(id: string, result: unknown): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+}
+
+/** Holds an answer against its status, its text to the letter, and the headers that every answer bears. */
+export async function expectAnswer(response: Response, status: number, text: string): Promise<void> {
+  expect([response.status, await response.text()]).toEqual([status, text]);
+  expectUsualHeaders(response);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+}
+
+/** A refusal of the whole request: id null. */
+export function expectRefusal(response: Response, status: number, code: number, message: string): Promise<void> {
+  return expectAnswer(response, status, errorText(code, message));
+}
+
+export async function expectNoBody(response: Response): Promise<void> {
+  expect([response.status, await response.text()]).toEqual([204, '']);
+  expectUsualHeaders(response);
+  expect(response.headers.get('content-type')).toBeNull();
+}
+
+function expectUsualHeaders({ headers }: Response): void {
+  expect(headers.get('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
+  expect(headers.get('access-control-allow-origin')).toBe('*');
+  expect(headers.get('access-control-expose-headers')).toBe('Retry-After, X-Request-Id');
+  expect(headers.get('x-powered-by')).toBeNull();
+}

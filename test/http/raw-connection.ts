@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** One HTTP response as it came over the wire. Header names are in lower case. */
+export interface RawResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A TCP connection that sends exactly what it is told, which no HTTP client does. It never closes its side by itself. */
+export interface RawConnection {
+  readonly socket: Socket;
+  send(bytes: string | Buffer): void;
+  /** The next response, 1xx included. Rejects when the connection ends without one. */
+  response(): Promise<RawResponse>;
+  /** Resolves once the other side has closed. */
+  readonly closed: Promise<void>;
+  destroy(): void;
+}
+
+export async function openRaw(port: number): Promise<RawConnection> {
+  // Half-open: what the server does with a caller that never closes is part of what is tested.
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await once(socket, 'connect');
+  let received = Buffer.alloc(0);
+  let hasEnded = false;
+  let wake: () => void = () => undefined;
+  socket.on('data', (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    wake();
+  });
+  const closed = new Promise<void>((resolve) => {
+    const end = (): void => {
+      hasEnded = true;
+      wake();
+      resolve();
+    };
+    socket.on('end', end).on('close', end).on('error', end);
+  });
+  return {
+    socket,
+    send: (bytes) => void socket.write(bytes),
+    async response() {
+      for (;;) {
+        const next = readResponse(received);
+        if (next !== undefined) {
+          received = received.subarray(next.length);
+          return next.response;
+        }
+        if (hasEnded) throw new Error(`the connection ended after: ${received.toString('latin1').slice(0, 200)}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    closed,
+    destroy: () => void socket.destroy(),
+  };
+}
+
+/** A request's head, with the length of the body that is to follow. */
+export function head(requestLine: string, headers: Record<string, string | number> = {}): string {
+  const lines = Object.entries({ host: 'gateway.test', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${requestLine} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+/** A whole POST. */
+export function post(path: string, body: string, headers: Record<string, string | number> = {}): string {
+  return head(`POST ${path}`, { 'content-length': Buffer.byteLength(body), ...headers }) + body;
+}
+
+function readResponse(bytes: Buffer): { response: RawResponse; length: number } | undefined {
+  const end = bytes.indexOf('\r\n\r\n');
+  if (end === -1) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const length = end + 4 + Number(headers['content-length'] ?? 0);
+  if (bytes.length < length) return undefined;
+  return { response: { status, headers, body: bytes.toString('utf8', end + 4, length) }, length };
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../../gateway/keys/key.ts';
+import { status } from '../support/behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { readMetrics, type MetricsPage } from './read-metrics.ts';
+
+const sent = 'something-that-a-caller-sent';
+const unknownKey = makeKey();
+
+let node: FakeNode;
+let gateway: TestGateway;
+let page: MetricsPage;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5 });
+  const upstreams = [
+    { name: 'node-0', url: `${node.url}/v2/provider-secret`, headers: { authorization: 'Bearer header-secret' } },
+    { name: 'node-1', url: 'http://user:password-secret@127.0.0.1:1/' },
+  ];
+  gateway = await startGateway({ main: network(5, [], { upstreams }) });
+  node.answer('eth_getStorageAt', rpcError(-32000, 'words-of-the-node'));
+  node.next(status(500, 'body-of-the-node'));
+  const params = [`0x${'5e'.repeat(20)}`, '0x0', 'latest'];
+  for (const method of ['eth_getStorageAt', 'eth_chainId', sent, 'eth_getStorageAt', 'eth_getTransactionReceipt']) {
+    await gateway.call('main', method, method === 'eth_chainId' ? [] : params, sent);
+  }
+  await gateway.post('main', sent, { 'x-request-id': sent, 'content-encoding': sent });
+  await gateway.post('main', sent);
+  await gateway.post(sent, sent);
+  await fetch(`${gateway.address}/main/v3/${unknownKey}?${sent}`, { method: 'POST', body: sent });
+  await fetch(`${gateway.address}/main/v3/${sent}`, { method: 'POST', body: sent });
+  await fetch(`${gateway.address}/${sent}`);
+  page = await readMetrics(gateway.address);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+describe('the page of metrics', () => {
+  it('shows no key, no upstream’s address or credentials, and nothing that a caller or a node sent', () => {
+    const secrets = [gateway.key, unknownKey, 'secret', 'password', '127.0.0.1', new URL(node.url).host, 'http://'];
+    for (const text of [...secrets, sent, '5e5e', 'words-of-the-node', 'body-of-the-node']) {
+      expect(page.text).not.toContain(text);
+    }
+  });
+
+  it('has only names from closed lists as labels', () => {
+    const own = page.samples.filter(({ name }) => name.startsWith('gatehouse_'));
+    const labels = new Set(own.flatMap((sample) => Object.keys(sample.labels)));
+    expect([...labels].toSorted()).toEqual(
+      ['class', 'le', 'method', 'network', 'node', 'outcome', 'reason', 'upstream', 'version'].toSorted(),
+    );
+    const valuesOf = (label: string) => new Set(own.flatMap((sample) => sample.labels[label] ?? []));
+    expect([...valuesOf('network')]).toEqual(['main']);
+    expect([...valuesOf('upstream')].toSorted()).toEqual(['node-0', 'node-1']);
+    for (const value of [...valuesOf('outcome'), ...valuesOf('reason'), ...valuesOf('class')]) {
+      expect(value).toMatch(/^[a-z]+(-[a-z]+)*$/);
+    }
+  });
+
+  it('is as promtool wants it: each metric told of once, with help and type, in base units', () => {
+    const types = [...page.text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
+    const helps = [...page.text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name = '']) => name);
+    expect(helps.toSorted()).toEqual(types.map(({ name }) => name).toSorted());
+    expect(new Set(helps).size).toBe(helps.length);
+    for (const { name, type } of types.filter((metric) => metric.name.startsWith('gatehouse_'))) {
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+      expect(name).not.toMatch(/_(ms|milliseconds|count|sum|bucket)$/);
+    }
+    const series = page.samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`);
+    expect(new Set(series).size).toBe(series.length);
+  });
+
+  it('does not grow with what callers send', async () => {
+    const series = async (): Promise<number> => {
+      const { samples } = await readMetrics(gateway.address);
+      return samples.filter(({ name }) => name.startsWith('gatehouse_')).length;
+    };
+    const before = await series();
+    for (let count = 0; count < 50; count++) {
+      await gateway.call('main', `method_${count}`, [count], `id ${count}`);
+      await fetch(`${gateway.address}/network-${count}/v3/${makeKey()}`, { method: 'POST' });
+    }
+    expect(await series()).toBe(before);
+  });
+});

@@ -1,0 +1,44 @@
+export interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A page of Prometheus' text format. */
+export interface MetricsPage {
+  readonly text: string;
+  readonly samples: readonly Sample[];
+  /** The value of the one sample with this name and (at least) these labels; undefined where there is none. */
+  readonly value: (name: string, labels?: Record<string, string>) => number | undefined;
+}
+
+export async function readMetrics(address: string): Promise<MetricsPage> {
+  const response = await fetch(`${address}/metrics`);
+  const text = await response.text();
+  const samples = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map(readSample);
+  return {
+    text,
+    samples,
+    value: (name, labels = {}) => {
+      const wanted = Object.entries(labels);
+      const found = samples.filter(
+        (sample) => sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
+      );
+      if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} stands for ${found.length} samples`);
+      return found[0]?.value;
+    },
+  };
+}
+
+function readSample(line: string): Sample {
+  const [, name = '', inner = '', value = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+  if (name === '') throw new Error(`not a sample: ${line}`);
+  const labels = [...inner.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g)].map(([, label = '', text = '']) => [
+    label,
+    text,
+  ]);
+  return { name, labels: Object.fromEntries(labels) as Record<string, string>, value: Number(value) };
+}
