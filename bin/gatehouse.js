@@ -2,7 +2,7 @@
 // Runs the compiled gateway, and compiles it first where the sources are newer: so that `npm ci && npm start` is all
 // there is to it. An image runs dist/gateway/main.js itself.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const main = join(root, 'dist/gateway/main.js');
 const stamp = join(root, 'dist/.tsbuildinfo');
+const lock = join(root, 'dist/.compiling');
 
 if (!isFresh()) compile();
 await import(main);
@@ -17,11 +18,13 @@ await import(main);
 function isFresh() {
   if (!existsSync(main)) return false;
   const builtAt = existsSync(stamp) ? statSync(stamp).mtimeMs : statSync(main).mtimeMs;
-  return ['gateway', 'schemas'].every((folder) =>
-    readdirSync(join(root, folder), { recursive: true })
-      .filter((name) => name.endsWith('.ts'))
-      .every((name) => statSync(join(root, folder, name)).mtimeMs <= builtAt),
-  );
+  return ['gateway', 'schemas']
+    .filter((folder) => existsSync(join(root, folder)))
+    .every((folder) =>
+      readdirSync(join(root, folder), { recursive: true })
+        .filter((name) => name.endsWith('.ts'))
+        .every((name) => statSync(join(root, folder, name)).mtimeMs <= builtAt),
+    );
 }
 
 function compile() {
@@ -31,10 +34,48 @@ function compile() {
     console.error('dist/ is missing and TypeScript is not installed: run `npm ci && npm run build` once, then prune.');
     process.exit(78);
   }
-  const { status } = spawnSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.build.json')], {
-    stdio: ['ignore', 2, 2],
-  });
+  takeLock();
+  let status = 0;
+  if (!isFresh()) {
+    if (process.stderr.isTTY) console.error('Compiling …');
+    const startedAt = new Date();
+    const args = [compiler, '-p', join(root, 'tsconfig.build.json')];
+    status = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status;
+    // Where nothing has changed but times, the compiler leaves this file as it is, and every start would compile.
+    // What has errors is compiled all the same, but is never fresh.
+    const builtAt = status === 0 ? startedAt : new Date(0);
+    if (existsSync(stamp)) utimesSync(stamp, builtAt, builtAt);
+  }
+  rmSync(lock, { force: true });
   if (status !== 0) process.exit(1);
+}
+
+/** One compiles, the others wait: `npm start` in one shell and `npx gatehouse keys …` in the next. */
+function takeLock() {
+  for (;;) {
+    try {
+      mkdirSync(join(root, 'dist'), { recursive: true });
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      return;
+    } catch (error) {
+      // A folder that cannot be written to: the compiler says so better.
+      if (error.code !== 'EEXIST') return;
+    }
+    if (isLockHeld()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    else rmSync(lock, { force: true });
+  }
+}
+
+function isLockHeld() {
+  try {
+    const pid = Number(readFileSync(lock, 'utf8'));
+    // Made, but not yet written: its owner needs a moment.
+    if (pid === 0) return Date.now() - statSync(lock).mtimeMs < 1000;
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }
 
 function findCompiler() {

@@ -27,6 +27,12 @@ export async function startLocalChains(
   const leftOut: string[] = [];
   const spawned = new Map<UpstreamConfig, Spawned>();
   const nodes: LocalNode[] = [];
+  let isStopping = false;
+  const noDemo = (error: unknown): undefined => {
+    // Who stops a chain before it is ready knows why it is not.
+    if (isStopping) return;
+    log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
+  };
   let demo: LocalChains['demo'] = Promise.resolve(undefined);
   for (const config of configs) {
     const toSpawn = config.upstreams.filter(({ spawn }) => spawn !== undefined);
@@ -41,11 +47,12 @@ export async function startLocalChains(
       nodes.push(node);
       const chain = node.ready.then(() => makeDemoChain(node.url));
       spawned.set(upstream, { url: node.url, ready: chain });
-      if (nodes.length === 1) demo = chain.then((made) => ({ slug: config.slug, chain: made }), noDemo(log));
-      else chain.catch(noDemo(log));
+      if (nodes.length === 1) demo = chain.then((made) => ({ slug: config.slug, chain: made }), noDemo);
+      else chain.catch(noDemo);
     }
   }
   const stop = async (): Promise<void> => {
+    isStopping = true;
     await Promise.all(nodes.map((node) => node.stop()));
   };
   return { networks, leftOut, spawned, demo, stop };
@@ -54,11 +61,4 @@ export async function startLocalChains(
 function whyNot({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {
   if (NODE_ENV === 'production') return 'it would start a development chain, and this is production';
   return findAnvil() === undefined ? 'anvil is not installed (npm ci without --omit=dev brings it)' : undefined;
-}
-
-function noDemo(log: Log): (error: unknown) => undefined {
-  return (error) => {
-    log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
-    return undefined;
-  };
 }

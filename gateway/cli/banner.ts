@@ -1,4 +1,5 @@
 import type { NetworkConfig } from '../network/network-config.ts';
+import { curlLine } from './demo.ts';
 
 export interface BannerFacts {
   readonly version: string;
@@ -11,7 +12,7 @@ export interface BannerFacts {
   /** Where keys are kept, in words. */
   readonly keyPlace: string;
   readonly developmentKey: string | undefined;
-  /** A line to paste; undefined where no key may be shown. */
+  /** A line to paste that asks the local chain; undefined where there is none. */
   readonly tryIt: string | undefined;
 }
 
@@ -27,7 +28,7 @@ export function banner(facts: BannerFacts): string {
     ...facts.leftOut.map((line) => `  ${line}`),
     '',
     `Keys: ${facts.keyPlace}`,
-    ...keyLines(facts),
+    ...keyLines(facts, address),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -41,8 +42,12 @@ function networkLines(networks: readonly NetworkConfig[], address: string): stri
   );
 }
 
-function keyLines({ developmentKey, tryIt }: BannerFacts): string[] {
+function keyLines({ developmentKey, tryIt, networks: [first] }: BannerFacts, address: string): string[] {
   if (developmentKey === undefined) return ['Make one: npx gatehouse keys create --name alice'];
-  const attempt = tryIt === undefined ? [] : ['', 'Try it in another shell (more: npx gatehouse demo):', '', tryIt];
-  return [`Development key, for this machine only: ${developmentKey}`, ...attempt];
+  const shown = `Development key, for this machine only: ${developmentKey}`;
+  if (tryIt !== undefined) return [shown, '', 'Try it in another shell (more: npx gatehouse demo):', '', tryIt];
+  // The gateway itself has the answer, so that it comes without the internet.
+  if (first?.methods.includes('eth_chainId') !== true) return [shown];
+  const url = `${address}/${first.slug}/v3/${developmentKey}`;
+  return [shown, '', 'Try it in another shell:', '', curlLine(url, 'eth_chainId', [])];
 }

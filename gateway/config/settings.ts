@@ -46,6 +46,9 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 
+/** Node's timers hold 2³¹ - 1 ms, and fire at once for more; the drain's is twice its setting. */
+const COUNT_MAX = 1_000_000_000;
+
 interface Row {
   readonly type: 'string' | 'port' | 'count' | readonly string[];
   readonly default: string | number | undefined;
@@ -92,15 +95,17 @@ function parse(row: Row & { name: string }, given: string, mistakes: string[]): 
     return given;
   }
   const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
-  const fits = row.type === 'port' ? number <= 65_535 : number >= 1;
-  if (!fits) {
-    mistakes.push(`${row.name}: expected ${row.type === 'port' ? 'a port from 0 to 65535' : 'a whole number from 1'}`);
+  if (row.type === 'port') {
+    if (!(number <= 65_535)) mistakes.push(`${row.name}: expected a port from 0 to 65535`);
+  } else if (!(number >= 1 && number <= COUNT_MAX)) {
+    mistakes.push(`${row.name}: expected a whole number from 1 to ${COUNT_MAX}`);
   }
   return number;
 }
 
 /** One machine, one person: the banner may show a key, and a local chain may be started. */
 export function isDevelopment(settings: Settings): boolean {
-  const loopback = settings.HOST === 'localhost' || settings.HOST === '::1' || settings.HOST.startsWith('127.');
+  const loopback =
+    settings.HOST === 'localhost' || settings.HOST === '::1' || /^127(\.\d{1,3}){3}$/.test(settings.HOST);
   return loopback && settings.REDIS_URL === undefined && settings.NODE_ENV !== 'production';
 }

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { isDevelopment, readSettings, settingRows, SettingsError } from '../../gateway/config/settings.ts';
+
+const namesOf = (type: string): string[] => settingRows.filter((row) => row.type === type).map(({ name }) => name);
+const levels = 'fatal, error, warn, info, debug, trace, silent';
+const wholeNumber = 'expected a whole number from 1 to 1000000000';
+
+describe('a setting that is not given', () => {
+  const defaults = {
+    HOST: '127.0.0.1',
+    PORT: 8545,
+    OPS_PORT: undefined,
+    REDIS_URL: undefined,
+    NETWORKS_DIR: 'networks',
+    DATA_DIR: '.gatehouse',
+    LOG_LEVEL: 'info',
+    NODE_ENV: undefined,
+    KEY_STALE_MAX_S: 3600,
+    UNKNOWN_KEYS_MAX: 500,
+    BODY_MAX_BYTES: 5_000_000,
+    BATCH_MAX_ITEMS: 1000,
+    BATCH_ANSWER_MAX_BYTES: 25_000_000,
+    BATCH_CONCURRENCY: 50,
+    REQUEST_TIMEOUT_MS: 30_000,
+    CALL_TIMEOUT_MS: 15_000,
+    UPSTREAM_TIMEOUT_MS: 6_000,
+    UPSTREAM_RESPONSE_MAX_BYTES: 32_000_000,
+    UPSTREAM_CONNECTIONS: 64,
+    DRAIN_TIMEOUT_MS: 10_000,
+  };
+
+  it('has its default', () => {
+    expect(readSettings({})).toEqual(defaults);
+  });
+
+  it('has its default when it is given empty, as compose files do', () => {
+    expect(readSettings(Object.fromEntries(settingRows.map(({ name }) => [name, ''])))).toEqual(defaults);
+  });
+
+  it('is the only kind of name that is read', () => {
+    const names = Object.keys(readSettings({ SOMETHING_ELSE: 'x', port: '1' }));
+    expect(names).toEqual(settingRows.map(({ name }) => name));
+  });
+});
+
+describe('a setting that is given', () => {
+  it.each(namesOf('string'))('%s is taken as it is', (name) => {
+    expect(readSettings({ [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
+  });
+
+  it.each(namesOf('port'))('%s is a port', (name) => {
+    for (const [given, port] of Object.entries({ '0': 0, '1': 1, '8545': 8545, '65535': 65_535 })) {
+      expect(readSettings({ [name]: given })).toMatchObject({ [name]: port });
+    }
+    for (const given of ['65536', '-1', '8545.0', '1e3', '0x1', ' 8545', '8545 ', 'http', '٣', 'Infinity', 'NaN']) {
+      expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected a port from 0 to 65535`);
+    }
+  });
+
+  it.each(namesOf('count'))('%s is a whole number from 1, small enough for a timer', (name) => {
+    for (const [given, count] of Object.entries({ '1': 1, '007': 7, '1000000000': 1e9 })) {
+      expect(readSettings({ [name]: given })).toMatchObject({ [name]: count });
+    }
+    for (const given of ['0', '-1', '1.5', '1e3', '5s', '1000000001', '9'.repeat(15), '9'.repeat(400), '1_000']) {
+      expect(() => readSettings({ [name]: given })).toThrow(`${name}: ${wholeNumber}`);
+    }
+  });
+
+  it.each(levels.split(', '))('LOG_LEVEL may be %s', (level) => {
+    expect(readSettings({ LOG_LEVEL: level }).LOG_LEVEL).toBe(level);
+  });
+
+  it('LOG_LEVEL may be nothing else', () => {
+    for (const given of ['INFO', 'verbose', 'warning', '30']) {
+      expect(() => readSettings({ LOG_LEVEL: given })).toThrow(`LOG_LEVEL: expected one of ${levels}`);
+    }
+  });
+});
+
+describe('mistakes in settings', () => {
+  it('are told all at once, in the order of the table, without the values', () => {
+    const env = { DRAIN_TIMEOUT_MS: 's3cret', PORT: 's3cret', LOG_LEVEL: 's3cret', OPS_PORT: '70000', HOST: 'x' };
+    expect(() => readSettings(env)).toThrow(
+      new SettingsError([
+        'PORT: expected a port from 0 to 65535',
+        'OPS_PORT: expected a port from 0 to 65535',
+        `LOG_LEVEL: expected one of ${levels}`,
+        `DRAIN_TIMEOUT_MS: ${wholeNumber}`,
+      ]),
+    );
+  });
+});
+
+describe('every setting', () => {
+  it('is tested above: each is of one of these types', () => {
+    const known = ['string', 'port', 'count'].flatMap(namesOf);
+    expect(settingRows.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual(['LOG_LEVEL']);
+  });
+
+  it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {
+    expect(row.name).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
+    if (/[Tt]ime\b|Seconds/.test(row.meaning)) expect(row.name).toMatch(/_(MS|S)$/);
+    expect(row.meaning).toMatch(/^[A-Z`][^\n|]+[^.\s]$/);
+  });
+});
+
+describe('a development machine', () => {
+  const isOne = (env: Record<string, string>): boolean => isDevelopment(readSettings(env));
+
+  it.each([{}, { HOST: 'localhost' }, { HOST: '::1' }, { HOST: '127.1.2.3' }, { NODE_ENV: 'development' }])(
+    'is one that only it can reach: %j',
+    (env) => {
+      expect(isOne(env)).toBe(true);
+    },
+  );
+
+  it.each([
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { HOST: '192.168.0.5' },
+    { HOST: '127.example.org' },
+    { HOST: 'localhost.example.org' },
+    { REDIS_URL: 'redis://127.0.0.1' },
+    { NODE_ENV: 'production' },
+  ])('is not one with %j', (env) => {
+    expect(isOne(env)).toBe(false);
+  });
+});

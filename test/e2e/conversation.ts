@@ -1,0 +1,72 @@
+import { isDeepStrictEqual } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { rpcError, startFakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+
+/**
+ * One exchange of a `.io` file, the form in which the official Ethereum JSON-RPC test suite writes them: a comment, then
+ * `>> ` what the caller sends and `<< ` what it gets. Ours may have two lines between: `-> ` what then reaches the node
+ * and `<- ` what the node says; without them the node is asked the same and says the same.
+ */
+export interface Exchange {
+  readonly title: string;
+  readonly request: string;
+  readonly toNode: string;
+  readonly fromNode: string;
+  readonly answer: string;
+}
+
+export function readConversation(text: string): Exchange[] {
+  const exchanges: Exchange[] = [];
+  let title = '';
+  let lines: Partial<Record<string, string>> = {};
+  for (const line of text.split('\n').filter((each) => each.trim() !== '')) {
+    const [, mark = '', rest = ''] = /^(\/\/|>>|->|<-|<<) (.*)$/.exec(line) ?? [];
+    if (mark === '') throw new Error(`not a line of a conversation: ${line}`);
+    if (mark === '//') title = rest.startsWith('spec') ? title : rest;
+    else lines[mark] = rest;
+    if (mark !== '<<') continue;
+    const { '>>': request } = lines;
+    if (request === undefined || title === '') throw new Error(`no comment or no request before: ${line}`);
+    exchanges.push({ title, request, toNode: lines['->'] ?? request, fromNode: lines['<-'] ?? rest, answer: rest });
+    lines = {};
+  }
+  return exchanges;
+}
+
+interface Message {
+  readonly method: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+/** A gateway in front of a node that says what these conversations have it say, and is surprised by everything else. */
+export async function gatewayFor(exchanges: readonly Exchange[], chainId: number): Promise<TestGateway> {
+  const script = exchanges.map(({ toNode, fromNode }) => ({
+    asked: JSON.parse(toNode) as Message,
+    said: JSON.parse(fromNode) as Message,
+  }));
+  const node = await startFakeNode({ chainId });
+  for (const method of new Set(script.map(({ asked }) => asked.method))) {
+    if (method === 'eth_chainId') continue;
+    node.answer(method, (params: unknown) => {
+      const found = script.find(({ asked }) => asked.method === method && isDeepStrictEqual(asked.params, params));
+      if (found === undefined) return rpcError(-32_098, `not of the conversation: ${JSON.stringify(params)}`);
+      const { error, result } = found.said;
+      return error === undefined ? result : rpcError(error.code, error.message, error.data);
+    });
+  }
+  const methods = ['eth', 'net', 'web3', 'zks'];
+  const gateway = await startGateway({ chain: network(chainId, [node.url], { methods }) });
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.close();
+  });
+  return gateway;
+}
+
+/** Sends the request as it stands, and gives the answer as it came. */
+export async function answerTo(gateway: TestGateway, { request }: Exchange): Promise<string> {
+  return (await gateway.post('chain', request)).text();
+}

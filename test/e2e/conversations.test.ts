@@ -1,0 +1,132 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { answerTo, gatewayFor, readConversation, type Exchange } from './conversation.ts';
+
+interface Named extends Exchange {
+  readonly name: string;
+}
+type Result = Readonly<Record<string, unknown>>;
+interface Answer {
+  readonly jsonrpc: string;
+  readonly id: unknown;
+  readonly result?: Result;
+  readonly error?: unknown;
+}
+
+function read(folder: string, file: string): Named[] {
+  const exchanges = readConversation(readFileSync(join(folder, file), 'utf8'));
+  return exchanges.map((exchange) => ({ name: file.replace('.io', ''), ...exchange }));
+}
+
+describe('our own conversations (test/cases), to the letter', () => {
+  const folder = join(packageRoot, 'test/cases');
+  const files = readdirSync(folder).sort();
+
+  it.each(files)('%s', async (file) => {
+    const exchanges = read(folder, file);
+    const gateway = await gatewayFor(exchanges, 1337);
+    for (const exchange of exchanges) {
+      expect.soft(await answerTo(gateway, exchange), exchange.title).toBe(exchange.answer);
+    }
+  });
+
+  it('have each method of the specification', () => {
+    const names = files.map((file) => file.replace('.io', ''));
+    for (const method of [
+      'eth_getStorageAt',
+      'eth_getBlockByHash',
+      'eth_getUncleByBlockHashAndIndex',
+      'eth_getTransactionReceipt',
+      'eth_estimateGas',
+      'eth_getTransactionByHash',
+      'zks_estimateFee',
+    ]) {
+      expect(names).toContain(method);
+    }
+  });
+});
+
+/** Where we answer otherwise than the reference chain: why, and what in place of its answer. */
+const deviations: Readonly<Record<string, { reason: string; ours: (theirs: Answer) => Answer }>> = {
+  'eth_getStorageAt/get-storage-default-block': {
+    reason: 'the block parameter of eth_getStorageAt is required by our specification',
+    ours: (theirs) => invalidParams(theirs, 'block: expected block number or tag'),
+  },
+  'eth_getStorageAt/get-storage-invalid-key': {
+    reason: 'our own text under the same code',
+    ours: (theirs) => invalidParams(theirs, 'position: expected storage position of 1 to 64 hexadecimal digits'),
+  },
+  'eth_getStorageAt/get-storage-invalid-key-too-large': {
+    reason: 'our own text under the same code',
+    ours: (theirs) => invalidParams(theirs, 'position: expected storage position of 1 to 64 hexadecimal digits'),
+  },
+  'eth_getBlockByHash/get-block-by-hash': {
+    reason: 'totalDifficulty, which the node leaves out since the merge, is null; r and s have 32 bytes',
+    ours: ({ result, ...theirs }) => ({
+      ...theirs,
+      result: {
+        ...result,
+        totalDifficulty: null,
+        transactions: (result?.['transactions'] as Result[]).map(withWholeSignature),
+      },
+    }),
+  },
+  'eth_getTransactionByHash/get-access-list': {
+    reason: 'r and s have 32 bytes',
+    ours: ({ result = {}, ...theirs }) => ({ ...theirs, result: withWholeSignature(result) }),
+  },
+};
+
+const theirFolder = join(packageRoot, '../shared/data/execution-apis');
+const isThere = existsSync(theirFolder);
+if (!isThere) {
+  console.warn(`${theirFolder} is not there: the conversations of the official test suite are not replayed`);
+}
+const ourMethods = [
+  'eth_getStorageAt',
+  'eth_getBlockByHash',
+  'eth_getTransactionReceipt',
+  'eth_estimateGas',
+  'eth_getTransactionByHash',
+  'eth_chainId',
+  'net_version',
+];
+
+describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC test suite', () => {
+  const files = ourMethods.flatMap((method) =>
+    isThere ? readdirSync(join(theirFolder, method)).map((file) => join(method, file)) : [],
+  );
+  const exchanges = files.flatMap((file) => read(theirFolder, file));
+
+  it('come out equal but for the deviations that are listed', { timeout: 20_000 }, async () => {
+    const gateway = await gatewayFor(exchanges, Number(0xc72dd9d5e883en));
+    for (const exchange of exchanges.filter(({ name }) => !(name in deviations))) {
+      expect.soft(await answerTo(gateway, exchange), exchange.name).toBe(exchange.answer);
+    }
+    for (const exchange of exchanges) {
+      const deviation = deviations[exchange.name];
+      if (deviation === undefined) continue;
+      const ours = JSON.parse(await answerTo(gateway, exchange)) as Answer;
+      const theirs = JSON.parse(exchange.answer) as Answer;
+      expect.soft(ours, exchange.name).toEqual(deviation.ours(theirs));
+      expect.soft(ours, `${exchange.name} does not deviate any more`).not.toEqual(theirs);
+    }
+  });
+
+  it('are all there', () => {
+    expect(exchanges.length).toBeGreaterThanOrEqual(35);
+    const names = new Set(exchanges.map(({ name }) => name));
+    expect(Object.keys(deviations).filter((name) => !names.has(name))).toEqual([]);
+  });
+});
+
+function invalidParams({ jsonrpc, id }: Answer, complaint: string): Answer {
+  return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${complaint}` } };
+}
+
+function withWholeSignature(transaction: Result): Result {
+  const whole = (value: unknown): string => `0x${String(value).slice(2).padStart(64, '0')}`;
+  return { ...transaction, r: whole(transaction['r']), s: whole(transaction['s']) };
+}

@@ -1,0 +1,115 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Pool } from 'undici';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { breachOf, type ContractOptions, type FuzzResponse } from './fuzz-contract.ts';
+import { callText, fuzzRequests, goodCalls, type FuzzRequest } from './fuzz-requests.ts';
+
+/** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. */
+const seed = Number(process.env['FUZZ_SEED'] ?? 1);
+const count = 1_000;
+const atOnce = 16;
+
+let anvil: Anvil;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  anvil = await startAnvil({ chainId: 1337 });
+  gateway = await startGateway({ local: network(1337, [anvil.url]) }, { UPSTREAM_CONNECTIONS: '8' });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await anvil.stop();
+});
+
+it('a thousand good and bad calls are answered by the contract, and the process is healthy afterwards', async () => {
+  const path = `/local/v3/${gateway.key}`;
+  const { url, chain } = anvil;
+  const secrets = [gateway.key, url, new URL(url).host, packageRoot, gateway.dataDir];
+  const options: ContractOptions = { base: '/local/v3/', key: gateway.key, secrets };
+  const requests = fc.sample(fuzzRequests(path, chain), { seed, numRuns: count });
+  const good = goodCalls(chain).map(({ method, params }): FuzzRequest => {
+    return { kind: 'good call', verb: 'POST', path, headers: {}, body: callText(method, params, '1'), chunked: false };
+  });
+
+  // Often enough that every connection to the node that there may be is there.
+  await sendAll(Array.from({ length: 10 }, () => good).flat());
+  const answersBefore = (await sendAll(good)).map(({ text }) => text);
+  const socketsBefore = await socketsAtRest();
+
+  const responses = await sendAll(requests);
+  const breaches = requests.flatMap((request, index) => {
+    const response = responses[index];
+    const breach = response === undefined ? 'no response' : breachOf(request, response, options);
+    return breach === undefined ? [] : [`${breach}\n  ${shown(request)}\n  ${response?.text.slice(0, 500) ?? ''}`];
+  });
+  expect(breaches).toEqual([]);
+  expectMix(responses);
+
+  expect((await sendAll(good)).map(({ text }) => text)).toEqual(answersBefore);
+  expect(await socketsAtRest()).toBeLessThanOrEqual(socketsBefore);
+  const { value } = await readMetrics(gateway.address);
+  expect(value('gatehouse_calls_in_flight', { network: 'local' })).toBe(0);
+  expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+  expect(value('gatehouse_calls_total', { method: 'eth_chainId', outcome: 'internal-error' })).toBeUndefined();
+}, 30_000);
+
+/** Several at once, over connections that are used again; answers are in the order of the requests. */
+async function sendAll(requests: readonly FuzzRequest[]): Promise<FuzzResponse[]> {
+  const pool = new Pool(gateway.address, { connections: atOnce });
+  const responses: FuzzResponse[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < requests.length; index = next++) {
+      responses[index] = await send(pool, requests[index] as FuzzRequest);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  await pool.close();
+  return responses;
+}
+
+async function send(pool: Pool, { verb, path, headers, body, chunked }: FuzzRequest): Promise<FuzzResponse> {
+  const payload = chunked ? Readable.from(chunksOf(Buffer.from(body))) : body;
+  const response = await pool.request({ method: verb, path, headers, body: verb === 'POST' ? payload : null });
+  return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
+}
+
+/** Three of about one size, or more: never mind where a character ends. */
+function* chunksOf(bytes: Buffer): Generator<Buffer> {
+  const size = Math.max(1, Math.min(100_001, Math.ceil(bytes.length / 3)));
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+/** Of everything something, or the test shows little. */
+function expectMix(responses: readonly FuzzResponse[]): void {
+  const seen = new Map<string, number>();
+  for (const { status, text } of responses) {
+    const code = /"error":\{"code":(-?\d+)/.exec(text)?.[1] ?? 'none';
+    for (const outcome of [`HTTP ${status}`, `code ${code}`]) seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
+  }
+  const statuses = [200, 204, 400, 401, 404, 405, 413, 415].map((status) => `HTTP ${status}`);
+  const codes = ['none', 3, -32700, -32600, -32601, -32602, -32002].map((code) => `code ${code}`);
+  for (const outcome of [...statuses, ...codes]) {
+    expect([outcome, seen.get(outcome) ?? 0]).toEqual([outcome, expect.toSatisfy((times: number) => times >= 5)]);
+  }
+}
+
+/** Sockets of this process, gateway and test together, once their number stands still. */
+async function socketsAtRest(): Promise<number> {
+  for (let last = -1; ;) {
+    const now = process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;
+    if (now === last) return now;
+    last = now;
+    await sleep(200);
+  }
+}
+
+function shown({ kind, verb, path, body, chunked }: FuzzRequest): string {
+  return `${kind}: ${verb} ${path} ${chunked ? 'in chunks ' : ''}${body.slice(0, 500)}${body.length > 500 ? '…' : ''}`;
+}

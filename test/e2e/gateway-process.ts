@@ -1,0 +1,149 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+/** A `gatehouse` command that was run, or runs. */
+export interface GatehouseProcess {
+  readonly pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** Resolves when it is over. */
+  readonly ended: Promise<Ended>;
+  signal(name: NodeJS.Signals): void;
+}
+
+export interface Ended {
+  /** Null where a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Gateway extends GatehouseProcess {
+  /** `http://127.0.0.1:<port>`, as the banner says. */
+  readonly address: string;
+  readonly banner: string;
+  /** SIGTERM, and waits. */
+  stop(): Promise<Ended>;
+}
+
+/** A working directory of a test's own, with what its processes leave behind. */
+export class Workplace {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gatehouse-e2e-'));
+  /** What stands in place of this checkout's own `bin/gatehouse.js`. */
+  readonly #bin: string;
+  readonly #processes = new Set<ChildProcess>();
+
+  constructor(bin = join(packageRoot, 'bin/gatehouse.js')) {
+    this.#bin = bin;
+  }
+
+  /** Writes network files; they replace the ones that come with the gateway. */
+  withNetworks(networks: Readonly<Record<string, object | string>>): this {
+    const folder = join(this.folder, 'networks');
+    mkdirSync(folder, { recursive: true });
+    for (const [slug, file] of Object.entries(networks)) {
+      writeFileSync(join(folder, `${slug}.yaml`), typeof file === 'string' ? file : JSON.stringify(file));
+    }
+    return this;
+  }
+
+  /** Starts `gatehouse <args>` here. Of this process' environment, it is given PATH only. */
+  spawn(args: readonly string[], env: Readonly<Record<string, string>> = {}): GatehouseProcess {
+    const child = spawn(process.execPath, [this.#bin, ...args], {
+      cwd: this.folder,
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#processes.add(child);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    const ended = new Promise<Ended>((resolve) => {
+      child.once('close', (code, signal) => {
+        this.#processes.delete(child);
+        resolve({ code, signal, stdout, stderr });
+      });
+    });
+    return {
+      pid: child.pid ?? -1,
+      stdout: () => stdout,
+      stderr: () => stderr,
+      ended,
+      signal: (name) => void child.kill(name),
+    };
+  }
+
+  /** Runs a command to its end. */
+  run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+    return this.spawn(args, env).ended;
+  }
+
+  /** Starts a gateway, on a free port unless `PORT` is given, and waits for its banner. */
+  async start(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
+    const started = this.spawn(['start'], { PORT: '0', ...env });
+    const isEnded = await Promise.race([started.ended.then(() => true), until(() => isWhole(started.stdout()))]);
+    const banner = started.stdout();
+    const address = /^Gatehouse \S+ listens on (\S+)$/m.exec(banner)?.[1];
+    if (isEnded === true || address === undefined) {
+      throw new Error(`the gateway did not start:\n${banner}${started.stderr()}`);
+    }
+    const stop = (): Promise<Ended> => {
+      started.signal('SIGTERM');
+      return started.ended;
+    };
+    return { ...started, banner, address: address.replace('0.0.0.0', '127.0.0.1'), stop };
+  }
+
+  /** Ends what still runs, and removes the folder. */
+  async close(): Promise<void> {
+    const ends = [...this.#processes].map((child) => new Promise((resolve) => child.once('close', resolve)));
+    // Not SIGKILL: a gateway takes its local chain with it.
+    for (const child of this.#processes) child.kill('SIGTERM');
+    await Promise.all(ends);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** The banner is written at once: what it ends with is there when its last part has begun. */
+function isWhole(stdout: string): boolean {
+  return stdout.includes('\nKeys: ') && stdout.endsWith('\n');
+}
+
+/** Waits until something holds. @throws after `limitMs` */
+export async function until(holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> {
+  const limit = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > limit) throw new Error(`it did not come about within ${limitMs} ms`);
+    await delay(10);
+  }
+}
+
+/** Ids of the processes of this machine that have a text in their command line. */
+export function processesWith(text: string): number[] {
+  return commandLines()
+    .filter(([, line]) => line.includes(text))
+    .map(([pid]) => pid);
+}
+
+function commandLines(): [pid: number, line: string][] {
+  if (existsSync('/proc/self/cmdline')) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.map((pid) => [Number(pid), commandLine(pid)]);
+  }
+  const lines = execFileSync('ps', ['-Ao', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  return lines.map((line) => [parseInt(line, 10), line]);
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return ''; // it has ended meanwhile
+  }
+}

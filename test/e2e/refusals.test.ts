@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { version } from '../../gateway/config/package.ts';
+import { processesWith, Workplace } from './gateway-process.ts';
+
+const EX_CONFIG = 78;
+const localChainId = 7_310_002;
+const base = { name: 'Base', chainId: 8453, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] };
+const mine = { name: 'Mine', chainId: localChainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] };
+
+let place: Workplace;
+
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(async () => {
+  await place.close();
+  expect(processesWith(`--chain-id ${localChainId}`)).toEqual([]);
+});
+
+describe('a gateway does not start, and says why in a line', () => {
+  let taken: Server;
+  let port: number;
+
+  beforeAll(async () => {
+    taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    port = (taken.address() as AddressInfo).port;
+  });
+  afterAll(() => taken.close());
+
+  it('when its port is taken', async () => {
+    place.withNetworks({ base, mine });
+    const line = `listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`;
+    expect(await place.run(['start'], { PORT: String(port) })).toMatchObject({ code: 1, stdout: '', stderr: line });
+  });
+
+  it('when its port for operations is taken', async () => {
+    place.withNetworks({ base, mine });
+    const line = `listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`;
+    const env = { PORT: '0', OPS_PORT: String(port) };
+    expect(await place.run(['start'], env)).toMatchObject({ code: 1, stdout: '', stderr: line });
+  });
+
+  it('when its address is not this machine’s', async () => {
+    place.withNetworks({ base, mine });
+    const { code, stdout, stderr } = await place.run(['start'], { PORT: '0', HOST: '192.0.2.1' });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^listen E[A-Z]+: .*192\.0\.2\.1.*\n$/);
+  });
+
+  it('when settings are wrong', async () => {
+    const env = { PORT: 'http', LOG_LEVEL: 'loud', CALL_TIMEOUT_MS: '15s' };
+    expect(await place.run([], env)).toMatchObject({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr:
+        'PORT: expected a port from 0 to 65535\n' +
+        'LOG_LEVEL: expected one of fatal, error, warn, info, debug, trace, silent\n' +
+        'CALL_TIMEOUT_MS: expected a whole number from 1 to 1000000000\n',
+    });
+  });
+
+  it('when REDIS_URL is no address of Redis, without repeating its password', async () => {
+    const { code, stdout, stderr } = await place.run(['start'], { PORT: '0', REDIS_URL: 'http://me:s3cret@127.0.0.1' });
+    expect([code, stdout]).toEqual([EX_CONFIG, '']);
+    expect(stderr).toMatch(/^REDIS_URL: expected redis:\/\/.*\n$/);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('when network files have mistakes', async () => {
+    place.withNetworks({ base: 'name: Base\nchainId: 0\nupstreams:\n  - name: a\n    url: ${URL}\n', eth: '- x\n' });
+    expect(await place.run(['start'])).toMatchObject({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr:
+        'networks/base.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991\n' +
+        'networks/base.yaml:5:10 upstreams[0].url: the environment has no URL; set it, or write ${URL:-default}\n' +
+        'networks/eth.yaml:1:1 the file: expected map with name, chainId and upstreams, not a list\n',
+    });
+  });
+
+  it('when there are no network files', async () => {
+    const line = 'nets (that is CWD/nets): the folder of network files cannot be read; set NETWORKS_DIR\n';
+    const { code, stderr } = await place.run(['start'], { NETWORKS_DIR: 'nets' });
+    expect([code, stderr.replace(/\(that is .*\/nets\)/, '(that is CWD/nets)')]).toEqual([EX_CONFIG, line]);
+    mkdirSync(join(place.folder, 'nets'));
+    expect(await place.run(['start'], { NETWORKS_DIR: 'nets' })).toMatchObject({
+      code: EX_CONFIG,
+      stderr: 'nets: there is no network file (<slug>.yaml) in it\n',
+    });
+  });
+
+  it('when its key file is broken', async () => {
+    place.withNetworks({ base, mine });
+    mkdirSync(join(place.folder, '.gatehouse'));
+    writeFileSync(join(place.folder, '.gatehouse/keys.json'), '{"keys":');
+    const { code, stdout, stderr } = await place.run(['start'], { PORT: '0' });
+    expect([code, stdout]).toEqual([EX_CONFIG, '']);
+    expect(stderr).toMatch(/^[^\n]*\.gatehouse\/keys\.json[^\n]*\n$/);
+  });
+
+  it('when its folder for keys is below a file', async () => {
+    place.withNetworks({ base, mine });
+    writeFileSync(join(place.folder, 'file'), '');
+    expect(await place.run(['start'], { PORT: '0', DATA_DIR: 'file/data' })).toMatchObject({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr: 'file/data/keys.json cannot be read (ENOTDIR)\n',
+    });
+  });
+});
+
+describe('the command line', () => {
+  it('tells its version', async () => {
+    expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  it('tells what there is, with help for each command', async () => {
+    const { code, stdout } = await place.run(['--help']);
+    expect(code).toBe(0);
+    for (const command of ['start', 'demo', 'keys']) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b.+`, 'm'));
+    const help = await place.run(['keys', 'create', '--help']);
+    expect(help).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('gatehouse keys create --name alice') as string,
+    });
+  });
+
+  it.each([
+    [['strat'], "error: unknown command 'strat'\n(Did you mean start?)\n"],
+    [['kyes', 'list'], "error: unknown command 'kyes'\n(Did you mean keys?)\n"],
+    [['keys', 'lsit'], "error: unknown command 'lsit'\n(Did you mean list?)\n"],
+    [['demo', '--kye', 'x'], "error: unknown option '--kye'\n(Did you mean --key?)\n"],
+    [['keys', 'create', '--name', 'x', '--jsno'], "error: unknown option '--jsno'\n(Did you mean --json?)\n"],
+  ])('suggests what %j may have meant', async (args, stderr) => {
+    expect(await place.run(args)).toMatchObject({ code: 1, stdout: '', stderr });
+  });
+
+  it('says what is missing', async () => {
+    const stderr = "error: required option '--name <name>' not specified\n";
+    expect(await place.run(['keys', 'create'])).toMatchObject({ code: 1, stdout: '', stderr });
+  });
+});

@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../../gateway/keys/key.ts';
+import { body, cutInBody, cutInHeaders, hang, status, withId } from '../support/behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { freePort } from '../support/redis.ts';
+import { until, Workplace, type Gateway } from './gateway-process.ts';
+
+const secret = 'S3cretOfAProvider';
+const host = 'node.of-a-provider.invalid';
+const unknownKey = makeKey();
+const importedKey = '0123456789abcdef0123456789ABCDEF';
+const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
+
+let node: FakeNode;
+let deadPort: number;
+let place: Workplace;
+let gateway: Gateway;
+let key: string;
+const said: string[] = [];
+
+/** What no one may see: keys, and all of an upstream's address. */
+const hidden = (): string[] => [
+  ...[key, unknownKey, importedKey, importedKey.toLowerCase(), secret, host],
+  ...[new URL(node.url).host, `:${deadPort}`, Buffer.from(`me:${secret}`).toString('base64')],
+];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 10 });
+  deadPort = await freePort();
+  const { host: at } = new URL(node.url);
+  const headers = { authorization: `Bearer ${secret}` };
+  const upstream = (name: string, url: string) => ({
+    name,
+    chainId: 10,
+    upstreams: [{ name, url, headers, timeoutMs: 300 }],
+  });
+  place = new Workplace().withNetworks({
+    fake: upstream('fake', `http://${at}/v2/${secret}?key=${secret}`),
+    basic: { name: 'basic', chainId: 10, upstreams: [{ name: 'basic', url: `http://me:${secret}@${at}/` }] },
+    dead: upstream('dead', `http://127.0.0.1:${deadPort}/${secret}`),
+    lost: upstream('lost', `https://${host}/${secret}`),
+    alien: { ...upstream('alien', `http://${at}/${secret}`), chainId: 11 },
+  });
+  gateway = await place.start({ LOG_LEVEL: 'trace', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
+  const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--json']);
+  key = (JSON.parse(stdout) as { key: string }).key;
+  await until(async () => (await post('basic', key)) !== 401, 2_000); // the key file is looked at five times a second
+}, 60_000);
+afterAll(async () => {
+  await place.close();
+  await node.close();
+});
+
+describe('no key and no upstream’s address is seen', () => {
+  it('by a caller, when upstreams fail in every way', async () => {
+    for (const behaviour of [
+      status(503, `<a href="${node.url}/v2/${secret}">busy</a>`),
+      status(401, `{"message":"bad key ${secret} at ${node.url}"}`, 'application/json'),
+      status(302),
+      cutInHeaders,
+      cutInBody,
+      hang,
+      withId(77),
+      body(`not JSON, from ${node.url}/v2/${secret}`),
+    ]) {
+      node.always(behaviour, 'eth_getStorageAt');
+      expect(await post('fake', key)).toBe(503);
+    }
+    node.always(undefined, 'eth_getStorageAt');
+    for (const message of [
+      `project ${secret} may not do this`,
+
+      `no such method at ${node.url}/v2/${secret}`,
+      `key in http://x/v2/${secret} is rate limited`,
+    ]) {
+      node.answer('eth_getStorageAt', rpcError(-32000, message, { url: `${node.url}/v2/${secret}` }));
+      await post('fake', key);
+    }
+    for (const slug of ['dead', 'lost', 'alien']) expect(await post(slug, key)).toBe(503);
+    node.answer('eth_getStorageAt', `0x${'0'.repeat(64)}`);
+    expect(await post('basic', key)).toBe(200);
+  });
+
+  it('by a caller, when keys are refused', async () => {
+    const statuses = await inTurn([
+      unknownKey,
+      unknownKey,
+      importedKey,
+      `${key}x`,
+      key.toLowerCase(),
+      makeKey(),
+      makeKey(),
+    ]);
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  it('by a caller, when requests are not as they should be', async () => {
+    const url = `${gateway.address}/fake/v3/${key}`;
+    const requests: [string, RequestInit][] = [
+      [url, { method: 'GET' }],
+      [url, { method: 'PUT', body: '{}' }],
+      [url, { method: 'OPTIONS' }],
+      [url, { method: 'POST', body: '{"jsonrpc":' }],
+      [url, { method: 'POST', body: '{}', headers: { 'content-encoding': 'gzip' } }],
+      [`${url}/more`, { method: 'POST', body: '{}' }],
+      [`${url}/%zz`, { method: 'GET' }],
+      [`${gateway.address}/nowhere/v3/${key}`, { method: 'POST', body: '{}' }],
+      [`${gateway.address}/v3/${key}`, { method: 'POST', body: '{}' }],
+      [`${gateway.address}/fake?key=${key}`, { method: 'GET' }],
+    ];
+    for (const [address, request] of requests) await note(await fetch(address, request));
+    for (const line of [
+      `POST /fake/v3/${key} HTTP/9.9\r\n\r\n`,
+      `POST /fake/v3/${key}\u0001 HTTP/1.1\r\n\r\n`,
+      `POST /fake/v3/${key} HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+      `CONNECT /fake/v3/${key} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    ]) {
+      said.push(await sendRaw(line));
+    }
+  });
+
+  it('in metrics and in health', async () => {
+    for (const path of ['metrics', 'readyz', 'livez']) await note(await fetch(`${gateway.address}/${path}`));
+    const attempt = 'gatehouse_upstream_attempts_total{network="dead",upstream="dead",outcome="transport"} 1';
+    expect(said.some((text) => text.includes(attempt))).toBe(true);
+  });
+
+  it('in what the command line prints of keys', async () => {
+    const id = /^([0-9a-f]{12}) /m.exec((await place.run(['keys', 'list'])).stdout)?.[1] ?? '';
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'list', '--json'],
+      ['keys', 'show', id],
+      ['keys', 'revoke', id],
+    ]) {
+      const { code, stdout, stderr } = await place.run(args);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(id)]);
+      said.push(stdout + stderr);
+    }
+  });
+
+  it('in the log, where everything is logged', async () => {
+    const { stdout, stderr } = await gateway.stop();
+    for (const slug of ['fake', 'dead', 'lost', 'alien']) {
+      expect(stderr).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
+    }
+    const all = [...said, stdout, stderr].join('\n');
+    expect(hidden().filter((text) => all.includes(text))).toEqual([]);
+  });
+});
+
+async function post(slug: string, withKey: string): Promise<number> {
+  const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+  const response = await fetch(`${gateway.address}/${slug}/v3/${withKey}`, { method: 'POST', body: request });
+  await note(response);
+  return response.status;
+}
+
+async function inTurn(keys: readonly string[]): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const one of keys) statuses.push(await post('fake', one));
+  return statuses;
+}
+
+/** All that a caller is told. */
+async function note(response: Response): Promise<void> {
+  said.push(JSON.stringify([...response.headers]), await response.text());
+}
+
+async function sendRaw(text: string): Promise<string> {
+  const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1').setEncoding('utf8');
+  let answer = '';
+  socket.on('data', (part: string) => (answer += part));
+  socket.write(text);
+  await once(socket, 'close');
+  return answer;
+}

@@ -1,0 +1,144 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { version } from '../../gateway/config/package.ts';
+import { runCurlLine } from './curl.ts';
+import { Workplace, type Gateway } from './gateway-process.ts';
+
+const keyForm = /gh_[0-9A-Za-z]{32}/;
+const counterIs42 = { jsonrpc: '2.0', id: 1, result: `0x${'2a'.padStart(64, '0')}` };
+
+describe('a first start, with nothing set and nothing there', () => {
+  let place: Workplace;
+  let gateway: Gateway;
+  let key: string;
+
+  beforeAll(async () => {
+    place = new Workplace();
+    gateway = await place.start();
+    key = keyForm.exec(gateway.banner)?.[0] ?? '';
+  }, 60_000);
+  afterAll(() => place.close());
+
+  it('says in plain words what runs where', () => {
+    expect(gateway.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const base = (slug: string): string => `${gateway.address}/${slug}/v3/<key>`;
+    expect(gateway.banner.split('\n').slice(0, -2)).toEqual([
+      `Gatehouse ${version} listens on ${gateway.address}`,
+      '',
+      'Networks',
+      `  Ethereum Mainnet  ${base('ethereum-mainnet')}`,
+      `  Local             ${base('local')}`,
+      `  Sepolia           ${base('sepolia')}`,
+      `  zkSync Era        ${base('zksync-era')}`,
+      '',
+      'Keys: in .gatehouse/keys.json, as digests only',
+      `Development key, for this machine only: ${key}`,
+      '',
+      'Try it in another shell (more: npx gatehouse demo):',
+      '',
+    ]);
+    expect(gateway.stderr()).toBe('');
+  });
+
+  it('ends with a curl line that answers as printed', async () => {
+    const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
+    expect(line).toMatch(/^curl /);
+    expect(await runCurlLine(line)).toEqual(counterIs42);
+  });
+
+  it('lets `gatehouse demo` print lines that all answer', async () => {
+    const { stdout, stderr, code } = await place.run(['demo']);
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.split('\n').filter((line) => line.startsWith('curl '));
+    const answers = await Promise.all(lines.map(runCurlLine));
+    const revert = { code: 3, message: 'execution reverted: the gate is closed' };
+    expect(answers).toMatchObject([
+      counterIs42,
+      counterIs42,
+      { result: { transactions: [expect.any(String), expect.any(String), expect.any(String)] } },
+      { result: null },
+      { result: { status: '0x1', logs: [{}] } },
+      { result: expect.stringMatching(/^0x[1-9a-f]/) as string },
+      { error: revert },
+      { result: { value: '0xde0b6b3a7640000' } },
+    ]);
+  });
+
+  it('keeps the key to the one who started it, and no key among the keys', () => {
+    const mode = (name: string): number => statSync(join(place.folder, '.gatehouse', name)).mode & 0o777;
+    expect([mode('.'), mode('keys.json'), mode('development-key'), mode('demo.json')]).toEqual([
+      0o700, 0o600, 0o600, 0o600,
+    ]);
+    expect(readFileSync(join(place.folder, '.gatehouse/keys.json'), 'utf8')).not.toMatch(keyForm);
+  });
+
+  it('is ready', async () => {
+    const ready = await fetch(`${gateway.address}/readyz`);
+    expect([ready.status, await ready.json()]).toMatchObject([200, { ready: true, keyStore: { kind: 'file' } }]);
+  });
+
+  it('shows the same key when it is started again', async () => {
+    expect(await gateway.stop()).toMatchObject({ code: 0, stderr: expect.stringContaining('draining') as string });
+    expect(existsSync(join(place.folder, '.gatehouse/demo.json'))).toBe(false);
+    expect((await place.run(['demo'])).stderr).toMatch(/^no gateway with a local chain is running here: .*\n$/);
+    gateway = await place.start();
+    expect(keyForm.exec(gateway.banner)?.[0]).toBe(key);
+    expect(await runCurlLine(gateway.banner.trimEnd().split('\n').at(-1) ?? '')).toEqual(counterIs42);
+  });
+});
+
+describe('a start', () => {
+  let place: Workplace;
+
+  beforeEach(() => {
+    place = new Workplace();
+  });
+  afterEach(() => place.close());
+
+  it.each([
+    ['that others can reach', { HOST: '0.0.0.0' }, 'Keys: in .gatehouse/keys.json, as digests only'],
+    ['with Redis', { REDIS_URL: 'redis://me:s3cret@127.0.0.1:1' }, 'Keys: in Redis (REDIS_URL)'],
+    ['in production', { NODE_ENV: 'production' }, 'Keys: in .gatehouse/keys.json, as digests only'],
+  ])('%s shows no key and makes none', async (_, env, keyPlace) => {
+    const gateway = await place.start(env);
+    const { stdout, stderr } = await gateway.stop();
+    expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
+      keyPlace,
+      'Make one: npx gatehouse keys create --name alice',
+    ]);
+    expect(stdout + stderr).not.toMatch(keyForm);
+    expect(stdout + stderr).not.toContain('s3cret');
+    expect(existsSync(join(place.folder, '.gatehouse/development-key'))).toBe(false);
+  });
+
+  it('in production leaves the local chain out, and says so in one line', async () => {
+    const gateway = await place.start({ NODE_ENV: 'production' });
+    const lines = gateway.banner.split('\n').filter((line) => /local/i.test(line));
+    expect(lines).toEqual(['  local is left out: it would start a development chain, and this is production']);
+    expect(gateway.banner).toContain(`${gateway.address}/sepolia/v3/<key>`);
+    expect((await fetch(`${gateway.address}/local/v3/x`, { method: 'POST' })).status).toBe(404);
+  });
+
+  it('with a port for operations says which, and has them there only', async () => {
+    const gateway = await place.start({ NODE_ENV: 'production', OPS_PORT: '0' });
+    const [, port = ''] = /^Metrics and health: port (\d+)$/m.exec(gateway.banner) ?? [];
+    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+    expect((await fetch(`${gateway.address}/livez`)).status).toBe(404);
+  });
+
+  it('without a local chain prints a curl line that needs no upstream', async () => {
+    place.withNetworks({
+      base: { name: 'Base', chainId: 8453, upstreams: [{ name: 'away', url: 'http://127.0.0.1:1' }] },
+    });
+    const gateway = await place.start();
+    expect(gateway.banner).toContain('\nTry it in another shell:\n\ncurl ');
+    expect(await runCurlLine(gateway.banner.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ result: '0x2105' });
+  });
+
+  it('reads its own folder of networks before the one that comes with the gateway', async () => {
+    place.withNetworks({ own: { name: 'Own', chainId: 5, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] } });
+    const gateway = await place.start();
+    expect(gateway.banner).toContain(`\nNetworks\n  Own  ${gateway.address}/own/v3/<key>\n\nKeys`);
+  });
+});

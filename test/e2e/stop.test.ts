@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hang, slow } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { processesWith, until, Workplace, type Gateway } from './gateway-process.ts';
+
+// One that no other test starts a chain with: it finds anvil, and the shell that guards it, by their command line.
+const localChainId = 7_310_001;
+const anvils = (): number[] => processesWith(`--chain-id ${localChainId}`);
+
+let node: FakeNode;
+let place: Workplace;
+
+beforeEach(async () => {
+  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
+  place = new Workplace().withNetworks({
+    fake: network(10, [node.url]),
+    mine: { name: 'Mine', chainId: localChainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] },
+  });
+});
+afterEach(async () => {
+  await place.close();
+  await node.close();
+  expect(anvils()).toEqual([]);
+});
+
+describe('a gateway that is told to stop', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('by %s ends calls under way, then itself and its chain', async (signal) => {
+    const gateway = await place.start();
+    expect(anvils()).not.toEqual([]);
+    node.next(slow(400));
+    const call = ask(gateway);
+    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    gateway.signal(signal);
+    await until(() => gateway.stderr().includes('draining'));
+    expect(await isRefused(gateway)).toBe(true);
+    // The chain is there for as long as calls may need it.
+    expect(anvils()).not.toEqual([]);
+    expect(await call).toEqual({ status: 200, result: `0x${'07'.padStart(64, '0')}` });
+    expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
+    expect(anvils()).toEqual([]);
+  });
+
+  it('does not wait longer than it is set to', async () => {
+    const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
+    node.next(hang);
+    const call = ask(gateway).catch(() => 'cut off');
+    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    const start = performance.now();
+    gateway.signal('SIGTERM');
+    const { code } = await gateway.ended;
+    expect(performance.now() - start).toBeGreaterThan(250);
+    expect(performance.now() - start).toBeLessThan(2_000);
+    expect([code, await call]).toEqual([0, 'cut off']);
+  });
+
+  it('does not wait for connections that nothing comes on', async () => {
+    const gateway = await place.start();
+    const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1');
+    await once(socket, 'connect');
+    expect(await ask(gateway)).toMatchObject({ status: 200 }); // and fetch keeps its own
+    const start = performance.now();
+    gateway.signal('SIGTERM');
+    expect(await gateway.ended).toMatchObject({ code: 0 });
+    expect(performance.now() - start).toBeLessThan(2_000);
+    socket.destroy();
+  });
+
+  it('at once, by a second signal, takes its chain along', async () => {
+    const gateway = await place.start();
+    node.next(hang);
+    const call = ask(gateway).catch(() => 'cut off');
+    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    gateway.signal('SIGINT');
+    await until(() => gateway.stderr().includes('draining'));
+    gateway.signal('SIGINT');
+    expect(await gateway.ended).toMatchObject({ code: 1 });
+    expect(await call).toBe('cut off');
+    await until(() => anvils().length === 0);
+  });
+
+  it('while it starts, leaves nothing behind and complains of nothing', async () => {
+    const starting = place.spawn(['start'], { PORT: '0' });
+    await until(() => anvils().length > 0);
+    starting.signal('SIGINT');
+    const { stdout, stderr } = await starting.ended;
+    await until(() => anvils().length === 0);
+    expect(stdout).toBe('');
+    expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
+  });
+
+  it('or is killed, takes its chain along', async () => {
+    const gateway = await place.start();
+    gateway.signal('SIGKILL');
+    expect(await gateway.ended).toMatchObject({ signal: 'SIGKILL' });
+    await until(() => anvils().length === 0);
+  });
+});
+
+describe('a gateway whose chain is killed', () => {
+  it('goes on with its other networks, and says so once', async () => {
+    const gateway = await place.start();
+    for (const pid of anvils()) process.kill(pid, 'SIGKILL');
+    await until(() => gateway.stderr().includes('the local node ended by itself'));
+    expect(await ask(gateway)).toMatchObject({ status: 200 });
+    expect(await ask(gateway, 'mine')).toEqual({ status: 503, result: undefined });
+    const { stderr } = await gateway.stop();
+    expect(stderr.match(/ended by itself/g)).toHaveLength(1);
+  });
+});
+
+async function ask(gateway: Gateway, slug = 'fake'): Promise<{ status: number; result: unknown }> {
+  const key = /gh_\w{32}/.exec(gateway.banner)?.[0] ?? '';
+  const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
+  const response = await fetch(`${gateway.address}/${slug}/v3/${key}`, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params }),
+  });
+  const { result } = (await response.json()) as { result?: unknown };
+  return { status: response.status, result };
+}
+
+async function isRefused(gateway: Gateway): Promise<boolean> {
+  const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1');
+  return new Promise((resolve) => {
+    socket.once('error', () => {
+      resolve(true);
+    });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
+}

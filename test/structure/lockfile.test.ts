@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+interface Entry {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const lockfile = JSON.parse(readFileSync(join(packageRoot, 'package-lock.json'), 'utf8')) as {
+  packages: Record<string, Entry>;
+};
+const files = filesBelow('');
+
+describe('package-lock.json', () => {
+  const entries = Object.entries(lockfile.packages);
+
+  it('has no addresses: it installs from whatever registry the machine is set to', () => {
+    expect(entries.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+  });
+
+  it('has an entry for every optional dependency, else `npm ci` fails on every machine', () => {
+    const edges = entries.flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.entries(optionalDependencies).map(([name, range]) => ({ path, name, range })),
+    );
+    // Where a registry lacks a platform's package, npm leaves its entry out (npm/cli#4828).
+    expect(edges.length).toBeGreaterThan(20);
+    expect(edges.filter(({ path, name }) => find(path, name) === undefined)).toEqual([]);
+    for (const { path, name, range } of edges) {
+      if (/^\d+\.\d+\.\d+$/.test(range)) expect([name, find(path, name)?.version]).toEqual([name, range]);
+    }
+  });
+
+  it('holds anvil for every platform that it is made for', () => {
+    const platforms = entries.filter(([path]) => path.includes('@foundry-rs/anvil-'));
+    const names = platforms.map(([path]) => path.replace('node_modules/@foundry-rs/anvil-', '')).sort();
+    expect(names).toEqual(['darwin-amd64', 'darwin-arm64', 'linux-amd64', 'linux-arm64', 'win32-amd64']);
+    for (const [, entry] of platforms) {
+      expect(entry).toMatchObject({ optional: true, os: [expect.any(String)], cpu: [expect.any(String)] });
+    }
+  });
+
+  /** As Node looks for it: in the package's own node_modules, then in those around it. */
+  function find(from: string, name: string): Entry | undefined {
+    const at = lockfile.packages[join(from, 'node_modules', name)];
+    if (at !== undefined || from === '') return at;
+    return find(from.slice(0, Math.max(0, from.lastIndexOf('node_modules/') - 1)), name);
+  }
+});
+
+describe('files', () => {
+  const texts = files
+    .filter((file) => file !== 'package-lock.json')
+    .map((file) => ({ file, text: readFileSync(join(packageRoot, file), 'utf8') }));
+
+  it('are found', () => {
+    expect(files).toContain('gateway/main.ts');
+    expect(files).toContain('package-lock.json');
+    expect(files.length).toBeGreaterThan(100);
+  });
+
+  it('name no registry: machines have theirs', () => {
+    const registry = /\bregistry\.[a-z]+|\b(artifactory|verdaccio|nexus)\b|_authToken/i;
+    const ours = /metrics\.registry\.|\bregistry\.(contentType|metrics)\b/; // Prometheus has one, too
+    const lines = texts.flatMap(({ file, text }) => text.split('\n').map((line) => ({ file, line })));
+    const found = lines.filter(({ file, line }) => registry.test(line) && !ours.test(line) && file !== thisFile);
+    expect(found).toEqual([]);
+  });
+
+  it('name no folder of the machine that they were written on', () => {
+    const found = texts.filter(({ text }) => /(^|[^.\w/])\/(?:home|Users|root|work)\//m.test(text));
+    expect(found.map(({ file }) => file)).toEqual([]);
+    expect(texts.filter(({ text }) => /[A-Z]:\\Users\\/.test(text)).map(({ file }) => file)).toEqual([]);
+  });
+
+  it('of code are short enough to read at once', () => {
+    const long = texts
+      .filter(({ file }) => /^(gateway|schemas)\/.*\.ts$/.test(file) && !file.endsWith('.generated.ts'))
+      .map(({ file, text }) => ({ file, lines: text.split('\n').length - 1 }))
+      .filter(({ lines }) => lines > 250);
+    expect(long).toEqual([]);
+  });
+
+  it('of code and data have names in kebab case', () => {
+    const kinds = ['.ts', '.js', '.json', '.yaml'];
+    const names = files.filter((file) => file.includes('/') && kinds.includes(extname(file)));
+    expect(names.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)+$/.test(basename(file)))).toEqual([]);
+  });
+
+  it('have names that say what is in them', () => {
+    const names = files.filter((file) => /(^|[/-])(utils?|helpers?|misc|common|index)(\.|\/)/.test(file));
+    expect(names).toEqual([]);
+  });
+});
+
+const thisFile = 'test/structure/lockfile.test.ts';
+
+/** All but what is installed, built or left by a run. */
+function filesBelow(folder: string): string[] {
+  const skipped = ['node_modules', 'dist', 'coverage', '.git', '.gatehouse'];
+  return readdirSync(join(packageRoot, folder), { withFileTypes: true })
+    .filter(({ name }) => !skipped.includes(name))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return filesBelow(path);
+      return entry.isFile() ? [path] : [];
+    })
+    .sort();
+}
