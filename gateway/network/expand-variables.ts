@@ -20,12 +20,16 @@ const ownHeaders: ReadonlySet<string> = new Set([
 /** Fills `${NAME}` and `${NAME:-default}` in an upstream's URL and headers from the environment. */
 export function expandVariables(upstream: UpstreamConfig, path: Path, env: Env, mistakes: Mistake[]): UpstreamConfig {
   const report: Report = (at, complaint) => mistakes.push({ path: at, message: `${writePath(at)}: ${complaint}` });
-  const { url, headers } = upstream;
+  const { headers } = upstream;
   const expanded: { -readonly [Name in keyof UpstreamConfig]: UpstreamConfig[Name] } = { ...upstream };
-  if (url !== undefined) {
-    const at = [...path, 'url'];
-    const filled = expand(url, at, env, report);
-    if (filled !== undefined) expanded.url = checkUrl(filled, at, report);
+  for (const member of ['url', 'websocketUrl'] as const) {
+    const given = upstream[member];
+    if (given === undefined) continue;
+    const at = [...path, member];
+    const filled = expand(given, at, env, report);
+    if (filled === undefined) continue;
+    checkUrl(filled, member === 'url' ? 'http' : 'ws', at, report);
+    expanded[member] = filled;
   }
   if (headers !== undefined) {
     const filled: Record<string, string> = {};
@@ -63,14 +67,14 @@ function expandHeader(name: string, value: string, at: Path, env: Env, report: R
 }
 
 /** The value is not shown: it may hold a provider's key. */
-function checkUrl(url: string, at: Path, report: Report): string {
-  if (!/^https?:\/\/\S+$/.test(url) || !URL.canParse(url)) {
-    report(at, 'expected http or https URL, also once variables are filled in');
+function checkUrl(url: string, scheme: 'http' | 'ws', at: Path, report: Report): void {
+  const isOfScheme = url.startsWith(`${scheme}://`) || url.startsWith(`${scheme}s://`);
+  if (!isOfScheme || /\s/.test(url) || !URL.canParse(url)) {
+    report(at, `expected ${scheme} or ${scheme}s URL, also once variables are filled in`);
   } else {
     const { username, password } = new URL(url);
     if (![username, password].every(isDecodable)) report(at, 'a % in user or password is written %25');
   }
-  return url;
 }
 
 function isDecodable(text: string): boolean {

@@ -14,6 +14,8 @@ export interface UpstreamConfig {
   readonly name: string;
   /** Secret: it may hold a provider's key. Undefined where the node is spawned. */
   readonly url?: string;
+  /** Secret as the URL. */
+  readonly websocketUrl?: string;
   readonly spawn?: 'anvil';
   /** Secret as the URL. */
   readonly headers?: Readonly<Record<string, string>>;

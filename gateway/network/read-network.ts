@@ -88,10 +88,11 @@ function soundParts(value: unknown): NetworkFile {
   };
 }
 
-function soundUpstream({ name, url, spawn, headers, timeoutMs }: Record<string, unknown>): UpstreamConfig {
+function soundUpstream({ name, url, websocketUrl, spawn, headers, timeoutMs }: Record<string, unknown>): UpstreamConfig {
   return {
     name: text(name),
     ...(typeof url === 'string' && { url }),
+    ...(typeof websocketUrl === 'string' && { websocketUrl }),
     ...(spawn === 'anvil' && { spawn }),
     ...(headers !== undefined && {
       headers: Object.fromEntries(Object.entries(record(headers)).map(([header, given]) => [header, text(given)])),

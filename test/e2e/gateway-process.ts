@@ -2,8 +2,8 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { eventually } from '../keys/eventually.ts';
 
 /** A `gatehouse` command that was run, or runs. */
 export interface GatehouseProcess {
@@ -87,7 +87,10 @@ export class Workplace {
   /** Starts a gateway, on a free port unless `PORT` is given, and waits for its banner. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
     const started = this.spawn(['start'], { PORT: '0', ...env });
-    const isEnded = await Promise.race([started.ended.then(() => true), until(() => isWhole(started.stdout()))]);
+    const isEnded = await Promise.race([
+      started.ended.then(() => true),
+      eventually(() => isWhole(started.stdout()), 20_000),
+    ]);
     const banner = started.stdout();
     const address = /^Gatehouse \S+ listens on (\S+)$/m.exec(banner)?.[1];
     if (isEnded === true || address === undefined) {
@@ -113,15 +116,6 @@ export class Workplace {
 /** The banner is written at once: what it ends with is there when its last part has begun. */
 function isWhole(stdout: string): boolean {
   return stdout.includes('\nKeys: ') && stdout.endsWith('\n');
-}
-
-/** Waits until something holds. @throws after `limitMs` */
-export async function until(holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> {
-  const limit = performance.now() + limitMs;
-  while (!(await holds())) {
-    if (performance.now() > limit) throw new Error(`it did not come about within ${limitMs} ms`);
-    await delay(10);
-  }
 }
 
 /** Ids of the processes of this machine that have a text in their command line. */

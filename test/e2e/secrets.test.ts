@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey } from '../../gateway/keys/key.ts';
+import { eventually } from '../keys/eventually.ts';
 import { body, cutInBody, cutInHeaders, hang, status, withId } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
-import { until, Workplace, type Gateway } from './gateway-process.ts';
+import { Workplace, type Gateway } from './gateway-process.ts';
 
 const secret = 'S3cretOfAProvider';
 const host = 'node.of-a-provider.invalid';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   gateway = await place.start({ LOG_LEVEL: 'trace', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
   const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--json']);
   key = (JSON.parse(stdout) as { key: string }).key;
-  await until(async () => (await post('basic', key)) !== 401, 2_000); // the key file is looked at five times a second
+  await eventually(async () => (await post('basic', key)) !== 401, 2_000); // the key file is looked at five times a second
 }, 60_000);
 afterAll(async () => {
   await place.close();

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
 import { hang, slow } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
-import { processesWith, until, Workplace, type Gateway } from './gateway-process.ts';
+import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
 // One that no other test starts a chain with: it finds anvil, and the shell that guards it, by their command line.
 const localChainId = 7_310_001;
@@ -32,9 +33,9 @@ describe('a gateway that is told to stop', () => {
     expect(anvils()).not.toEqual([]);
     node.next(slow(400));
     const call = ask(gateway);
-    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     gateway.signal(signal);
-    await until(() => gateway.stderr().includes('draining'));
+    await eventually(() => gateway.stderr().includes('draining'), 5_000);
     expect(await isRefused(gateway)).toBe(true);
     // The chain is there for as long as calls may need it.
     expect(anvils()).not.toEqual([]);
@@ -47,7 +48,7 @@ describe('a gateway that is told to stop', () => {
     const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
     node.next(hang);
     const call = ask(gateway).catch(() => 'cut off');
-    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     const start = performance.now();
     gateway.signal('SIGTERM');
     const { code } = await gateway.ended;
@@ -72,21 +73,21 @@ describe('a gateway that is told to stop', () => {
     const gateway = await place.start();
     node.next(hang);
     const call = ask(gateway).catch(() => 'cut off');
-    await until(() => node.callsOf('eth_getStorageAt').length === 1);
+    await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     gateway.signal('SIGINT');
-    await until(() => gateway.stderr().includes('draining'));
+    await eventually(() => gateway.stderr().includes('draining'), 5_000);
     gateway.signal('SIGINT');
     expect(await gateway.ended).toMatchObject({ code: 1 });
     expect(await call).toBe('cut off');
-    await until(() => anvils().length === 0);
+    await eventually(() => anvils().length === 0, 5_000);
   });
 
   it('while it starts, leaves nothing behind and complains of nothing', async () => {
     const starting = place.spawn(['start'], { PORT: '0' });
-    await until(() => anvils().length > 0);
+    await eventually(() => anvils().length > 0, 5_000);
     starting.signal('SIGINT');
     const { stdout, stderr } = await starting.ended;
-    await until(() => anvils().length === 0);
+    await eventually(() => anvils().length === 0, 5_000);
     expect(stdout).toBe('');
     expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
   });
@@ -95,7 +96,7 @@ describe('a gateway that is told to stop', () => {
     const gateway = await place.start();
     gateway.signal('SIGKILL');
     expect(await gateway.ended).toMatchObject({ signal: 'SIGKILL' });
-    await until(() => anvils().length === 0);
+    await eventually(() => anvils().length === 0, 5_000);
   });
 });
 
@@ -103,7 +104,7 @@ describe('a gateway whose chain is killed', () => {
   it('goes on with its other networks, and says so once', async () => {
     const gateway = await place.start();
     for (const pid of anvils()) process.kill(pid, 'SIGKILL');
-    await until(() => gateway.stderr().includes('the local node ended by itself'));
+    await eventually(() => gateway.stderr().includes('the local node ended by itself'), 5_000);
     expect(await ask(gateway)).toMatchObject({ status: 200 });
     expect(await ask(gateway, 'mine')).toEqual({ status: 503, result: undefined });
     const { stderr } = await gateway.stop();

@@ -26,7 +26,7 @@ describe('the schema of network files', () => {
   it('knows these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
       ...['name', 'chainId', 'baseUrls', 'methods', 'upstreams'],
-      ...['name', 'url', 'headers', 'timeoutMs', 'spawn'].map((name) => `upstreams[].${name}`),
+      ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'spawn'].map((name) => `upstreams[].${name}`),
     ]);
   });
 

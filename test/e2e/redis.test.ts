@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, makeKey } from '../../gateway/keys/key.ts';
+import { eventually } from '../keys/eventually.ts';
+import { startTcpProxy, type TcpProxy } from '../keys/tcp-proxy.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+import { Workplace, type Gateway } from './gateway-process.ts';
+
+interface Made {
+  readonly id: string;
+  readonly key: string;
+}
+
+const second = 1_000;
+let node: FakeNode;
+let redis: RedisServer;
+/** Between the second gateway and Redis: a wire that can be cut while Redis lives on. */
+let wire: TcpProxy;
+let place: Workplace;
+let gateway: Gateway;
+let remote: Gateway;
+let redisPort: number;
+const redisUrl = (port = redisPort): Record<string, string> => ({ REDIS_URL: `redis://127.0.0.1:${port}/0` });
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
+  place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
+  redisPort = await freePort();
+  wire = await startTcpProxy(redisPort);
+  // One after the other: the first may have to compile.
+  gateway = await place.start(redisUrl());
+  remote = await place.start(redisUrl(wire.port));
+}, 60_000);
+afterAll(async () => {
+  await place.close();
+  await wire.close();
+  await node.close();
+  await redis.stop();
+});
+
+// Each test takes up where the one before it ended.
+describe('a gateway with Redis', () => {
+  it('starts before Redis does, and refuses what it cannot check', async () => {
+    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+    expect(await readiness(gateway)).toMatchObject({
+      status: 503,
+      body: { ready: false, keyStore: { kind: 'redis', available: false } },
+    });
+    expect(await call(gateway, makeKey())).toEqual({ status: 503, code: -32603 });
+    expect(await call(gateway, 'not-a-key')).toEqual({ status: 401, code: -32002 });
+    expect(await call(gateway, '')).toEqual({ status: 401, code: -32002 });
+    expect((await fetch(`${gateway.address}/livez`)).status).toBe(200);
+  });
+
+  it('lets the command line say that Redis is away, in one line', async () => {
+    const { code, stdout, stderr } = await place.run(['keys', 'create', '--name', 'alice'], redisUrl());
+    expect([code, stdout, stderr]).toEqual([1, '', 'Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?\n']);
+  });
+
+  it('recovers by itself when Redis comes', async () => {
+    redis = await startRedis({ port: redisPort });
+    await eventually(async () => (await readiness(gateway)).status === 200, 2 * second);
+    await eventually(async () => (await readiness(remote)).status === 200, 2 * second);
+    expect(await call(gateway, makeKey())).toEqual({ status: 401, code: -32002 });
+  });
+
+  it('lets a key in as soon as the command line has made it', async () => {
+    const { key } = await make('alice');
+    expect(await call(gateway, key)).toEqual({ status: 200 });
+    expect(await call(remote, key)).toEqual({ status: 200 });
+    // Redis has the digest, and no key.
+    const stored = await redis.cli('HGETALL', `gatehouse:key:${digestOf(key)}`);
+    expect(stored.split('\n')).toEqual(expect.arrayContaining(['name', 'alice', 'createdAt']));
+    expect(await redis.cli('KEYS', '*')).not.toContain(key);
+  });
+
+  it('ends a key within a second of DEL by hand', async () => {
+    const { key } = await make('bob');
+    await used(key);
+    expect(await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`)).toBe('1');
+    await refusedWithin(second, key, gateway, remote);
+  });
+
+  it('ends a key within a second of its revocation by the command line', async () => {
+    const { id, key } = await make('carol');
+    await used(key);
+    const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
+    await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`), 5 * second);
+    await refusedWithin(second, key, gateway, remote);
+    expect((await revoked.ended).code).toBe(0);
+  });
+
+  it('ends all keys within a second of FLUSHALL', async () => {
+    const keys = (await Promise.all(['dave', 'erin'].map(make))).map(({ key }) => key);
+    for (const key of keys) await used(key);
+    await redis.cli('FLUSHALL');
+    for (const key of keys) await refusedWithin(second, key, gateway, remote);
+  });
+
+  it('lets keys go on that it has seen, while it hears nothing of Redis', async () => {
+    const { key } = await make('frank');
+    await used(key);
+    redis.pause();
+    await eventually(async () => !(await keyStoreOf(gateway)), 3 * second);
+    expect(await call(gateway, key)).toEqual({ status: 200 });
+    expect(await call(gateway, makeKey())).toEqual({ status: 503, code: -32603 });
+    expect((await readiness(gateway)).status).toBe(200);
+    redis.resume();
+    await eventually(async () => await keyStoreOf(gateway), 2 * second);
+    expect(await call(gateway, key)).toEqual({ status: 200 });
+  });
+
+  it('ends a key that was revoked while it was cut off, within a second of its return', async () => {
+    const [{ id, key }, other] = await Promise.all([make('grace'), make('heidi')]);
+    for (const made of [key, other.key]) await used(made);
+    await wire.cut();
+    await eventually(async () => !(await keyStoreOf(remote)), 3 * second);
+    expect((await place.run(['keys', 'revoke', id], redisUrl())).code).toBe(0);
+    await refusedWithin(second, key, gateway);
+    expect(await call(remote, key)).toEqual({ status: 200 });
+    await wire.mend();
+    await eventually(async () => await keyStoreOf(remote), 3 * second);
+    await refusedWithin(second, key, remote);
+    expect(await call(remote, other.key)).toEqual({ status: 200 });
+  });
+
+  it('lets keys go on when Redis is killed, and confirms them anew when it is back', async () => {
+    const [{ key: kept }, { key: lost }] = await Promise.all([make('ivan'), make('judy')]);
+    for (const key of [kept, lost]) await used(key);
+    await redis.kill();
+    await eventually(async () => !(await keyStoreOf(gateway)), 2 * second);
+    for (const key of [kept, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
+    await redis.restart(); // empty: as if one of them had been deleted in between
+    await redis.cli('HSET', `gatehouse:key:${digestOf(kept)}`, 'name', 'ivan');
+    await eventually(async () => await keyStoreOf(gateway), 2 * second);
+    await refusedWithin(second, lost, gateway);
+    expect(await call(gateway, kept)).toEqual({ status: 200 });
+  });
+
+  it('stops while Redis is away, and has shown no key', async () => {
+    const seen = (await make('kim')).key;
+    await used(seen);
+    await redis.kill();
+    for (const { code, stdout, stderr } of await Promise.all([gateway.stop(), remote.stop()])) {
+      expect(code).toBe(0);
+      expect(stdout + stderr).not.toMatch(/gh_\w{32}/);
+    }
+  });
+});
+
+/** Makes a key by the command line, as an operator does. */
+async function make(name: string): Promise<Made> {
+  const { stdout, stderr } = await place.run(['keys', 'create', '--name', name, '--json'], redisUrl());
+  expect(stderr).toBe('');
+  return JSON.parse(stdout) as Made;
+}
+
+/** Both gateways have let it in, and so have it in memory. */
+async function used(key: string): Promise<void> {
+  for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
+}
+
+async function refusedWithin(limitMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
+  await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, limitMs)));
+}
+
+async function call(to: Gateway, key: string): Promise<{ status: number; code?: number }> {
+  const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+  const response = await fetch(`${to.address}/fake/v3/${key}`, { method: 'POST', body });
+  const { error } = (await response.json()) as { error?: { code: number } };
+  return { status: response.status, ...(error !== undefined && { code: error.code }) };
+}
+
+async function readiness(of: Gateway): Promise<{ status: number; body: { keyStore: { available: boolean } } }> {
+  const response = await fetch(`${of.address}/readyz`);
+  return { status: response.status, body: (await response.json()) as { keyStore: { available: boolean } } };
+}
+
+async function keyStoreOf(of: Gateway): Promise<boolean> {
+  return (await readiness(of)).body.keyStore.available;
+}
