@@ -18,7 +18,7 @@ export interface BannerFacts {
 
 /** What a person who starts the gateway wants to know, in plain words. */
 export function banner(facts: BannerFacts): string {
-  const address = `http://${facts.host.includes(':') ? `[${facts.host}]` : facts.host}:${facts.port}`;
+  const address = addressOf(facts.host, facts.port);
   const lines = [
     `Gatehouse ${facts.version} listens on ${address}`,
     ...(facts.opsPort === undefined ? [] : [`Metrics and health: port ${facts.opsPort}`]),
@@ -31,6 +31,11 @@ export function banner(facts: BannerFacts): string {
     ...keyLines(facts, address),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** As a URL without a path; an IPv6 address stands in brackets there. */
+export function addressOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function networkLines(networks: readonly NetworkConfig[], address: string): string[] {

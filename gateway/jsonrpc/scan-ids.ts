@@ -73,7 +73,7 @@ function endOfString(text: string, start: number): number {
 function isEscaped(text: string, quote: number): boolean {
   let slashes = 0;
   while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
-  return slashes > 0;
+  return slashes % 2 === 1;
 }
 
 function endOfNested(text: string, start: number): number {
