@@ -24,6 +24,10 @@ describe('ids as JSON text', () => {
     expect(scanIds('{"id":1,"\\u0069d":2}')).toEqual(['2']);
   });
 
+  it.each(['"\\\\"', '"a\\\\\\""', '"\\\\\\\\"'])('finds the end of the string %s', (text) => {
+    expect(scanIds(`[{"x":[${text}],"id":${text}},{"id":2}]`)).toEqual([text, '2']);
+  });
+
   it('agrees with JSON.parse on any JSON', () => {
     const json = fc.json({ maxDepth: 4 });
     const member = fc.tuple(fc.oneof(fc.constant('id'), fc.string(), fc.constant('\\"')), fc.jsonValue());
