@@ -1,7 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './app.ts';
-import { banner } from './cli/banner.ts';
+import { addressOf, banner } from './cli/banner.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
 import { keysCommand } from './cli/keys.ts';
 import { causeOf, openLog } from './config/log.ts';
@@ -23,7 +23,7 @@ const program = new Command('gatehouse')
   .version(version)
   .showSuggestionAfterError()
   .exitOverride();
-program.command('start', { isDefault: true }).description('Start the gateway (settings: see README)').action(start);
+program.command('start').description('Start the gateway (settings: see README)').action(start);
 program
   .command('demo')
   .description('Print a curl line for each method, for the local chain of a gateway that runs')
@@ -34,7 +34,8 @@ program
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
 
 try {
-  await program.parseAsync();
+  // Not commander's `isDefault`: an unknown command would then be an argument too many of `start`.
+  await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, 'start']);
 } catch (error) {
   process.exitCode = exitCodeFor(error);
 }
@@ -44,25 +45,28 @@ async function start(): Promise<void> {
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
   // Twice the drain: the last resort when something does not let go.
+  let isStopping = false;
   closeWithGrace({ delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    isStopping = true;
     log.info({ signal }, 'draining');
     removeDemo(chosen.DATA_DIR);
     await gateway.drain();
   });
   try {
-    await introduce(chosen, gateway);
+    await introduce(chosen, gateway, () => isStopping);
   } catch (error) {
     await gateway.drain();
     throw error;
   }
 }
 
-async function introduce(chosen: Settings, gateway: Gateway): Promise<void> {
+async function introduce(chosen: Settings, gateway: Gateway, isStopping: () => boolean): Promise<void> {
   const isPrivate = isDevelopment(chosen);
   const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, chosen.DATA_DIR) : undefined;
   const demo = await gateway.localChains.demo;
-  const base = (slug: string): string => `http://${chosen.HOST}:${gateway.port}/${slug}`;
+  if (isStopping()) return;
+  const base = (slug: string): string => `${addressOf(chosen.HOST, gateway.port)}/${slug}`;
   let tryIt: string | undefined;
   if (demo !== undefined) {
     const { slug, chain } = demo;

@@ -88,7 +88,14 @@ function soundParts(value: unknown): NetworkFile {
   };
 }
 
-function soundUpstream({ name, url, websocketUrl, spawn, headers, timeoutMs }: Record<string, unknown>): UpstreamConfig {
+function soundUpstream({
+  name,
+  url,
+  websocketUrl,
+  spawn,
+  headers,
+  timeoutMs,
+}: Record<string, unknown>): UpstreamConfig {
   return {
     name: text(name),
     ...(typeof url === 'string' && { url }),

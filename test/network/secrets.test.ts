@@ -4,7 +4,7 @@ import { good, knownMethods, load, mistakesOf } from './load.ts';
 
 const secret = 'S3CRET';
 
-const characters = ' :,*&!|>\'"%@`{}[]#?-\t\n\\$'.match(/./gs) ?? [];
+const characters = ' :,*&|\'"{}[]#\n'.match(/./gs) ?? [];
 
 const file = [
   'name: Base',

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { addressOf, banner, type BannerFacts } from '../../gateway/cli/banner.ts';
+import type { NetworkConfig } from '../../gateway/network/network-config.ts';
+
+const network = (slug: string, more: Partial<NetworkConfig> = {}): NetworkConfig => ({
+  slug,
+  name: slug.toUpperCase(),
+  chainId: 1,
+  baseUrls: [],
+  methods: ['eth_chainId'],
+  upstreams: [],
+  ...more,
+});
+
+const facts: BannerFacts = {
+  version: '1.2.3',
+  host: '127.0.0.1',
+  port: 8545,
+  opsPort: undefined,
+  networks: [network('base'), network('ethereum')],
+  leftOut: [],
+  keyPlace: 'in Redis (REDIS_URL)',
+  developmentKey: undefined,
+  tryIt: undefined,
+};
+
+const linesOf = (more: Partial<BannerFacts>): string[] => banner({ ...facts, ...more }).split('\n');
+
+describe('an address', () => {
+  it('has brackets around an IPv6 address', () => {
+    expect(addressOf('::1', 80)).toBe('http://[::1]:80');
+    expect(addressOf('localhost', 80)).toBe('http://localhost:80');
+    expect(linesOf({ host: '::1' })[0]).toBe('Gatehouse 1.2.3 listens on http://[::1]:8545');
+  });
+});
+
+describe('the banner', () => {
+  it('lists every base URL of a network, names in one column', () => {
+    const withBaseUrls = network('base', { baseUrls: ['https://base.example.org', 'https://rpc.example.org/base'] });
+    expect(linesOf({ networks: [withBaseUrls, network('ethereum')] }).slice(2, 7)).toEqual([
+      'Networks',
+      '  BASE      http://127.0.0.1:8545/base/v3/<key>',
+      '            https://base.example.org/v3/<key>',
+      '            https://rpc.example.org/base/v3/<key>',
+      '  ETHEREUM  http://127.0.0.1:8545/ethereum/v3/<key>',
+    ]);
+  });
+
+  it('says what is left out, and where metrics are', () => {
+    const lines = linesOf({ leftOut: ['local is left out: it has no node'], opsPort: 9000, networks: [] });
+    expect(lines).toEqual([
+      'Gatehouse 1.2.3 listens on http://127.0.0.1:8545',
+      'Metrics and health: port 9000',
+      '',
+      'Networks',
+      '  local is left out: it has no node',
+      '',
+      'Keys: in Redis (REDIS_URL)',
+      'Make one: npx gatehouse keys create --name alice',
+      '',
+    ]);
+  });
+
+  it('ends with a line to try: the one given, or one that the gateway answers by itself', () => {
+    const developmentKey = 'gh_key';
+    expect(linesOf({ developmentKey, tryIt: 'curl it' }).slice(-5)).toEqual([
+      '',
+      'Try it in another shell (more: npx gatehouse demo):',
+      '',
+      'curl it',
+      '',
+    ]);
+    expect(linesOf({ developmentKey }).at(-2)).toBe(
+      "curl -sSw '\\n' http://127.0.0.1:8545/base/v3/gh_key -H 'content-type: application/json' " +
+        `-d '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'`,
+    );
+  });
+
+  it('has no line to try where no network could answer it', () => {
+    const last = 'Development key, for this machine only: gh_key';
+    expect(linesOf({ developmentKey: 'gh_key', networks: [] }).at(-2)).toBe(last);
+    expect(linesOf({ developmentKey: 'gh_key', networks: [network('a', { methods: [] })] }).at(-2)).toBe(last);
+  });
+});

@@ -1,0 +1,100 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+let root: string;
+
+// The real bin/gatehouse.js and compiler settings, with a main.ts of one line.
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'gatehouse-compile-'));
+  for (const name of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'bin']) {
+    cpSync(join(packageRoot, name), join(root, name), { recursive: true });
+  }
+  symlinkSync(join(packageRoot, 'node_modules'), join(root, 'node_modules'));
+  for (const folder of ['gateway', 'schemas']) mkdirSync(join(root, folder));
+  writeFileSync(join(root, 'schemas/other.ts'), 'export const other = 1;\n');
+  writeMain('one');
+});
+afterAll(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+// Each test takes up where the one before it ended.
+describe('bin/gatehouse.js', () => {
+  it('compiles once where it is started several times at once', async () => {
+    expect(await Promise.all([start(), start(), start()])).toEqual(['one\n', 'one\n', 'one\n']);
+    expect(existsSync(join(root, 'dist/.compiling'))).toBe(false);
+  });
+
+  it('does not compile again', async () => {
+    const before = builtAt();
+    expect(await start()).toBe('one\n');
+    expect(builtAt()).toBe(before);
+  });
+
+  it('compiles what has changed', async () => {
+    writeMain('two');
+    expect(await start()).toBe('two\n');
+  });
+
+  it('compiles once where only times have changed', async () => {
+    const before = builtAt();
+    const now = new Date();
+    utimesSync(join(root, 'schemas/other.ts'), now, now);
+    expect(await start()).toBe('two\n');
+    const after = builtAt();
+    expect(after).toBeGreaterThan(before);
+    expect(await start()).toBe('two\n');
+    expect(builtAt()).toBe(after);
+  });
+
+  it('shows the compiler’s errors and ends, each time', async () => {
+    writeFileSync(join(root, 'gateway/main.ts'), "const text: number = 'three';\nconsole.log(text);\n");
+    for (const time of [1, 2]) {
+      const shown = await start();
+      expect([time, shown]).toEqual([time, expect.stringContaining('gateway/main.ts(1,7): error TS2322')]);
+      expect(shown).not.toMatch(/^three$/m);
+    }
+  });
+
+  it('is not held up by one that was broken off while it compiled', async () => {
+    writeMain('four');
+    writeFileSync(join(root, 'dist/.compiling'), String(spawnSync(process.execPath, ['--version']).pid));
+    expect(await start()).toBe('four\n');
+  });
+});
+
+function writeMain(text: string): void {
+  writeFileSync(join(root, 'gateway/main.ts'), `console.log('${text}');\n`);
+}
+
+function builtAt(): number {
+  return statSync(join(root, 'dist/.tsbuildinfo')).mtimeMs;
+}
+
+/** @returns all that is printed */
+function start(): Promise<string> {
+  const child = spawn(process.execPath, [join(root, 'bin/gatehouse.js')], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  return new Promise((resolve) =>
+    child.once('close', () => {
+      resolve(printed);
+    }),
+  );
+}
