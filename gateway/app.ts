@@ -15,7 +15,7 @@ import type { NetworkConfig } from './network/network-config.ts';
 import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
 import { methods as specs } from './spec/methods.generated.ts';
-import { startLocalChains, type LocalChains } from './local-chains.ts';
+import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
 
 const KEYS_OPEN_LIMIT_MS = 500;
 

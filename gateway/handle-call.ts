@@ -1,10 +1,9 @@
 import { causeOf, type Log } from './config/log.ts';
 import { errorAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
 import type { Call } from './jsonrpc/envelope.ts';
-import { RpcError } from './jsonrpc/errors.ts';
+import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
-import { methodNotFound } from './upstream/exhausted.ts';
 import type { Reply } from './upstream/reply.ts';
 
 /** Who calls, and within what. The key was checked before. */
@@ -50,7 +49,9 @@ async function askUpstreams(
   deadline: number,
 ): Promise<Reply> {
   let params = lowerHashes(method.spec, given);
-  if (namesGas(method.spec, params)) params = capGas(method.spec, params, await network.upstreams.blockGasLimit());
+  if (namesGas(method.spec, params)) {
+    params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
+  }
   return network.upstreams.ask(method.spec, params, deadline);
 }
 

@@ -1,5 +1,6 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import type { Spawned } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
@@ -17,12 +18,6 @@ export interface ServeParts {
   readonly checks: ReadonlyMap<string, ParamCheck>;
   readonly metrics: Metrics;
   readonly log: Log;
-}
-
-/** Where a spawned upstream is to be found, and when. */
-export interface Spawned {
-  readonly url: string;
-  readonly ready: Promise<unknown>;
 }
 
 /** Makes of a network's file all that its calls need. Asks nobody anything. */

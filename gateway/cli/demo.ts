@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DemoChain } from '../upstream/demo-chain.ts';
+import type { DemoChain } from '../local-chain/demo-chain.ts';
 
 /** What a running gateway leaves for `gatehouse demo`: how to reach its local chain, and what there is to ask about. */
 export interface Demo {

@@ -47,3 +47,8 @@ export class RpcError extends Error {
     this.retryAfterS = options?.retryAfterS;
   }
 }
+
+/** geth's words, which ethers knows an unsupported method by. */
+export function methodNotFound(method: string): RpcError {
+  return new RpcError('method-not-found', `The method ${method.slice(0, 100)} does not exist/is not available`);
+}

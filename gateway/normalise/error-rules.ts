@@ -65,7 +65,7 @@ export const errorRules: readonly ErrorRule[] = [
   { means: 'rate', code: 429, client: 'Alchemy; zkSync Era with HTTP 200; bare bodies' },
   { means: 'rate', code: -32005, client: 'Infura, Chainstack, Tenderly; EIP-1474 limit exceeded' },
   { means: 'rate', code: -32007, client: 'QuickNode, bare body' },
-  { means: 'rate', code: -32016, client: 'proxyd over rate limit' },
+  { means: 'rate', code: -32016, message: /^over rate limit/i, client: 'proxyd' },
   { means: 'rate', code: -32009, client: 'jsonrpsee (zkSync Era, reth) server is busy or shutting down' },
   { means: 'rate', code: -32002, message: /^request timed out$/, client: 'geth' },
   { means: 'quota', code: 402, client: 'Infura; bare bodies' },

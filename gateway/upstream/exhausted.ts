@@ -1,4 +1,4 @@
-import { RpcError } from '../jsonrpc/errors.ts';
+import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { FailureClass, Failed, Reply } from './reply.ts';
 
@@ -21,11 +21,6 @@ export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply 
   // HTTP 413, which comes without a node's words.
   if (failed.some(({ failure }) => failure === 'too-large')) throw new RpcError('request-too-large');
   throw new RpcError('no-upstream');
-}
-
-/** geth's words, which ethers knows an unsupported method by. */
-export function methodNotFound(method: string): RpcError {
-  return new RpcError('method-not-found', `The method ${method.slice(0, 100)} does not exist/is not available`);
 }
 
 function passOn(failure: FailureClass, reply: Extract<Reply, { kind: 'error' }>): Reply {

@@ -23,7 +23,7 @@ export class HttpUpstream {
   readonly secrets: readonly string[];
   readonly #pool: Pool;
   readonly #path: string;
-  readonly #headers: readonly string[];
+  readonly #headers: string[];
   readonly #responseMaxBytes: number;
 
   constructor(options: HttpUpstreamOptions) {
@@ -50,8 +50,7 @@ export class HttpUpstream {
   exchange(body: string, limitMs: number): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(resolve, reject, this.#responseMaxBytes, limitMs);
-      const { path, headers } = { path: this.#path, headers: this.#headers as string[] };
-      this.#pool.dispatch({ path, method: 'POST', headers, body }, exchange);
+      this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
     });
   }
 

@@ -52,14 +52,13 @@ export class Upstreams {
    * @param deadline on the clock of performance.now()
    * @throws RpcError when no upstream tells it in time
    */
-  async blockGasLimit(deadline?: number): Promise<bigint> {
+  async blockGasLimit(deadline: number): Promise<bigint> {
     let newest: Head | undefined;
     for (const { head } of this.all) if (newest === undefined || (head?.number ?? -1n) > newest.number) newest = head;
     if (newest !== undefined) return newest.gasLimit;
     this.#learning ??= this.#learnHead().finally(() => {
       this.#learning = undefined;
     });
-    if (deadline === undefined) return (await this.#learning).gasLimit;
     const head = await within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
     return head.gasLimit;
   }

@@ -8,11 +8,11 @@ import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } fr
 const levels: readonly (readonly string[])[] = [
   ['main.ts'],
   ['app.ts'],
-  ['http', 'websocket', 'cli', 'serve-network.ts', 'local-chains.ts'],
+  ['http', 'websocket', 'cli', 'serve-network.ts'],
   ['handle-body.ts'],
   ['handle-call.ts'],
   ['served-network.ts'],
-  ['keys', 'spec', 'cache', 'upstream', 'normalise'],
+  ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
   ['config'],

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { makeDemoChain } from '../../gateway/upstream/demo-chain.ts';
-import { askLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/upstream/local-node.ts';
+import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
+import { askLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 

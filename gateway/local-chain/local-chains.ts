@@ -1,9 +1,8 @@
-import type { Log } from './config/log.ts';
-import type { Settings } from './config/settings.ts';
-import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
-import type { Spawned } from './serve-network.ts';
-import { makeDemoChain, type DemoChain } from './upstream/demo-chain.ts';
-import { findAnvil, startLocalNode, type LocalNode } from './upstream/local-node.ts';
+import type { Log } from '../config/log.ts';
+import type { Settings } from '../config/settings.ts';
+import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
+import { makeDemoChain, type DemoChain } from './demo-chain.ts';
+import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
 export interface LocalChains {
   /** The networks that can be served: without those whose only upstream could not be spawned. */
@@ -14,6 +13,12 @@ export interface LocalChains {
   /** The demo's chain and its network, once it is made; undefined when there is none. */
   readonly demo: Promise<{ slug: string; chain: DemoChain } | undefined>;
   stop(): Promise<void>;
+}
+
+/** Where a spawned upstream is to be found, and when. */
+export interface Spawned {
+  readonly url: string;
+  readonly ready: Promise<unknown>;
 }
 
 /** Starts a chain for each upstream that asks to be spawned, and does not wait for it. Never in production. */
