@@ -10,7 +10,7 @@ import type { KeyStore } from './keys/key-store.ts';
 import { openKeyStore } from './keys/open-key-store.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { NetworkFinder } from './network/find-network.ts';
-import { loadNetworks } from './network/load-networks.ts';
+import { loadNetworks, NetworkFilesError } from './network/load-networks.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
@@ -54,6 +54,10 @@ export async function openGateway(
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
   await keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined);
   const localChains = await startLocalChains(configs, settings, log);
+  if (localChains.networks.length === 0) {
+    await keys.close();
+    throw new NetworkFilesError([...localChains.leftOut, 'no network is left to serve']);
+  }
   const networks = localChains.networks.map((config) =>
     serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),
   );

@@ -52,6 +52,16 @@ describe('a gateway does not start, and says why in a line', () => {
     expect(stderr).toMatch(/^listen E[A-Z]+: .*192\.0\.2\.1.*\n$/);
   });
 
+  it('when no network is left', async () => {
+    place.withNetworks({ mine });
+    expect(await place.run(['start'], { PORT: '0', NODE_ENV: 'production' })).toMatchObject({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr:
+        'mine is left out: it would start a development chain, and this is production\nno network is left to serve\n',
+    });
+  });
+
   it('when settings are wrong', async () => {
     const env = { PORT: 'http', LOG_LEVEL: 'loud', CALL_TIMEOUT_MS: '15s' };
     expect(await place.run([], env)).toMatchObject({

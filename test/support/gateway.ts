@@ -45,7 +45,10 @@ export async function startGateway(
   }
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent' };
   const settings = readSettings({ ...defaults, ...env });
-  const gateway = await openGateway(settings, env, openLog(settings.LOG_LEVEL));
+  const gateway = await openGateway(settings, env, openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  });
   const key = makeKey();
   await gateway.keys.opened(5_000).catch(() => undefined);
   await gateway.keys.add(digestOf(key), { name: 'test', createdAt: new Date().toISOString() }).catch(() => undefined);
