@@ -92,7 +92,8 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const close = async (): Promise<void> => {
-    await Promise.all(listeners.map((listener) => listener.drain(settings.DRAIN_TIMEOUT_MS)));
+    // In order: the ops port tells that we are not ready until the last call has ended.
+    for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
     await Promise.all([...networks.map(({ upstreams }) => upstreams.close()), localChains.stop(), keys.close()]);
   };
   try {

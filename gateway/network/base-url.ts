@@ -1,9 +1,9 @@
 import { reservedSlugs } from './network-config.ts';
 
-/** Host with the port where one is given, and path without a slash at its end. */
+/** Host as clients name it, with the port unless it is the scheme's own, and path without a slash at its end. */
 export function splitBaseUrl(baseUrl: string): { host: string; path: string } {
-  // Not by `URL`, which drops the port where it is the scheme's own: `https://a:443` is meant to match that port only.
-  const [, host = '', path = ''] = /^https?:\/\/([^/]+)(\/.*)?$/.exec(baseUrl) ?? [];
+  const [, scheme, given = '', path = ''] = /^(https?):\/\/([^/]+)(\/.*)?$/.exec(baseUrl) ?? [];
+  const host = given.replace(scheme === 'https' ? /:443$/ : /:80$/, '');
   return { host: host.toLowerCase(), path: path.replace(/\/{2,}/g, '/').replace(/\/$/, '') };
 }
 
@@ -13,7 +13,7 @@ export function checkBaseUrl(baseUrl: string): string | undefined {
   const { host, path } = splitBaseUrl(baseUrl);
   const asSent = new URL(baseUrl);
   const pathAsSent = splitBaseUrl(`http://host${asSent.pathname}`).path;
-  if (host.replace(/:(80|443)$/, '') !== asSent.host.replace(/:(80|443)$/, '') || path !== pathAsSent) {
+  if (host !== asSent.host || path !== pathAsSent) {
     return `a client would ask for ${asSent.origin}${pathAsSent}; write it so`;
   }
   const last = path.slice(path.lastIndexOf('/') + 1);

@@ -94,7 +94,7 @@ describe('a gateway that drains', () => {
     expect((await atRest.response()).headers['connection']).toBe('keep-alive');
     const silent = await open();
     await sleep(50);
-    expect(await drained()).toBeLessThan(500);
+    expect(await drained()).toBeLessThan(2_000);
     await Promise.all([atRest.closed, silent.closed]);
   });
 
@@ -110,7 +110,7 @@ describe('a gateway that drains', () => {
       }
     })().catch(() => undefined);
     await sleep(50);
-    expect(await drained()).toBeLessThan(500);
+    expect(await drained()).toBeLessThan(2_000);
     await caller;
     expect(answered).toBeGreaterThan(1);
   });
@@ -134,7 +134,7 @@ describe('a gateway that drains', () => {
     for (const bytes of [head('CONNECT a.test:443'), 'rubbish\r\n\r\n', head('PUT /main/v3/x'), head('GET /')]) {
       await (await open(bytes)).response();
     }
-    expect(await drained()).toBeLessThan(2_000);
+    expect(await drained()).toBeLessThan(5_000);
   });
 
   it('may be told to twice', async () => {
