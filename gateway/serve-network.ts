@@ -69,7 +69,6 @@ function openUpstream(
       name: upstream.name,
       chainId: config.chainId,
       transport,
-      host: new URL(url).host,
       timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
       ...(spawned !== undefined && { starting: spawned.ready }),
       meters: metrics.upstreamMeters(config.slug, upstream.name),

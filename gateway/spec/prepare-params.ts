@@ -32,7 +32,8 @@ export function capGas(method: MethodSpec, params: readonly unknown[], blockGasL
   const position = method.gasCapParam ?? 0;
   const call = params[position] as { gas: string };
   const cap = GAS_CAP_FACTOR * blockGasLimit;
-  return BigInt(call.gas) <= cap ? params : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });
+  // Chains that bound no block say 0.
+  return cap === 0n || BigInt(call.gas) <= cap ? params : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });
 }
 
 function gasOf(call: unknown): unknown {

@@ -146,13 +146,13 @@ function headerList(headers: Readonly<Record<string, string>>, username: string,
 
 /** Providers' keys stand in the path, the query, the user part or a header. Short words there (`v2`, `mainnet`) tell nothing. */
 function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
-  const { hostname, pathname, searchParams, username, password } = url;
+  const { host, hostname, pathname, searchParams, username, password } = url;
   const values = [
     ...pathname.split('/'),
     ...searchParams.values(),
     ...Object.values(headers).flatMap((value) => value.split(' ')),
   ];
   const keys = values.filter((value) => value.length >= 16);
-  const host = hostname.includes('.') ? [hostname] : [];
-  return [...host, ...keys, ...[username, password].filter((value) => value.length >= 8)];
+  const hosts = hostname.includes('.') ? [host, hostname] : [host];
+  return [...hosts, ...keys, ...[username, password].filter((value) => value.length >= 8)];
 }

@@ -17,8 +17,6 @@ export interface UpstreamOptions {
   readonly name: string;
   readonly chainId: number;
   readonly transport: Transport;
-  /** Host of its URL, with the port; kept out of what callers are told. */
-  readonly host: string;
   /** Time for one attempt. */
   readonly timeoutMs: number;
   /** A node that we start ourselves: calls wait until it is ready. */
@@ -50,7 +48,7 @@ export class Upstream {
   constructor(options: UpstreamOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#secrets = [options.host, ...options.transport.secrets];
+    this.#secrets = options.transport.secrets;
     this.#starting = options.starting;
   }
 

@@ -12,6 +12,9 @@ export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Repl
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
 
+/** A further attempt in less time would only make a good upstream look bad. */
+const LEAST_TIME_MS = 10;
+
 /** The nodes of one network, best first, and how a call gets from one to the next. */
 export class Upstreams {
   readonly all: readonly Upstream[];
@@ -37,7 +40,8 @@ export class Upstreams {
     let unknown = 0;
     for (;;) {
       const now = performance.now();
-      const upstream = now < deadline && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(asked, now) : undefined;
+      const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
+      const upstream = hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(asked, now) : undefined;
       if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);

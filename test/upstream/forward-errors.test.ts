@@ -136,6 +136,12 @@ describe('an error that no rule knows', () => {
     expect(answer.error).toEqual({ code: -32_000, message: 'something about a transaction' });
   });
 
+  it('may be a text by itself', async () => {
+    const { nodes, send } = await withNodes(1);
+    nodes[0]?.always(body('{"error":"the moon"}'));
+    expect((await send()).answer.error).toEqual({ code: -32_000, message: 'the moon' });
+  });
+
   it('is passed on when it has no envelope and no known code', async () => {
     const { nodes, send } = await withNodes(1);
     nodes[0]?.always(bareError(-32_098, 'no such plan'));
@@ -172,6 +178,14 @@ describe('an error that is the same everywhere is passed on without a second try
     }
     expect(asked()).toEqual([3, 0]);
   });
+});
+
+it('an object that is not the one asked for is no answer: the next upstream is asked', async () => {
+  const { nodes, send, asked } = await withNodes(2);
+  nodes[0]?.answer('eth_getBlockByHash', { hash: word(6), number: '0x1' });
+  nodes[1]?.answer('eth_getBlockByHash', { hash, number: '0x2' });
+  expect((await send('eth_getBlockByHash', [hash, false])).answer.result).toMatchObject({ hash, number: '0x2' });
+  expect(asked()).toEqual([1, 1]);
 });
 
 describe('what a node’s error says', () => {

@@ -148,6 +148,13 @@ describe('an upstream’s answer is taken', () => {
   });
 });
 
+it('a reply that is only too large is cut off, and the next upstream is asked', async () => {
+  const { nodes, send } = await withNodes(2, { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
+  for (const node of nodes) node.answer('eth_estimateGas', '0x5208');
+  nodes[0]?.always(huge(500));
+  expect((await send('eth_estimateGas', [{}])).answer).toEqual({ jsonrpc: '2.0', id: 1, result: '0x5208' });
+});
+
 it('a redirect is not followed', async () => {
   const { nodes, ask } = await withNodes(2, limits);
   const elsewhere = await startFakeNode({ chainId: 7 });
@@ -171,6 +178,7 @@ describe('the time for a whole call', () => {
     expect(await send()).toMatchObject(noUpstream);
     expect(performance.now() - startedAt).toBeLessThan(600);
     expect(asked()).toEqual([1, 1, 0]);
+    expect(nodes[2]?.calls).toEqual([]);
   });
 
   it('holds when the chain id is slow and the call after it too', async () => {

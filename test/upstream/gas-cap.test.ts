@@ -1,20 +1,13 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openLog } from '../../gateway/config/log.ts';
-import { Metrics } from '../../gateway/metrics/metrics.ts';
-import { judge } from '../../gateway/normalise/judge.ts';
-import { HttpUpstream } from '../../gateway/upstream/http-upstream.ts';
-import { Upstream } from '../../gateway/upstream/upstream.ts';
-import { Upstreams } from '../../gateway/upstream/upstreams.ts';
+import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
-import { startFakeNode } from '../support/fake-node.ts';
-import { CHAIN_ID, shiftClock, until, withNodes } from './with-nodes.ts';
+import { shiftClock, until, withNodes } from './with-nodes.ts';
 
 const to = `0x${'22'.repeat(20)}`;
 /** The fake node's block gas limit is 30 million. */
 const CAP = '0x11e1a300';
 
-async function withEstimates(count: number) {
-  const all = await withNodes(count);
+async function withEstimates(count: number, env: Record<string, string> = {}) {
+  const all = await withNodes(count, env);
   for (const node of all.nodes) node.answer('eth_estimateGas', '0x5208');
   return {
     ...all,
@@ -27,6 +20,13 @@ async function withEstimates(count: number) {
 function firstOf(params: unknown): { gas?: unknown } {
   return (params as [{ gas?: unknown }])[0];
 }
+
+it('gas goes out as it came where blocks have no gas limit', async () => {
+  const { nodes, estimate, sentGas } = await withEstimates(1);
+  for (const node of nodes) node.answer('eth_getBlockByNumber', { number: '0x1', gasLimit: '0x0' });
+  await estimate({ to, gas: '0xffffffffff' });
+  expect(sentGas()).toEqual(['0xffffffffff']);
+});
 
 describe('gas over ten times the block gas limit is lowered to it', () => {
   it.each([
@@ -54,11 +54,14 @@ describe('gas over ten times the block gas limit is lowered to it', () => {
   });
 });
 
-it.each(['0x11e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])('gas of %s is left as it is', async (gas) => {
-  const { estimate, sentGas } = await withEstimates(1);
-  await estimate({ to, gas });
-  expect(sentGas()).toEqual([gas]);
-});
+it.each(['0x11e1a300', '0x11E1A300', '0x0011e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])(
+  'gas of %s is left as it is',
+  async (gas) => {
+    const { estimate, sentGas } = await withEstimates(1);
+    await estimate({ to, gas });
+    expect(sentGas()).toEqual([gas]);
+  },
+);
 
 describe('the block gas limit', () => {
   it('is learned before the first call that names gas goes out', async () => {
@@ -129,26 +132,14 @@ describe('the block gas limit', () => {
   );
 
   it('is not waited for beyond the deadline of a call', async () => {
-    const node = await startFakeNode({ chainId: CHAIN_ID });
-    node.always(hang, 'eth_getBlockByNumber');
-    const upstreams = new Upstreams([upstreamOf(node.url)], judge, openLog('silent'));
-    onTestFinished(async () => {
-      await upstreams.close();
-      await node.close();
+    const { nodes, estimate, sentGas } = await withEstimates(1, {
+      CALL_TIMEOUT_MS: '200',
+      UPSTREAM_TIMEOUT_MS: '2000',
     });
+    nodes[0]?.always(hang, 'eth_getBlockByNumber');
     const startedAt = performance.now();
-    await expect(upstreams.blockGasLimit(startedAt + 100)).rejects.toMatchObject({ reason: 'no-upstream' });
-    expect(performance.now() - startedAt).toBeLessThan(400);
+    expect(await estimate({ to, gas: '0x5208' })).toMatchObject({ status: 503, answer: { error: { code: -32_603 } } });
+    expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(sentGas()).toEqual([]);
   });
 });
-
-function upstreamOf(url: string): Upstream {
-  return new Upstream({
-    name: 'node',
-    chainId: CHAIN_ID,
-    transport: new HttpUpstream({ url, headers: {}, connections: 4, responseMaxBytes: 1_000_000 }),
-    host: new URL(url).host,
-    timeoutMs: 1_000,
-    meters: new Metrics().upstreamMeters('test', 'node'),
-  });
-}
