@@ -33,7 +33,9 @@ export function capGas(method: MethodSpec, params: readonly unknown[], blockGasL
   const call = params[position] as { gas: string };
   const cap = GAS_CAP_FACTOR * blockGasLimit;
   // Chains that bound no block say 0.
-  return cap === 0n || BigInt(call.gas) <= cap ? params : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });
+  return cap === 0n || BigInt(call.gas) <= cap
+    ? params
+    : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });
 }
 
 function gasOf(call: unknown): unknown {
