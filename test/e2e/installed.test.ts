@@ -41,9 +41,9 @@ describe('an installation without development packages', () => {
 
   it('serves the rest: the curl line that it prints answers as printed', async () => {
     const gateway = await place.start();
-    expect(gateway.banner).toContain(`\n  Ethereum Mainnet  ${gateway.address}/ethereum-mainnet/v3/<key>\n`);
+    expect(gateway.banner).toContain(`\n  Ethereum Mainnet    ${gateway.address}/ethereum-mainnet/v3/<key>\n`);
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
-    expect(await runCurlLine(line)).toEqual({ jsonrpc: '2.0', id: 1, result: '0x1' });
+    expect(await runCurlLine(line)).toEqual({ jsonrpc: '2.0', id: 1, result: '0xa4b1' });
     expect((await place.run(['demo'])).stderr).toMatch(/^no gateway with a local chain is running here/);
   });
 

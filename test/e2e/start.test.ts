@@ -8,6 +8,26 @@ import { Workplace, type Gateway } from './gateway-process.ts';
 const keyForm = /gh_[0-9A-Za-z]{32}/;
 const counterIs42 = { jsonrpc: '2.0', id: 1, result: `0x${'2a'.padStart(64, '0')}` };
 
+/** In the order of slugs. */
+const networks = [
+  ['Arbitrum One', 'arbitrum-one'],
+  ['Avalanche C-Chain', 'avalanche'],
+  ['Base', 'base'],
+  ['BNB Smart Chain', 'bnb-smart-chain'],
+  ['Celo', 'celo'],
+  ['Ethereum Mainnet', 'ethereum-mainnet'],
+  ['Hoodi', 'hoodi'],
+  ['Linea', 'linea'],
+  ['Local', 'local'],
+  ['Mantle', 'mantle'],
+  ['OP Mainnet', 'op-mainnet'],
+  ['Polygon', 'polygon'],
+  ['Scroll', 'scroll'],
+  ['Sepolia', 'sepolia'],
+  ['zkSync Era', 'zksync-era'],
+  ['zkSync Era Sepolia', 'zksync-sepolia'],
+] as const;
+
 describe('a first start, with nothing set and nothing there', () => {
   let place: Workplace;
   let gateway: Gateway;
@@ -27,10 +47,7 @@ describe('a first start, with nothing set and nothing there', () => {
       `Gatehouse ${version} listens on ${gateway.address}`,
       '',
       'Networks',
-      `  Ethereum Mainnet  ${base('ethereum-mainnet')}`,
-      `  Local             ${base('local')}`,
-      `  Sepolia           ${base('sepolia')}`,
-      `  zkSync Era        ${base('zksync-era')}`,
+      ...networks.map(([name, slug]) => `  ${name.padEnd(18)}  ${base(slug)}`),
       '',
       'Keys: in .gatehouse/keys.json, as digests only',
       `Development key, for this machine only: ${key}`,
