@@ -56,7 +56,8 @@ export async function openGateway(
   const localChains = await startLocalChains(configs, settings, log);
   if (localChains.networks.length === 0) {
     await keys.close();
-    throw new NetworkFilesError([...localChains.leftOut, 'no network is left to serve']);
+    const lines = [...localChains.leftOut, 'no network is left to serve'];
+    throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
   const networks = localChains.networks.map((config) =>
     serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),

@@ -18,13 +18,21 @@ export interface LoadOptions {
 /** More than this in one file, and something is wrong as a whole. */
 const MISTAKES_SHOWN = 100;
 
+/** A mistake in a network file, or of the whole folder: then it has no file. Without a place it is of the whole file. */
+export interface FileMistake {
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+}
+
 /** Every mistake in every network file, a line each: `networks/base.yaml:7:5 upstreams[0].timeout is not known; …`. */
 export class NetworkFilesError extends Error {
   override readonly name = 'NetworkFilesError';
-  readonly mistakes: readonly string[];
+  readonly mistakes: readonly FileMistake[];
 
-  constructor(mistakes: readonly string[]) {
-    super(mistakes.join('\n'));
+  constructor(mistakes: readonly FileMistake[]) {
+    super(mistakes.map(writeLine).join('\n'));
     this.mistakes = mistakes;
   }
 }
@@ -37,16 +45,16 @@ export function loadNetworks(options: LoadOptions): NetworkConfig[] {
   const files = listFiles(findFolder(options.folder)).map((file) => readFile(file, options));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const lines = files.flatMap(({ file, slug, mistakes, locate }) => {
+  const all = files.flatMap(({ file, slug, mistakes, locate }) => {
     const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ mistake }) => locate(mistake));
-    return write(file, [...mistakes, ...ofOthers]);
+    return inOrder(file, [...mistakes, ...ofOthers]);
   });
-  if (lines.length > 0) throw new NetworkFilesError(lines);
+  if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
 }
 
 /** `networks` is the working directory's, or else the one that comes with the gateway. Another one must be there. */
-function findFolder(folder: string): string {
+export function findFolder(folder: string): string {
   const own = join(packageRoot, 'networks');
   return folder === 'networks' && !existsSync(folder) && existsSync(own) ? own : folder;
 }
@@ -57,10 +65,13 @@ function listFiles(folder: string): string[] {
     names = readdirSync(folder);
   } catch {
     const whole = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
-    throw new NetworkFilesError([`${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`]);
+    const message = `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`;
+    throw new NetworkFilesError([{ message }]);
   }
   const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
-  if (files.length === 0) throw new NetworkFilesError([`${folder}: there is no network file (<slug>.yaml) in it`]);
+  if (files.length === 0) {
+    throw new NetworkFilesError([{ message: `${folder}: there is no network file (<slug>.yaml) in it` }]);
+  }
   return files.map((name) => join(folder, name));
 }
 
@@ -97,9 +108,14 @@ function atStart(message: string): Located {
 }
 
 /** In the order in which they stand in the file. */
-function write(file: string, mistakes: readonly Located[]): string[] {
+function inOrder(file: string, mistakes: readonly Located[]): FileMistake[] {
   const sorted = [...mistakes].sort((a, b) => a.line - b.line || a.column - b.column);
-  const lines = sorted.map(({ line, column, message }) => `${file}:${line}:${column} ${message}`);
-  const more = lines.length - MISTAKES_SHOWN;
-  return more > 0 ? [...lines.slice(0, MISTAKES_SHOWN), `${file}: and ${more} more`] : lines;
+  const placed = sorted.map((mistake): FileMistake => ({ file, ...mistake }));
+  const more = placed.length - MISTAKES_SHOWN;
+  return more > 0 ? [...placed.slice(0, MISTAKES_SHOWN), { file, message: `and ${more} more` }] : placed;
+}
+
+function writeLine({ file, line, column, message }: FileMistake): string {
+  if (file === undefined) return message;
+  return line === undefined || column === undefined ? `${file}: ${message}` : `${file}:${line}:${column} ${message}`;
 }

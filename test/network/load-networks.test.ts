@@ -2,49 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mainnet, sepolia, zksync } from 'viem/chains';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../gateway/config/package.ts';
 import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { reservedSlugs } from '../../gateway/network/network-config.ts';
 import { good, knownMethods, load, mistakesIn } from './load.ts';
 
 const goodFile = `${good.join('\n')}\n`;
 const loadFolder = (folder: string) => loadNetworks({ folder, knownMethods, env: {} });
-
-describe('the networks that come with the gateway', () => {
-  const shipped = new Map(loadFolder(join(packageRoot, 'networks')).map((network) => [network.slug, network]));
-
-  it('are these four', () => {
-    expect([...shipped.keys()]).toEqual(['ethereum-mainnet', 'local', 'sepolia', 'zksync-era']);
-  });
-
-  it.each([
-    ['ethereum-mainnet', mainnet, 'Ethereum Mainnet'],
-    ['sepolia', sepolia, 'Sepolia'],
-    ['zksync-era', zksync, 'zkSync Era'],
-  ] as const)('%s has the chain id that viem knows', (slug, chain, name) => {
-    expect(shipped.get(slug)?.chainId).toBe(chain.id);
-    expect(shipped.get(slug)?.name).toBe(name);
-    expect(name.toLowerCase()).toContain(chain.name.toLowerCase());
-    // Fees are in ether on each of them: what a wallet shows of an answer is right.
-    expect(chain.nativeCurrency).toMatchObject({ symbol: 'ETH', decimals: 18 });
-  });
-
-  it('reach each public chain by two providers, over https', () => {
-    for (const slug of ['ethereum-mainnet', 'sepolia', 'zksync-era']) {
-      const hosts = (shipped.get(slug)?.upstreams ?? []).map(({ url = '' }) => new URL(url));
-      expect(hosts.map(({ protocol }) => protocol)).toEqual(['https:', 'https:']);
-      expect(new Set(hosts.map(({ host }) => host.split('.').slice(-2).join('.'))).size).toBe(2);
-    }
-  });
-
-  it('serve zks_estimateFee on zkSync Era only', () => {
-    const serving = [...shipped.values()].filter(({ methods }) => methods.includes('zks_estimateFee'));
-    expect(serving.map(({ slug }) => slug)).toEqual(['zksync-era']);
-    expect(shipped.get('zksync-era')?.methods).toEqual(knownMethods);
-  });
-});
 
 describe('the folder of network files', () => {
   let cwd: string;
@@ -147,6 +111,18 @@ describe('mistakes', () => {
     const mistakes = mistakesIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
     expect(mistakes).toHaveLength(101);
     expect(mistakes.at(-1)).toBe('a.yaml: and 50 more');
+  });
+
+  it('are told apart by file, line and column for programs', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+    try {
+      execFileSync('sh', ['-c', 'echo "name: x\nchainId: 1\nupstreams: 5" > base.yaml'], { cwd: folder });
+      const message = 'upstreams: expected list of at least one upstream, not a number';
+      const mistakes = [{ file: join(folder, 'base.yaml'), line: 3, column: 12, message }];
+      expect(() => loadFolder(folder)).toThrow(expect.objectContaining({ mistakes }));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('tell the folder as it was set', () => {

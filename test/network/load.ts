@@ -23,7 +23,7 @@ export function mistakesIn(files: Record<string, string>, env: Record<string, st
       return [];
     } catch (error) {
       if (!(error instanceof NetworkFilesError)) throw error;
-      return error.mistakes.map((line) => line.replace(`${folder}/`, ''));
+      return error.message.split('\n').map((line) => line.replace(`${folder}/`, ''));
     }
   });
 }
