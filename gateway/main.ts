@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './app.ts';
 import { addressOf, banner } from './cli/banner.ts';
+import { checkNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
 import { keysCommand } from './cli/keys.ts';
 import { causeOf, openLog } from './config/log.ts';
@@ -30,6 +31,15 @@ program
   .option('--key <key>', 'in place of the development key')
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
+  });
+program
+  .command('check')
+  .description('Read the network files as `start` does: one line for each, or every mistake')
+  .option('--json', 'print {"ok":…,"networks":[…],"mistakes":[…]} on one line')
+  .action(({ json = false }: { json?: boolean }) => {
+    const { ok, text } = checkNetworks(settings().NETWORKS_DIR, process.env, json);
+    (ok || json ? out : err)(text);
+    if (!ok) process.exitCode = EX_CONFIG;
   });
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
 

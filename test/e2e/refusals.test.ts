@@ -132,7 +132,8 @@ describe('the command line', () => {
   it('tells what there is, with help for each command', async () => {
     const { code, stdout } = await place.run(['--help']);
     expect(code).toBe(0);
-    for (const command of ['start', 'demo', 'keys']) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b.+`, 'm'));
+    for (const command of ['start', 'demo', 'check', 'keys'])
+      expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b.+`, 'm'));
     const help = await place.run(['keys', 'create', '--help']);
     expect(help).toMatchObject({
       code: 0,
@@ -144,6 +145,7 @@ describe('the command line', () => {
     [['strat'], "error: unknown command 'strat'\n(Did you mean start?)\n"],
     [['kyes', 'list'], "error: unknown command 'kyes'\n(Did you mean keys?)\n"],
     [['keys', 'lsit'], "error: unknown command 'lsit'\n(Did you mean list?)\n"],
+    [['chekc'], "error: unknown command 'chekc'\n(Did you mean check?)\n"],
     [['demo', '--kye', 'x'], "error: unknown option '--kye'\n(Did you mean --key?)\n"],
     [['keys', 'create', '--name', 'x', '--jsno'], "error: unknown option '--jsno'\n(Did you mean --json?)\n"],
   ])('suggests what %j may have meant', async (args, stderr) => {

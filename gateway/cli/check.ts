@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { findFolder, loadNetworks, NetworkFilesError, type FileMistake } from '../network/load-networks.ts';
+import { methods as specs } from '../spec/methods.generated.ts';
+
+/** What `gatehouse check` found. */
+export interface CheckReport {
+  readonly ok: boolean;
+  /** One line a network, or one a mistake; as JSON everything on one line. */
+  readonly text: string;
+}
+
+/** Neither base URLs nor upstreams' URLs: the report may go into the log of a build. */
+interface CheckedNetwork {
+  readonly file: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly chainId: number;
+  /** How many there are. */
+  readonly upstreams: number;
+  readonly methods: number;
+}
+
+/** Reads all network files of a folder as `gatehouse start` does, and asks no upstream anything. */
+export function checkNetworks(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+  asJson: boolean,
+): CheckReport {
+  try {
+    const networks = readNetworks(folder, env);
+    return { ok: true, text: asJson ? jsonLine(networks, []) : networks.map(writeNetwork).join('') };
+  } catch (error) {
+    if (!(error instanceof NetworkFilesError)) throw error;
+    // No network would be served: one mistake keeps the gateway from starting.
+    return { ok: false, text: asJson ? jsonLine([], error.mistakes) : `${error.message}\n` };
+  }
+}
+
+function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {
+  const knownMethods = specs.map(({ name }) => name);
+  return loadNetworks({ folder, knownMethods, env }).map(({ slug, name, chainId, upstreams, methods }) => ({
+    file: join(findFolder(folder), `${slug}.yaml`),
+    slug,
+    name,
+    chainId,
+    upstreams: upstreams.length,
+    methods: methods.length,
+  }));
+}
+
+function writeNetwork({ file, name, chainId, upstreams, methods }: CheckedNetwork): string {
+  return `${file}: ${name}, chain ${chainId}, ${count(upstreams, 'upstream')}, ${count(methods, 'method')}\n`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
+
+/** Every mistake has all four members; null where it is of a whole file, or of the folder. */
+function jsonLine(networks: readonly CheckedNetwork[], mistakes: readonly FileMistake[]): string {
+  const all = mistakes.map(({ file = null, line = null, column = null, message }) => ({ file, line, column, message }));
+  return `${JSON.stringify({ ok: mistakes.length === 0, networks, mistakes: all })}\n`;
+}

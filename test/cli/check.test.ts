@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+
+const EX_CONFIG = 78;
+const secret = 'S3cretOfAProvider';
+const url = `https://me:${secret}@node.example/v2/${secret}`;
+const base = { name: 'Base', chainId: 8453, upstreams: [{ name: 'a', url, headers: { 'x-key': secret } }] };
+const few = { ...base, name: 'Few', chainId: 5, methods: ['eth_chainId'], baseUrls: ['https://few.example.org'] };
+const broken = [
+  'name: Broken',
+  'chainId: zero',
+  'upstreams:',
+  `  - { name: a, timeout: 5, url: ${url} }`,
+  '  - { name: b, url: "https://b.example/${KEY_OF_B}" }',
+].join('\n');
+
+/** What a network serves whose file does not say. */
+const served = methods.filter(({ namespace }) => ['eth', 'net', 'web3'].includes(namespace)).length;
+
+let place: Workplace;
+
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.close());
+
+const check = (args: string[] = [], env: Record<string, string> = {}) => place.run(['check', ...args], env);
+
+describe('gatehouse check', () => {
+  it('prints a line for each network where all is well', async () => {
+    const two = { ...base, upstreams: [...base.upstreams, { name: 'b', url: 'https://b.example/${KEY_OF_B}' }] };
+    place.withNetworks({ two, few });
+    expect(await check([], { KEY_OF_B: secret })).toMatchObject({
+      code: 0,
+      stdout:
+        'networks/few.yaml: Few, chain 5, 1 upstream, 1 method\n' +
+        `networks/two.yaml: Base, chain 8453, 2 upstreams, ${served} methods\n`,
+      stderr: '',
+    });
+  });
+
+  it('prints every mistake of every file as `start` does', async () => {
+    place.withNetworks({ base, broken, other: '- x\n' });
+    const checked = await check();
+    expect(checked).toMatchObject({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr:
+        'networks/broken.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text\n' +
+        'networks/broken.yaml:4:16 upstreams[0].timeout is not known; did you mean timeoutMs?\n' +
+        'networks/broken.yaml:5:21 upstreams[1].url: the environment has no KEY_OF_B; set it, or write ${KEY_OF_B:-default}\n' +
+        'networks/other.yaml:1:1 the file: expected map with name, chainId and upstreams, not a list\n',
+    });
+    expect(await place.run(['start'])).toEqual(checked);
+  });
+
+  it('reads NETWORKS_DIR, or else the folder that comes with the gateway', async () => {
+    place.withNetworks({ base });
+    expect((await check([], { NETWORKS_DIR: './networks/' })).stdout).toMatch(/^networks\/base\.yaml: Base, /);
+    const missing = await check([], { NETWORKS_DIR: 'nets' });
+    expect(missing).toMatchObject({ code: EX_CONFIG, stdout: '' });
+    expect(missing.stderr).toMatch(/^nets \(that is .*\/nets\): the folder of network files cannot be read/);
+    const own = new Workplace();
+    const { code, stdout } = await own.run(['check']);
+    await own.close();
+    expect(code).toBe(0);
+    const file = join(packageRoot, 'networks/base.yaml');
+    expect(stdout).toContain(`\n${file}: Base, chain 8453, 2 upstreams, ${served} methods\n`);
+  });
+});
+
+describe('gatehouse check --json', () => {
+  it('tells the networks, and nothing secret', async () => {
+    place.withNetworks({ base, few });
+    const { code, stdout, stderr } = await check(['--json']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^[^\n]+\n$/);
+    expect(JSON.parse(stdout)).toEqual({
+      ok: true,
+      networks: [
+        { file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
+        { file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+      ],
+      mistakes: [],
+    });
+    expect(stdout).not.toContain('://');
+  });
+
+  it('tells the mistakes by place, on standard output, and nothing secret', async () => {
+    place.withNetworks({ base, broken });
+    const { code, stdout, stderr } = await check(['--json']);
+    expect([code, stderr]).toEqual([EX_CONFIG, '']);
+    const timeout = 'upstreams[0].timeout is not known; did you mean timeoutMs?';
+    const { ok, networks, mistakes } = JSON.parse(stdout) as Record<string, unknown>;
+    expect([ok, networks]).toEqual([false, []]);
+    expect(mistakes).toEqual([
+      {
+        ...{ file: 'networks/broken.yaml', line: 2, column: 10 },
+        message: 'chainId: expected whole number from 1 to 9007199254740991, not text',
+      },
+      { file: 'networks/broken.yaml', line: 4, column: 16, message: timeout },
+      {
+        ...{ file: 'networks/broken.yaml', line: 5, column: 21 },
+        message: 'upstreams[1].url: the environment has no KEY_OF_B; set it, or write ${KEY_OF_B:-default}',
+      },
+    ]);
+    expect(stdout).not.toContain(secret);
+    expect(stdout).not.toContain('://');
+  });
+
+  it('has null for a place that there is not', async () => {
+    const missing = JSON.parse((await check(['--json'], { NETWORKS_DIR: 'nets' })).stdout) as object;
+    const message = expect.stringMatching(/^nets .*: the folder of network files cannot be read/) as string;
+    expect(missing).toEqual({ ok: false, networks: [], mistakes: [{ file: null, line: null, column: null, message }] });
+    place.withNetworks({ many: `name: Many\nchainId: 1\nupstreams: []\nmethods: [${'x, '.repeat(150)}]\n` });
+    const { mistakes } = JSON.parse((await check(['--json'])).stdout) as { mistakes: object[] };
+    expect(mistakes).toHaveLength(101);
+    expect(mistakes.at(-1)).toEqual({ file: 'networks/many.yaml', line: null, column: null, message: 'and 51 more' });
+  });
+});
