@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkNetworks } from '../../gateway/cli/check.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
+import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { load, mistakesOf } from '../network/load.ts';
 
@@ -57,6 +59,23 @@ describe('README', () => {
       expect([name, /\banswered by the gateway itself\b/.test(meaning)]).toEqual([name, answer === 'local']);
       if (meaning.includes('code 3')) expect([name, reverts]).toEqual([name, true]);
     }
+  });
+
+  it('tells every network that comes with the gateway, and no other', () => {
+    const folder = join(packageRoot, 'networks');
+    const knownMethods = methods.map(({ name }) => name);
+    const rows = loadNetworks({ folder, knownMethods, env: {} }).map(({ slug, name, chainId }) => [
+      ...[name, `\`${slug}\``, String(chainId)],
+    ]);
+    expect(tableUnder('Networks').toSorted()).toEqual(rows.toSorted());
+  });
+
+  it('shows what `gatehouse check` says of a network', () => {
+    const { text } = checkNetworks('networks', {}, false);
+    // An example: it need not change whenever a method is added.
+    const line = /^networks\/base\.yaml: Base, .* (?=\d+ methods$)/m;
+    expect(line.exec(text)).not.toBeNull();
+    expect(line.exec(readme)?.[0]).toBe(line.exec(text)?.[0]);
   });
 
   it('has a network file that loads', () => {
