@@ -2,6 +2,20 @@ import type { ObjectShape } from '../spec/method-spec.ts';
 
 type JsonObject = Record<string, unknown>;
 
+/** Quantities that an object may lack, and some nodes give as JSON numbers (anvil 1.7.1: blockTimestamp of receipts). */
+const optionalQuantities = [
+  'chainId',
+  'status',
+  'yParity',
+  'maxFeePerGas',
+  'maxPriorityFeePerGas',
+  'baseFeePerGas',
+  'blobGasUsed',
+  'blobGasPrice',
+  'excessBlobGas',
+  'blockTimestamp',
+] as const;
+
 /** Gives a node's object, in place, the fields that the spec promises. Fields that the spec does not name stay. */
 export function completeObject(object: JsonObject, shape: ObjectShape): void {
   for (const [name, alias] of Object.entries(shape.rename)) {
@@ -10,7 +24,13 @@ export function completeObject(object: JsonObject, shape: ObjectShape): void {
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the name comes from the schema
     delete object[alias];
   }
-  for (const name of shape.fill) if (object[name] === undefined) object[name] = null;
+  for (const name of shape.fill) {
+    if (object[name] === undefined) object[name] = null;
+    else if (typeof object[name] === 'number') object[name] = toQuantity(object[name]);
+  }
+  for (const name of optionalQuantities) {
+    if (typeof object[name] === 'number') object[name] = toQuantity(object[name]);
+  }
   for (const [name, bytes] of Object.entries(shape.pad)) {
     const value = object[name];
     if (typeof value === 'string') object[name] = padHex(value, bytes);
@@ -19,6 +39,11 @@ export function completeObject(object: JsonObject, shape: ObjectShape): void {
     const value = object[name];
     if (Array.isArray(value)) for (const item of value) if (isObject(item)) completeObject(item, inner);
   }
+}
+
+/** A JSON number as a quantity; a fraction, which is none, stays. */
+function toQuantity(number: number): string | number {
+  return Number.isSafeInteger(number) && number >= 0 ? `0x${number.toString(16)}` : number;
 }
 
 /** `0x5` → `0x00…05`. Longer values stay as they are. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { errorCode } from '../config/log.ts';
 import { UpstreamFailure } from './reply.ts';
@@ -13,6 +14,8 @@ export interface HttpUpstreamOptions {
 export interface HttpReply {
   readonly status: number;
   readonly text: string;
+  /** The header of that name. */
+  readonly retryAfter?: string | undefined;
 }
 
 /**
@@ -69,6 +72,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #failure: UpstreamFailure | undefined;
   #status = 0;
+  #retryAfter: string | undefined;
   #bytes = 0;
   readonly #chunks: Buffer[] = [];
 
@@ -96,8 +100,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     this.#status = statusCode;
+    if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -110,7 +115,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     const [first] = this.#chunks;
     const whole = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#resolve({ status: this.#status, text: whole.toString('utf8') });
+    this.#resolve({ status: this.#status, text: whole.toString('utf8'), retryAfter: this.#retryAfter });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -2,7 +2,7 @@ import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
-import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
+import { UpstreamFailure, type Failed, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
 /** How bodies reach the node: HTTP today; a WebSocket fits behind the same two calls. */
@@ -80,11 +80,11 @@ export class Upstream {
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
-  failed(failure: FailureClass, hasReplied: boolean, now: number): boolean {
+  failed({ failure, reply, retryAfterMs }: Failed, now: number): boolean {
     const wasUp = this.health.isUp;
-    this.health.failed(failure, now);
+    this.health.failed(failure, now, retryAfterMs);
     this.#options.meters.up(this.health.isUp);
-    if (hasReplied) this.#options.meters.unusable(failure);
+    if (reply !== undefined) this.#options.meters.unusable(failure);
     return wasUp && !this.health.isUp;
   }
 
@@ -145,8 +145,8 @@ export class Upstream {
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, text } = await this.#options.transport.exchange(body, limitMs);
-    const reply = readReply(status, text, id);
+    const { status, text, retryAfter } = await this.#options.transport.exchange(body, limitMs);
+    const reply = readReply(status, text, id, retryAfter);
     return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }
 }

@@ -2,7 +2,7 @@ import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { exhausted } from './exhausted.ts';
-import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
@@ -90,9 +90,23 @@ export class Upstreams {
       return this.#failed(upstream, error);
     }
     const verdict = this.#judge(method, params, reply);
-    if (verdict.final) this.#succeeded(upstream);
-    else this.#note(upstream, verdict, wordsOf(verdict.reply));
-    return verdict;
+    if (!verdict.final) this.#note(upstream, verdict, wordsOf(verdict.reply));
+    else this.#succeeded(upstream);
+    return verdict.final && verdict.followUp !== undefined
+      ? this.#complete(upstream, verdict, verdict.followUp, deadline)
+      : verdict;
+  }
+
+  /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
+  async #complete(upstream: Upstream, verdict: Final, { method, params, complete }: FollowUp, deadline: number) {
+    const left = deadline - performance.now();
+    if (left < LEAST_TIME_MS) return verdict;
+    try {
+      return { final: true, reply: complete(await upstream.ask(method, JSON.stringify(params), left)) } as const;
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return verdict;
+      throw error;
+    }
   }
 
   /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
@@ -134,13 +148,15 @@ export class Upstreams {
 
   #failed(upstream: Upstream, error: unknown): Verdict {
     if (!(error instanceof UpstreamFailure)) throw error;
-    const verdict: Verdict = { final: false, failure: error.failure, reply: undefined };
-    this.#note(upstream, verdict, error.message);
+    const { failure, retryAfterMs, message } = error;
+    const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
+    this.#note(upstream, verdict, message);
     return verdict;
   }
 
-  #note(upstream: Upstream, { failure, reply }: Failed, detail: string): void {
-    const goesDown = upstream.failed(failure, reply !== undefined, performance.now());
+  #note(upstream: Upstream, failed: Failed, detail: string): void {
+    const { failure } = failed;
+    const goesDown = upstream.failed(failed, performance.now());
     this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
   }
 

@@ -19,7 +19,6 @@ describe('a resource that was not found', () => {
   });
 
   it.each([
-    [-32_000, 'Resource not found'],
     [-32_001, 'Resource not found: the plan'],
     [-32_001, 'Exceeded the quota usage'],
     [-32_001, 'Requested data is not available'],
@@ -28,13 +27,23 @@ describe('a resource that was not found', () => {
   });
 });
 
-describe('a node that lacks what the call needs is no reason for null:', () => {
+describe('what a node says of a block that it does not know', () => {
   it.each([
     [-32_000, 'header not found'],
     [-32_000, 'header for hash not found'],
     [-32_000, 'block not found'],
     [-32_000, 'block not found: 0xffffffff'],
     [-32_000, 'unknown block'],
+    [-39_001, 'Unknown block'],
+    [-32_001, 'block not found: hash 0x00000000deadbeef'],
+  ])('%i %s: another is asked', (code, message) => {
+    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(elsewhere('not-found'));
+    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+  });
+});
+
+describe('a node that lacks what the call needs is no reason for null:', () => {
+  it.each([
     [-32_000, 'missing trie node 5ac1 (path ) state 0x5ac1 is not available, not found'],
     [-32_000, 'transaction indexing is in progress'],
     [-32_000, 'header found, but block body is missing'],
@@ -58,7 +67,8 @@ describe('a node that lacks what the call needs is no reason for null:', () => {
 describe('an upstream that will not answer now is told from one that cannot:', () => {
   it.each([
     ['rate', 429, 'Too many requests'],
-    ['rate', -32_005, 'daily request count exceeded'],
+    ['rate', -32_005, 'project ID request rate exceeded'],
+    ['quota', -32_005, 'daily request count exceeded'],
     ['rate', -32_007, '15/second request limit reached'],
     ['rate', -32_009, 'Server is shutting down'],
     ['rate', -32_016, 'over rate limit'],
@@ -85,7 +95,7 @@ describe('the rules are anchored: what only contains a known text is not known',
     'the oracle says: header not found',
     'no more: out of gas',
     'a missing trie node',
-    'insufficient funds',
+    'my insufficient funds',
     'it is a nonce too low',
     'why invalid opcode: INVALID',
   ])('%s', (message) => {
@@ -94,12 +104,12 @@ describe('the rules are anchored: what only contains a known text is not known',
 });
 
 describe('the data of an error', () => {
-  it.each(['0x', '0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
+  it.each(['0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
     expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no', data));
   });
 
-  it.each(['', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
-    'is dropped when it is not: %j',
+  it.each(['', '0x', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
+    'is dropped when it is not, or is empty: %j',
     (data) => {
       expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no'));
     },
