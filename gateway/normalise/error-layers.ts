@@ -17,7 +17,7 @@ interface Wrapper {
 }
 
 /** What stands before (or around) another error's text. Anchored, and made of the client's words alone. */
-const wrappers: readonly Wrapper[] = [
+export const wrappers: readonly Wrapper[] = [
   {
     pattern: /^\[Request ID: [^\]]*\] (?<inner>[^]*)$/,
     client: 'hedera relay',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { answer, elsewhere, error, ofError } from './judged.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { answer, elsewhere, error, ofError, specOf } from './judged.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -118,4 +119,89 @@ describe('the data of an error', () => {
 
 it('a positive code, which JSON-RPC does not know, becomes -32000', () => {
   expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ reply: { code: -32_000, message: 'no' } });
+});
+
+describe('what a limit says of its end is heard', () => {
+  it.each([
+    [{ rate: { allowed_rps: 50, backoff_seconds: 30 } }, 'request rate exceeded', 30_000],
+    [{ rate: { backoff_seconds: 0 } }, 'request rate exceeded', undefined],
+    [{ try_again_in: '1s' }, 'request rate exceeded', 1_000],
+    [{ try_again_in: '250ms' }, 'request rate exceeded', 250],
+    [{ try_again_in: 'later' }, 'request rate exceeded', undefined],
+    [undefined, 'Too many requests, reason: call rate limit exhausted, retry in 10s', 10_000],
+    [undefined, 'Too many requests; try again in 2 minutes', 120_000],
+    [undefined, 'Too many requests', undefined],
+  ])('%j %s: %s ms', (data, message, ms) => {
+    const { retryAfterMs } = ofError('eth_getStorageAt', -32_005, message, data) as { retryAfterMs?: number };
+    expect(retryAfterMs).toBe(ms);
+  });
+
+  it('and Retry-After goes before it', () => {
+    const error = {
+      kind: 'error',
+      code: -32_005,
+      message: 'retry in 10s',
+      data: undefined,
+      retryAfterMs: 3_000,
+    } as const;
+    expect(judge(specOf('eth_getStorageAt'), [], error)).toMatchObject({ failure: 'rate', retryAfterMs: 3_000 });
+  });
+});
+
+describe('an error in words that nobody knows is what its HTTP status says', () => {
+  it.each([
+    [429, 'rate'],
+    [402, 'quota'],
+    [401, 'auth'],
+    [403, 'auth'],
+    [413, 'too-large'],
+    [503, 'transport'],
+    [400, 'unknown'],
+    [409, 'unknown'],
+    [500, 'unknown'],
+    [200, 'unknown'],
+  ] as const)('%i: %s', (status, failure) => {
+    const error = { kind: 'error', code: -32_000, message: 'something new', data: undefined, status } as const;
+    for (const method of [...lookups, ...others]) {
+      expect(judge(specOf(method), [], error)).toMatchObject(elsewhere(failure));
+    }
+  });
+
+  it('but never against words that are known', () => {
+    const error = { kind: 'error', code: 3, message: 'execution reverted', data: '0xab' } as const;
+    for (const status of [400, 401, 429, 503]) {
+      expect(judge(specOf('eth_estimateGas'), [], { ...error, status })).toMatchObject({ reply: { code: 3 } });
+    }
+  });
+});
+
+describe('an error inside another', () => {
+  it('speaks for it, where the outer one says nothing', () => {
+    const inner = { code: 3, message: 'insufficient funds for transfer', data: '0x' };
+    expect(ofError('eth_estimateGas', -32_603, 'Internal JSON-RPC error.', inner)).toEqual(
+      error(-32_000, 'insufficient funds for transfer'),
+    );
+  });
+
+  it('does not, where the outer one has words of its own', () => {
+    const inner = { hash: null, programCounter: 711, result: '0x', message: 'invalid opcode' };
+    const message = 'VM Exception while processing transaction: invalid opcode';
+    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(error(-32_000, message));
+  });
+
+  it('may be nested without an end', () => {
+    let data: unknown = 'no';
+    for (let depth = 0; depth < 10_000; depth++) data = { code: -32_000, message: `Internal error: ${depth}`, data };
+    expect(ofError('eth_estimateGas', -32_000, 'Internal error: '.repeat(4_000), data)).toMatchObject({ final: false });
+  });
+});
+
+describe('a message', () => {
+  it('is passed on up to 4 kB of it', () => {
+    const { reply } = ofError('eth_estimateGas', -32_000, `out of gas: ${'💥'.repeat(10_000)}`) as {
+      reply: { message: string };
+    };
+    expect(reply.message.length).toBeLessThanOrEqual(4_097);
+    expect(reply.message).toMatch(/💥…$/u);
+  });
 });
