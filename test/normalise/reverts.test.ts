@@ -125,6 +125,61 @@ describe('the payload of a revert', () => {
   });
 });
 
+describe('a revert in words that no rule knows', () => {
+  it.each(['out of gas', 'nonce too low', 'header not found', 'insufficient funds for transfer', 'no'])(
+    'is one whose payload holds these very words: %s',
+    (reason) => {
+      const payload = encodeReason(reason);
+      const expected = error(3, `execution reverted: ${reason}`, payload);
+      expect(ofError('eth_estimateGas', -32_000, reason, payload)).toEqual(expected);
+      expect(ofError('eth_estimateGas', -32_603, 'Internal error', { message: reason, data: payload })).toEqual(
+        expected,
+      );
+    },
+  );
+
+  it.each([encodeReason('no'), panic])('is one whose payload decodes: %s', (payload) => {
+    expect(ofError('eth_estimateGas', -32_603, 'it went wrong', payload)).toMatchObject({
+      reply: { code: 3, data: payload },
+    });
+  });
+
+  it('is one whose code is 3 and whose payload has a selector at the least', () => {
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9e3')).toEqual(
+      error(3, 'execution reverted', '0xd144d9e3'),
+    );
+    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(elsewhere('unknown'));
+  });
+
+  it('is the whole message of old nethermind', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject(
+      error(3, 'execution reverted: mv', encodeReason('mv')),
+    );
+    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
+    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
+  });
+
+  it.each([
+    [3, 'failed to validate the transaction. reason: Validation revert: no', encodeReason('no')],
+    [3, 'message execution failed (exit=[34], revert reason=[none], vm error=[x])', '0xd144d9e3'],
+    [3, 'out of gas', encodeReason('something else')],
+  ])('is none whose words are known to be another thing: %i %s', (code, message, data) => {
+    expect(ofError('eth_estimateGas', code, message, data)).toEqual(error(-32_000, message));
+  });
+
+  it.each(['out of gas', 'VM execution error.', 'StackUnderflow'])(
+    'is none under -32015 whose words are known to be a halt: %s',
+    (message) => {
+      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(error(-32_015, message));
+    },
+  );
+
+  it('is none under -32015 when a proxy says so', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(elsewhere('transport'));
+  });
+});
+
 describe('what is no revert never has code 3:', () => {
   it.each([
     'invalid opcode: INVALID',
