@@ -5,9 +5,15 @@ import { readReply } from './read-reply.ts';
 import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
-/** How bodies reach the node: HTTP today; a WebSocket fits behind the same two calls. */
+/** How calls reach the node: over HTTP, or over a WebSocket. */
 export interface Transport {
-  exchange(body: string, limitMs: number): Promise<HttpReply>;
+  /**
+   * Sends a call and waits for the reply to it.
+   * @param limitMs from now until the last byte
+   * @param id the id in the body: over a WebSocket the reply is found by it
+   * @throws UpstreamFailure
+   */
+  exchange(body: string, limitMs: number, id: number): Promise<HttpReply>;
   close(): Promise<void>;
   /** Parts of its address and of our credentials there that no caller may see. */
   readonly secrets: readonly string[];
@@ -145,7 +151,7 @@ export class Upstream {
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, text } = await this.#options.transport.exchange(body, limitMs);
+    const { status, text } = await this.#options.transport.exchange(body, limitMs, id);
     const reply = readReply(status, text, id);
     return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }
