@@ -27,9 +27,9 @@ export interface ReceivedCall {
   readonly params: readonly unknown[];
   readonly socket: WebSocket;
   /** As a good node does: `0x` and the second parameter as 32 bytes. */
-  answer(): void;
+  readonly answer: () => void;
   /** Sends any text in place of the reply. */
-  say(text: string): void;
+  readonly say: (text: string) => void;
 }
 
 /** Answers `eth_chainId`, `eth_getBlockByNumber`, and `eth_getStorageAt` with the position that was asked for. */
