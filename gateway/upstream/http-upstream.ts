@@ -94,8 +94,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up while it waited for a connection. To abort now would close that connection, which is a good one.
+    if (this.#failure !== undefined) throw this.#failure;
     this.#controller = controller;
-    if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
