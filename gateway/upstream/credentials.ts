@@ -1,6 +1,6 @@
 /** What of an upstream's address and headers is sent with each request, and what of them nobody may see. */
 export interface Credentials {
-  /** The URL without user and password: some libraries would send them in another way, or log them. */
+  /** The URL without user and password, which are among the headers, and without what follows #, which is not sent. */
   readonly url: URL;
   /** The headers of the network file; user and password of the URL as basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -20,6 +20,7 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
   }
   url.username = '';
   url.password = '';
+  url.hash = '';
   return { url, headers: sent, secrets };
 }
 

@@ -45,7 +45,8 @@ export class Upstreams {
     for (;;) {
       const now = performance.now();
       const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
-      const upstream = hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(asked, now, preferred) : undefined;
+      const upstream =
+        hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
       if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
@@ -96,7 +97,7 @@ export class Upstreams {
     let verdict = this.#judge(method, params, reply);
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
     if (verdict.final) this.#succeeded(upstream);
-    else this.#note(upstream, verdict, wordsOf(verdict.reply));
+    else this.#unusable(upstream, method, verdict);
     return verdict;
   }
 
@@ -115,7 +116,7 @@ export class Upstreams {
     const asked: Upstream[] = [];
     for (;;) {
       const now = performance.now();
-      const upstream = this.#choose(asked, now);
+      const upstream = this.#choose('eth_getBlockByNumber', asked, now);
       if (upstream === undefined) throw new RpcError('no-upstream');
       asked.push(upstream);
       try {
@@ -126,16 +127,19 @@ export class Upstreams {
     }
   }
 
-  /** The preferred one, then the first in the file, that is not resting; when all rest, the first that was not asked yet. */
-  #choose(asked: readonly Upstream[], now: number, preferred?: Upstream): Upstream | undefined {
+  /**
+   * The preferred one, then the first in the file, that is not resting and has the method; when there is none, the
+   * first that was not asked yet.
+   */
+  #choose(method: string, asked: readonly Upstream[], now: number, preferred?: Upstream): Upstream | undefined {
     if (preferred !== undefined && !asked.includes(preferred) && preferred.health.letsThrough(now)) return preferred;
-    let resting: Upstream | undefined;
+    let lastResort: Upstream | undefined;
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
-      if (upstream.health.letsThrough(now)) return upstream;
-      resting ??= upstream;
+      if (!upstream.lacks(method) && upstream.health.letsThrough(now)) return upstream;
+      lastResort ??= upstream;
     }
-    return resting;
+    return lastResort;
   }
 
   #failed(upstream: Upstream, error: unknown): Verdict {
@@ -143,6 +147,11 @@ export class Upstreams {
     const verdict: Verdict = { final: false, failure: error.failure, reply: undefined };
     this.#note(upstream, verdict, error.message);
     return verdict;
+  }
+
+  #unusable(upstream: Upstream, method: MethodSpec, failed: Failed): void {
+    if (failed.failure === 'unsupported') upstream.saidToLack(method.name);
+    this.#note(upstream, failed, wordsOf(failed.reply));
   }
 
   #note(upstream: Upstream, { failure, reply }: Failed, detail: string): void {
