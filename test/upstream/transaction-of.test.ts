@@ -123,13 +123,13 @@ describe('nothing is made up for', () => {
   it.each([
     ['nothing', '0x'],
     ['another type, zkSync Era’s', `0x71${toRlp(['0x01', '0x02']).slice(2)}`],
-    ['a type byte of zero', `0x00${toRlp(Array.from({ length: 9 }, () => '0x01')).slice(2)}`],
-    ['too few members', toRlp(Array.from({ length: 8 }, () => '0x01'))],
-    ['too many members', `0x02${toRlp(Array.from({ length: 13 }, () => '0x01')).slice(2)}`],
+    ['a type byte of zero', `0x00${toRlp(members(9)).slice(2)}`],
+    ['too few members', toRlp(members(8))],
+    ['too many members', `0x02${toRlp(members(13)).slice(2)}`],
     ['a text in place of a list', '0x0283010203'],
     ['a list that is longer than the bytes', '0x02c401'],
     ['a length of eight bytes', `0x02ff${'ff'.repeat(8)}`],
-    ['bytes after the end', `${toRlp(Array.from({ length: 9 }, () => '0x01'))}00`],
+    ['bytes after the end', `${toRlp(members(9))}00`],
   ])('%s', (_, raw) => {
     expect(transactionOf(raw)).toBeUndefined();
   });
@@ -159,4 +159,8 @@ describe('nothing is made up for', () => {
   });
 });
 
-const word48 = toHex(new Uint8Array(48).fill(7));
+function members(count: number): Hex[] {
+  return Array<Hex>(count).fill('0x01');
+}
+
+const word48: Hex = toHex(new Uint8Array(48).fill(7));

@@ -335,7 +335,7 @@ describe('a connection', () => {
   });
 
   it('of which nothing is heard is given up, with what is under way', async () => {
-    const { node, send } = await directly({ pingMs: 50, pongMs: 50 });
+    const { node, send } = await directly({ pingMs: 100, pongMs: 150 });
     await send();
     mute(node);
     const start = performance.now();
@@ -344,16 +344,16 @@ describe('a connection', () => {
   });
 
   it('is looked at when a call took too long, and kept when it lives', async () => {
-    const { node, send } = await directly({ pongMs: 50 });
+    const { node, send } = await directly({ pongMs: 200 });
     node.onCall(() => undefined);
     await expect(send(50)).rejects.toMatchObject({ failure: 'transport', message: 'timed out' });
-    await new Promise((resolve) => setTimeout(resolve, 120));
+    await new Promise((resolve) => setTimeout(resolve, 400));
     node.onCall(undefined);
     await send();
     expect(node.handshakes).toHaveLength(1);
     mute(node);
     await expect(send(50)).rejects.toMatchObject({ message: 'timed out' });
-    await new Promise((resolve) => setTimeout(resolve, 120));
+    await new Promise((resolve) => setTimeout(resolve, 400));
     await send();
     expect(node.handshakes).toHaveLength(2);
   });
