@@ -17,7 +17,7 @@ export interface ConnectionTimes {
   readonly handshakeMs: number;
   /** Between one look at whether the other end is there and the next. */
   readonly pingMs: number;
-  /** For any sign of life after that. */
+  /** For the pong after that. */
   readonly pongMs: number;
   /** Without a call. */
   readonly idleMs: number;
@@ -67,7 +67,7 @@ export class WebSocketConnection {
         this.#received((data as Buffer).toString('utf8'));
       })
       .on('pong', () => {
-        this.#heard();
+        this.#stopPongLimit();
       })
       .on('unexpected-response', (_, { statusCode = 0 }) => {
         this.#refused(statusCode);
@@ -118,7 +118,6 @@ export class WebSocketConnection {
 
   /** An error without an id, and words that are no JSON-RPC, can only be matched when one call waits. */
   #received(text: string): void {
-    this.#heard();
     const id = replyId(text);
     if (id === 'notification') return;
     if (id !== undefined) this.#settle(id, { status: 200, text });
@@ -155,11 +154,11 @@ export class WebSocketConnection {
     if (this.#pongLimit !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#socket.ping();
     this.#pongLimit = setTimeout(() => {
-      this.#end(new UpstreamFailure('transport', 'no sign of life', true));
+      this.#end(new UpstreamFailure('transport', 'no pong', true));
     }, this.#times.pongMs);
   }
 
-  #heard(): void {
+  #stopPongLimit(): void {
     clearTimeout(this.#pongLimit);
     this.#pongLimit = undefined;
   }
@@ -176,7 +175,7 @@ export class WebSocketConnection {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearInterval(this.#heartbeat);
-    this.#heard();
+    this.#stopPongLimit();
     this.#socket.terminate();
     this.#onEnd(this.#hasOpened);
     for (const id of this.#waiting.keys()) this.#take(id)?.reject(failure);

@@ -205,6 +205,22 @@ describe('a reply over WebSocket', () => {
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 
+  it('that is too large ends the connection, and no call on it is sent again: it would end the next one too', async () => {
+    const { node, gateway, ask } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    await ask();
+    let held = 0;
+    node.onCall(({ id, say }) => {
+      if (++held === 2) say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
+    });
+    const answers = await Promise.all([ask(), ask()]);
+    expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => 'no upstream could answer'));
+    expect(held).toBe(2);
+    // Whose reply it was is not known.
+    const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
+    const label = 'network="test",upstream="node",outcome="transport"';
+    expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 2`);
+  });
+
   it('that is too large is a failure, and the next call has a new connection', async () => {
     const { node, ask } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
@@ -339,7 +355,7 @@ describe('a connection', () => {
     await send();
     mute(node);
     const start = performance.now();
-    await expect(send(5_000)).rejects.toMatchObject({ failure: 'transport', message: 'no sign of life' });
+    await expect(send(5_000)).rejects.toMatchObject({ failure: 'transport', message: 'no pong' });
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 
