@@ -1,6 +1,6 @@
 /** What of an upstream's address and headers is sent with each request, and what of them nobody may see. */
 export interface Credentials {
-  /** The URL without user and password, which are among the headers, and without what follows #, which is not sent. */
+  /** Without what follows #, which is never sent. */
   readonly url: URL;
   /** The headers of the network file; user and password of the URL as basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -18,8 +18,6 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
     const plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     sent.unshift(['authorization', `Basic ${Buffer.from(plain).toString('base64')}`]);
   }
-  url.username = '';
-  url.password = '';
   url.hash = '';
   return { url, headers: sent, secrets };
 }

@@ -53,6 +53,7 @@ export class Upstreams {
       if (verdict.final) return verdict.reply;
       failed.push(verdict);
       if (verdict.failure === 'unknown') unknown++;
+      if (verdict.failure === 'unsupported') upstream.saidToLack(method.name);
     }
   }
 
@@ -97,7 +98,7 @@ export class Upstreams {
     let verdict = this.#judge(method, params, reply);
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
     if (verdict.final) this.#succeeded(upstream);
-    else this.#unusable(upstream, method, verdict);
+    else this.#note(upstream, verdict, wordsOf(verdict.reply));
     return verdict;
   }
 
@@ -147,11 +148,6 @@ export class Upstreams {
     const verdict: Verdict = { final: false, failure: error.failure, reply: undefined };
     this.#note(upstream, verdict, error.message);
     return verdict;
-  }
-
-  #unusable(upstream: Upstream, method: MethodSpec, failed: Failed): void {
-    if (failed.failure === 'unsupported') upstream.saidToLack(method.name);
-    this.#note(upstream, failed, wordsOf(failed.reply));
   }
 
   #note(upstream: Upstream, { failure, reply }: Failed, detail: string): void {

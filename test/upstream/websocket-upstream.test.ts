@@ -404,6 +404,25 @@ describe('a connection', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(5_100);
   });
 
+  it('is tried again soon, when it was open since the last handshake that failed', async () => {
+    const clock = shiftClock();
+    const { node, send } = await directly({});
+    node.refuseWith(503);
+    for (let times = 0; times < 10; times++) {
+      await send();
+      clock.forward(5_000);
+    }
+    node.refuseWith(undefined);
+    await send();
+    for (const socket of node.sockets) socket.terminate();
+    await until(() => node.sockets.size === 0);
+    node.refuseWith(503);
+    await send();
+    node.refuseWith(undefined);
+    clock.forward(110);
+    expect((await send()).status).toBe(200);
+  });
+
   it('is closed with the upstream, and not opened again', async () => {
     const { node, upstream, send } = await directly({});
     await send();
