@@ -168,7 +168,7 @@ describe('viem', () => {
     const number = await viem.readContract({ abi, address, functionName: 'number' });
     expect(number).toBeGreaterThan(0n);
     const slot: Hex = `0x${'0'.repeat(64)}`;
-    const stateDiff = [{ slot, value: `0x${'9'.padStart(64, '0')}` }];
+    const stateDiff = [{ slot, value: `0x${'0'.repeat(63)}9` as const }];
     const pretended = viem.readContract({
       abi,
       address,
