@@ -1,6 +1,7 @@
 import type { Log } from './config/log.ts';
 import { isDevelopment, type Settings } from './config/settings.ts';
 import { expressApp } from './http/express-app.ts';
+import { Load } from './http/load.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
 import { requestIds } from './http/request-ids.ts';
@@ -81,6 +82,7 @@ export async function openGateway(
     log,
     nextRequestId,
     baseUrlsHint,
+    load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     batch: {

@@ -11,8 +11,8 @@ export interface CallContext {
   readonly network: ServedNetwork;
   /** Shown to the caller and logged with what was unforeseen. */
   readonly requestId: string;
-  /** Time for the whole call. */
-  readonly timeoutMs: number;
+  /** Until when all that was sent together must be answered, on the clock of performance.now(). */
+  readonly deadline: number;
   readonly log: Log;
 }
 
@@ -28,11 +28,14 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     const complaint = method.check(call.params);
     if (complaint !== undefined) throw new RpcError('invalid-params', complaint);
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
-    if (call.id === undefined) return undefined;
-    if (method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
-    const reply = await askUpstreams(method, call.params, context, startedAt + context.timeoutMs);
+    if (call.id === undefined && method.spec.sends !== true) {
+      outcome = 'notification';
+      return undefined;
+    }
+    if (call.id !== undefined && method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
+    const reply = await askUpstreams(method, call.params, context);
     outcome = outcomeOf(reply);
-    return answer(call.id, reply);
+    return call.id === undefined ? undefined : answer(call.id, reply);
   } catch (error) {
     const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
     outcome = refusal.reason;
@@ -45,8 +48,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
 async function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
-  { network }: CallContext,
-  deadline: number,
+  { network, deadline }: CallContext,
 ): Promise<Reply> {
   let params = lowerHashes(method.spec, given);
   if (namesGas(method.spec, params)) {

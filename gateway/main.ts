@@ -5,7 +5,7 @@ import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
 import { keysCommand } from './cli/keys.ts';
-import { causeOf, openLog } from './config/log.ts';
+import { causeOf, openLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
 import { isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { ensureDevelopmentKey } from './keys/development-key.ts';
@@ -27,7 +27,7 @@ const program = new Command('gatehouse')
 program.command('start').description('Start the gateway (settings: see README)').action(start);
 program
   .command('demo')
-  .description('Print a curl line for each method, for the local chain of a gateway that runs')
+  .description('Print curl lines to try, for the local chain of a gateway that runs')
   .option('--key <key>', 'in place of the development key')
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
@@ -56,22 +56,27 @@ async function start(): Promise<void> {
   const gateway = await openGateway(chosen, process.env, log);
   // Twice the drain: the last resort when something does not let go.
   let isStopping = false;
-  closeWithGrace({ delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false }, async ({ err: error, signal }) => {
-    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
-    isStopping = true;
-    log.info({ signal }, 'draining');
-    removeDemo(chosen.DATA_DIR);
-    await gateway.drain();
-  });
+  const closing = closeWithGrace(
+    { delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false },
+    async ({ err: error, signal }) => {
+      if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+      isStopping = true;
+      log.info({ signal }, 'draining');
+      removeDemo(chosen.DATA_DIR);
+      await gateway.drain();
+    },
+  );
   try {
-    await introduce(chosen, gateway, () => isStopping);
+    await introduce(chosen, gateway, log, () => isStopping);
   } catch (error) {
+    // It would end the process with 0 once nothing is left to do.
+    closing.uninstall();
     await gateway.drain();
     throw error;
   }
 }
 
-async function introduce(chosen: Settings, gateway: Gateway, isStopping: () => boolean): Promise<void> {
+async function introduce(chosen: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
   const isPrivate = isDevelopment(chosen);
   const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, chosen.DATA_DIR) : undefined;
   const demo = await gateway.localChains.demo;
@@ -80,11 +85,16 @@ async function introduce(chosen: Settings, gateway: Gateway, isStopping: () => b
   let tryIt: string | undefined;
   if (demo !== undefined) {
     const { slug, chain } = demo;
-    writeDemo(chosen.DATA_DIR, {
-      baseUrl: base(slug),
-      ...(developmentKey !== undefined && { key: developmentKey }),
-      chain,
-    });
+    try {
+      writeDemo(chosen.DATA_DIR, {
+        baseUrl: base(slug),
+        ...(developmentKey !== undefined && { key: developmentKey }),
+        chain,
+      });
+    } catch (error) {
+      // No reason not to serve: with Redis nothing else is kept there.
+      log.warn(causeOf(error), 'DATA_DIR cannot be written: `gatehouse demo` will not work');
+    }
     const { address, numberPosition } = chain.counter;
     const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
     tryIt = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);

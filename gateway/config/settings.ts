@@ -35,6 +35,12 @@ const table = {
   },
   UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Unknown keys that one address may try in 10 s' },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body' },
+  REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
+  BODIES_MAX_BYTES: {
+    type: 'count',
+    default: 100_000_000,
+    meaning: 'Most bytes of request bodies held at once; past it 503',
+  },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Most calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Largest answer to a batch' },
   BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Calls of one batch under way at once' },

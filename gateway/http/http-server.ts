@@ -47,6 +47,8 @@ export async function listen(app: Express, host: string, port: number, requestTi
   );
   // An Expect that is not 100-continue may be passed over (RFC 9110 §10.1.1); Node would refuse it, without a body.
   server.on('checkExpectation', onRequest);
+  // The body is asked for once the key was found good.
+  server.on('checkContinue', onRequest);
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

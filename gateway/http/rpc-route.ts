@@ -7,6 +7,7 @@ import type { Authenticator } from '../keys/authenticate.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import type { Load } from './load.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
@@ -18,6 +19,7 @@ export interface RpcRouteParts {
   readonly nextRequestId: () => string;
   /** One sentence that says which base URLs there are. */
   readonly baseUrlsHint: string;
+  readonly load: Load;
   readonly bodyMaxBytes: number;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
@@ -62,9 +64,18 @@ async function serve(
   if (record instanceof Promise) await record;
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
-  const text = await readBody(request, parts.bodyMaxBytes);
-  const context = { network, requestId, timeoutMs: parts.callTimeoutMs, log: parts.log };
-  writeAnswer(response, requestId, await handleBody(text, context, parts.batch));
+  parts.load.begin();
+  let held = 0;
+  try {
+    if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+    const body = await readBody(request, parts.bodyMaxBytes, parts.load);
+    held = body.length;
+    const deadline = performance.now() + parts.callTimeoutMs;
+    const context = { network, requestId, deadline, log: parts.log };
+    writeAnswer(response, requestId, await handleBody(body.toString('utf8'), context, parts.batch));
+  } finally {
+    parts.load.end(held);
+  }
 }
 
 function unforeseen(log: Log, requestId: string, error: unknown): RpcError {

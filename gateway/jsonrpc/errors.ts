@@ -24,6 +24,7 @@ const catalogue = {
   'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
   'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
+  overloaded: { code: -32603, status: 503, message: 'the gateway is overloaded' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, { code: number; status: number; message: string }>;
 

@@ -62,7 +62,9 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async opened(limitMs: number): Promise<void> {
-    if (!(await this.#commands.whenUp(limitMs))) throw unreachable(this.#commands.lastError);
+    // Both: what is changed from now on is heard of in its order, not found out afterwards.
+    const [isUp] = await Promise.all([this.#commands.whenUp(limitMs), this.#changes.whenUp(limitMs)]);
+    if (!isUp) throw unreachable(this.#commands.lastError);
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {

@@ -40,9 +40,9 @@ function isOf(method: MethodSpec, of: NonNullable<ErrorRule['of']>): boolean {
     case 'lookups':
       return method.nullable;
     case 'lookups by hash':
-      return method.nullable && method.hashParams.includes(0);
+      return method.nullWhenUnsupported === true;
     case 'reads':
-      return !method.reverts;
+      return !method.reverts && method.sends !== true && method.resultKinds !== undefined;
     default:
       return method.name === of;
   }

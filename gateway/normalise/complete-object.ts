@@ -1,4 +1,5 @@
 import type { ObjectShape } from '../spec/method-spec.ts';
+import { objectRules } from './object-rules.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -37,8 +38,14 @@ export function completeObject(object: JsonObject, shape: ObjectShape): void {
   }
   for (const [name, inner] of Object.entries(shape.nested)) {
     const value = object[name];
-    if (Array.isArray(value)) for (const item of value) if (isObject(item)) completeObject(item, inner);
+    if (Array.isArray(value)) for (const item of value) if (isObject(item)) completeInner(item, inner);
   }
+}
+
+/** Objects inside others are what they are, too: a transaction in a block may be pending. */
+function completeInner(object: JsonObject, shape: ObjectShape): void {
+  completeObject(object, shape);
+  objectRules[shape.type]?.(object, []);
 }
 
 /** A JSON number as a quantity; a fraction, which is none, stays. */
@@ -46,9 +53,9 @@ function toQuantity(number: number): string | number {
   return Number.isSafeInteger(number) && number >= 0 ? `0x${number.toString(16)}` : number;
 }
 
-/** `0x5` → `0x00…05`. Longer values stay as they are. */
+/** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */
 export function padHex(hex: string, bytes: number): string {
-  return hex.length >= 2 + 2 * bytes ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
+  return hex.length >= 2 + 2 * bytes || !hex.startsWith('0x') ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
 }
 
 function isObject(value: unknown): value is JsonObject {

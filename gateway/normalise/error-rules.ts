@@ -7,7 +7,7 @@ export interface ErrorRule {
   readonly text?: RegExp;
   /** Of HTTP. */
   readonly status?: readonly number[];
-  /** A method, or a kind of methods: `reads` execute nothing, so that no contract's text is in their errors. */
+  /** A method, or a kind of methods: `reads` are of the spec and execute nothing, so that no contract's text is in their errors. */
   readonly of?: 'lookups' | 'lookups by hash' | 'reads' | (string & {});
   readonly client: string;
   readonly source: string;

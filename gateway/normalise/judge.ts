@@ -1,6 +1,6 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ErrorReply, FollowUp, Reply, Verdict } from '../upstream/reply.ts';
-import { classify, isFinal } from './classify.ts';
+import { classify, isFinal, type Meaning } from './classify.ts';
 import { layersOf, spokesman, type ErrorLayer } from './error-layers.ts';
 import { judgeResult } from './judge-result.ts';
 import { retryHint } from './retry-hint.ts';
@@ -19,10 +19,10 @@ const MESSAGE_MAX = 4 * 1024;
 export function judge(method: MethodSpec, params: readonly unknown[], reply: Reply): Verdict {
   if (reply.kind === 'result') return judgeResult(method, params, reply.result);
   const layers = layersOf(reply);
-  const revert = method.reverts ? findRevert(method, layers) : undefined;
-  if (revert !== undefined) return revertVerdict(method, params, revert);
+  const revert = findRevert(method, layers);
+  if (revert !== undefined && method.reverts) return revertVerdict(method, params, revert);
   const error = passedOn(layers);
-  const means = classify(method, layers, reply.status ?? 200);
+  const means = revert === undefined ? classify(method, layers, reply.status ?? 200) : ofOtherMethod(method);
   if (means === 'final') return { final: true, reply: error };
   if (means === 'null') return { final: true, reply: { kind: 'result', result: null } };
   const retryAfterMs = reply.retryAfterMs ?? (means === 'rate' ? retryHint(layers) : undefined);
@@ -30,7 +30,16 @@ export function judge(method: MethodSpec, params: readonly unknown[], reply: Rep
 }
 
 function findRevert(method: MethodSpec, layers: readonly ErrorLayer[]): Revert | undefined {
-  return spokenRevert(layers) ?? (isFinal(method, layers) ? undefined : unspokenRevert(layers));
+  const spoken = spokenRevert(layers);
+  return spoken !== undefined || !method.reverts || isFinal(method, layers) ? spoken : unspokenRevert(layers);
+}
+
+/**
+ * A revert of a method that has none by the spec: a trace, or a dev node that has mined the transaction and must not
+ * be asked to do so again elsewhere. The contract's words are in it, so that no rule may look at them.
+ */
+function ofOtherMethod(method: MethodSpec): Meaning {
+  return method.sends === true ? 'final' : 'unknown';
 }
 
 function revertVerdict(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {

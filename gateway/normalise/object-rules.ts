@@ -1,54 +1,39 @@
 type JsonObject = Record<string, unknown>;
 
-type ObjectRule = (object: JsonObject, params: readonly unknown[]) => 'fits' | 'not-found' | 'unusable';
+/** `unusable`: nothing can make it right, another upstream is asked. */
+export type Outcome = 'fits' | 'not-found' | 'unusable';
 
-/**
- * What the spec says of an object beyond its fields, by method. Objects are mended in place.
- * `unusable`: nothing can make it right, another upstream is asked.
- */
+type ObjectRule = (object: JsonObject, params: readonly unknown[]) => Outcome;
+
+/** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
-  eth_getUncleByBlockHashAndIndex(uncle) {
+  Block(block, [asked]) {
+    // Hardhat 3, ganache 6 and 7 give the pending block the number and hash of a block that may never be.
+    if (asked === 'pending') for (const name of unknownWhilePending) block[name] = null;
+    return 'fits';
+  },
+
+  Uncle(uncle) {
     delete uncle['transactions'];
     return 'fits';
   },
 
-  eth_getBlockByHash: mendBlock,
-
-  eth_getBlockByNumber(block, [number]) {
-    // Hardhat 3, ganache 6 and 7 give the pending block the number and hash of a block that may never be.
-    if (number === 'pending') for (const name of unknownWhilePending) block[name] = null;
-    return mendBlock(block);
-  },
-
-  eth_getTransactionByHash(transaction) {
-    clearPlace(transaction);
+  Transaction(transaction) {
+    if (isAbsent(transaction['blockHash']) || isZeroHash(transaction['blockHash'])) {
+      transaction['blockHash'] = transaction['blockNumber'] = transaction['transactionIndex'] = null;
+    }
     return 'fits';
   },
 
-  eth_getTransactionReceipt(receipt) {
+  Receipt(receipt) {
     // The spec: a pending transaction has no receipt. Old Parity gave one without a block, others with a zero hash.
-    return isAbsent(receipt['blockHash']) || isZeroHash(receipt['blockHash']) ? 'not-found' : keepStatusOrRoot(receipt);
+    if (isAbsent(receipt['blockHash']) || isZeroHash(receipt['blockHash'])) return 'not-found';
+    return keepStatusOrRoot(receipt);
   },
 };
 
 /** The spec's table of a block's fields: "null when its pending block". */
 const unknownWhilePending = ['number', 'hash', 'nonce', 'logsBloom'] as const;
-
-function mendBlock({ transactions }: JsonObject): 'fits' {
-  if (Array.isArray(transactions)) {
-    for (const transaction of transactions as unknown[]) {
-      if (typeof transaction === 'object' && transaction !== null) clearPlace(transaction as JsonObject);
-    }
-  }
-  return 'fits';
-}
-
-/** A transaction without a block is pending, whatever else the node says of its place. */
-function clearPlace(transaction: JsonObject): void {
-  if (isAbsent(transaction['blockHash']) || isZeroHash(transaction['blockHash'])) {
-    transaction['blockHash'] = transaction['blockNumber'] = transaction['transactionIndex'] = null;
-  }
-}
 
 /** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
 function keepStatusOrRoot(receipt: JsonObject): 'fits' | 'unusable' {

@@ -12,7 +12,7 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
 export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {
-    if (method.nullable) return { kind: 'result', result: null };
+    if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
     throw methodNotFound(method.name);
   }
   for (const failure of telling) {

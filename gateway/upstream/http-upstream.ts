@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { errorCode } from '../config/log.ts';
+import { credentialsOf } from './credentials.ts';
 import { UpstreamFailure } from './reply.ts';
 
 export interface HttpUpstreamOptions {
@@ -11,6 +12,7 @@ export interface HttpUpstreamOptions {
   readonly responseMaxBytes: number;
 }
 
+/** A reply as it came. Over a WebSocket, which has no status for each, it is 200. */
 export interface HttpReply {
   readonly status: number;
   readonly text: string;
@@ -30,8 +32,8 @@ export class HttpUpstream {
   readonly #responseMaxBytes: number;
 
   constructor(options: HttpUpstreamOptions) {
-    const url = new URL(options.url);
-    const { origin, pathname, search, username, password } = url;
+    const { url, headers, secrets } = credentialsOf(options.url, options.headers);
+    const { origin, pathname, search } = url;
     // Our own time limit covers connecting, headers and body; undici's would only double the timers.
     this.#pool = new Pool(origin, {
       connections: options.connections,
@@ -40,8 +42,8 @@ export class HttpUpstream {
       keepAliveTimeout: 15_000,
     });
     this.#path = pathname + search;
-    this.#headers = headerList(options.headers, username, password);
-    this.secrets = secretsOf(url, options.headers);
+    this.#headers = ['content-type', 'application/json', 'accept', 'application/json', ...headers.flat()];
+    this.secrets = secrets;
     this.#responseMaxBytes = options.responseMaxBytes;
   }
 
@@ -96,8 +98,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up while it waited for a connection. To abort now would close that connection, which is a good one.
+    if (this.#failure !== undefined) throw this.#failure;
     this.#controller = controller;
-    if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
@@ -137,27 +140,4 @@ function transportFailure(error: Error, beforeReply: boolean): UpstreamFailure {
   const code = errorCode(error);
   const closed = code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
   return new UpstreamFailure('transport', code, beforeReply && closed);
-}
-
-function headerList(headers: Readonly<Record<string, string>>, username: string, password: string): string[] {
-  const list = ['content-type', 'application/json', 'accept', 'application/json'];
-  if (username !== '' || password !== '') {
-    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    list.push('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
-  }
-  for (const [name, value] of Object.entries(headers)) list.push(name, value);
-  return list;
-}
-
-/** Providers' keys stand in the path, the query, the user part or a header. Short words there (`v2`, `mainnet`) tell nothing. */
-function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
-  const { host, hostname, pathname, searchParams, username, password } = url;
-  const values = [
-    ...pathname.split('/'),
-    ...searchParams.values(),
-    ...Object.values(headers).flatMap((value) => value.split(' ')),
-  ];
-  const keys = values.filter((value) => value.length >= 16);
-  const hosts = hostname.includes('.') ? [host, hostname] : [host];
-  return [...hosts, ...keys, ...[username, password].filter((value) => value.length >= 8)];
 }

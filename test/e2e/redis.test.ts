@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
@@ -181,3 +183,18 @@ async function readiness(of: Gateway): Promise<{ status: number; body: { keyStor
 async function keyStoreOf(of: Gateway): Promise<boolean> {
   return (await readiness(of)).body.keyStore.available;
 }
+
+it('a DATA_DIR that cannot be written does not keep a gateway with Redis from serving', async () => {
+  const spawned = new Workplace().withNetworks({
+    mine: { name: 'Mine', chainId: 7_310_003, upstreams: [{ name: 'anvil', spawn: 'anvil' }] },
+  });
+  try {
+    writeFileSync(join(spawned.folder, 'file'), '');
+    const started = await spawned.start({ ...redisUrl(), DATA_DIR: 'file/data' });
+    expect(started.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+    expect(started.stderr()).toContain('DATA_DIR cannot be written: `gatehouse demo` will not work');
+    expect(await started.stop()).toMatchObject({ code: 0 });
+  } finally {
+    await spawned.close();
+  }
+});

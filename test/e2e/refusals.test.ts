@@ -124,6 +124,14 @@ describe('a gateway does not start, and says why in a line', () => {
   });
 });
 
+it('a start that fails halfway ends with an exit code that tells it, and takes its local chain along', async () => {
+  place.withNetworks({ mine });
+  mkdirSync(join(place.folder, '.gatehouse/development-key'), { recursive: true });
+  const { code, stdout, stderr } = await place.run(['start'], { PORT: '0' });
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^E[A-Z]+: .*development-key.*\n$/);
+});
+
 describe('the command line', () => {
   it('tells its version', async () => {
     expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });

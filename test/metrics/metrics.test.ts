@@ -67,7 +67,8 @@ describe('calls', () => {
   it('of a batch are counted one by one, notifications too', async () => {
     const calls = ['"id":1,"method":"eth_chainId"', '"id":2,"method":"no_such"', '"method":"eth_chainId"'];
     await post(`[${calls.map((call) => `{"jsonrpc":"2.0",${call}}`).join()}]`);
-    expect(await outcomeOf('eth_chainId', 'result')).toBe(2);
+    expect(await outcomeOf('eth_chainId', 'result')).toBe(1);
+    expect(await outcomeOf('eth_chainId', 'notification')).toBe(1);
     expect(await outcomeOf('other', 'method-not-found')).toBe(1);
   });
 

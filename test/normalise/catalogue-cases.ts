@@ -83,9 +83,9 @@ const params: Readonly<Record<string, readonly unknown[]>> = {
 /** Parameters under which the case's result is what was asked for. */
 export function paramsOf(name: string, { upstream_response: body }: Case): readonly unknown[] {
   const given = params[name] ?? [];
-  const field = methods.find((method) => method.name === name)?.identity;
+  const [identified] = methods.find((method) => method.name === name)?.identity ?? [];
   const result = (body as { result?: Readonly<Record<string, unknown>> | null }).result;
-  const identity = field === undefined ? undefined : result?.[field];
+  const identity = identified?.kind === 'hash' ? result?.[identified.field] : undefined;
   return typeof identity === 'string' ? given.with(0, identity) : given;
 }
 

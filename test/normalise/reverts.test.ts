@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/revert-payload.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { elsewhere, error, ofError } from './judged.ts';
 
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
@@ -230,5 +232,35 @@ describe('what is no revert never has code 3:', () => {
       ...elsewhere('unknown'),
       reply: { code: -32_000 },
     });
+  });
+});
+
+describe('a revert that a dev node tells of a transaction it has mined', () => {
+  it.each([
+    [
+      3,
+      "VM Exception while processing transaction: reverted with reason string 'rate limit exceeded'",
+      encodeReason('x'),
+    ],
+    [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', { hash: '0x1', result: '0x' }],
+    [-32_603, 'Error: VM Exception while processing transaction: revert header not found', undefined],
+  ])('is the last word: the transaction is never sent elsewhere: %i %s', (code, message, data) => {
+    const { final, reply } = ofError('eth_sendRawTransaction', code, message, data);
+    expect({ final, reply }).toMatchObject({ final: true, reply: { kind: 'error', message } });
+    expect(reply).not.toMatchObject({ code: 3 });
+  });
+});
+
+it('a trace that tells of a revert is no rate limit, whatever the contract says', () => {
+  const said = {
+    kind: 'error',
+    code: -32_000,
+    message: 'execution reverted: too many requests',
+    data: undefined,
+  } as const;
+  expect(judge(passThrough('debug_traceCall'), [], said)).toMatchObject({
+    final: false,
+    failure: 'unknown',
+    reply: said,
   });
 });
