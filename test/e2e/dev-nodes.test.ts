@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
@@ -58,7 +58,7 @@ describe('anvil and ganache give the same answers through the gateway', () => {
     await Promise.all([anvil.stop(), ganache.stop()]);
   });
 
-  const executing = methods.filter(({ name, reverts }) => reverts && name.startsWith('eth_')).map(({ name }) => name);
+  const executing = ['eth_estimateGas', 'eth_call'].filter((one) => methods.some(({ name }) => name === one));
 
   describe.each(executing)('%s', (method) => {
     const ask = (node: string, to: string | undefined, data: string): Promise<JsonRpcAnswer> =>
@@ -107,8 +107,10 @@ describe('anvil and ganache give the same answers through the gateway', () => {
 async function deploy(url: string, data: string): Promise<string> {
   const [from] = (await ask(url, 'eth_accounts')) as string[];
   const hash = await ask(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });
-  const receipt = (await ask(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string };
-  return receipt.contractAddress;
+  return vi.waitUntil(async () => {
+    const receipt = (await ask(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string } | null;
+    return receipt?.contractAddress;
+  });
 }
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<unknown> {
