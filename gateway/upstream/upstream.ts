@@ -55,6 +55,7 @@ export class Upstream {
   #isChainRight = false;
   #chainCheck: Promise<void> | undefined;
   #headAskedAt = -Infinity;
+  #lacksHistoryUntil = -Infinity;
   #id = 0;
 
   constructor(options: UpstreamOptions) {
@@ -94,11 +95,26 @@ export class Upstream {
     this.#lacking.set(method, true);
   }
 
+  /** It said that it does not have a part of the chain. */
+  saidToLackHistory(now: number): void {
+    this.#lacksHistoryUntil = now + LACKING_MS;
+  }
+
+  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
+  get lacksHistory(): boolean {
+    return performance.now() < this.#lacksHistoryUntil;
+  }
+
+  /** Looks at the head in the background when the last look is old. */
+  refreshHead(now: number): void {
+    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+  }
+
   /** Its reply was of use. Looks at the head in the background when the last look is old. */
   succeeded(now: number): void {
     if (!this.health.isUp) this.#options.meters.up(true);
     this.health.succeeded();
-    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+    this.refreshHead(now);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */

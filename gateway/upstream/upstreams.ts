@@ -1,6 +1,8 @@
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { doubtsNull } from './doubt-null.ts';
 import { exhausted } from './exhausted.ts';
 import { UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
@@ -21,13 +23,15 @@ export class Upstreams {
   readonly all: readonly Upstream[];
   readonly #judge: Judge;
   readonly #log: Log;
+  readonly #confirmNull: ConfirmNull;
   readonly #sent: SentTransactions;
   #learning: Promise<Head> | undefined;
 
-  constructor(all: readonly Upstream[], judge: Judge, log: Log) {
+  constructor(all: readonly Upstream[], judge: Judge, log: Log, confirmNull: ConfirmNull) {
     this.all = all;
     this.#judge = judge;
     this.#log = log;
+    this.#confirmNull = confirmNull;
     this.#sent = new SentTransactions(log, all.length > 1);
   }
 
@@ -42,18 +46,27 @@ export class Upstreams {
     const failed: Failed[] = [];
     const preferred = this.#sent.takerFor(method.name, params);
     let unknown = 0;
+    let doubted: Reply | undefined;
     for (;;) {
       const now = performance.now();
       const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
       const upstream =
         hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
-      if (upstream === undefined) return exhausted(method, failed);
+      if (upstream === undefined) return doubted ?? exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
-      if (verdict.final) return verdict.reply;
+      if (verdict.final) {
+        const { reply } = verdict;
+        if (doubted !== undefined || !doubtsNull(this.#confirmNull, method, reply, upstream, this.all)) return reply;
+        doubted = reply;
+        continue;
+      }
+      // Whom we asked for a second opinion had none.
+      if (doubted !== undefined) return doubted;
       failed.push(verdict);
       if (verdict.failure === 'unknown') unknown++;
       if (verdict.failure === 'unsupported') upstream.saidToLack(method.name);
+      if (verdict.failure === 'node-state' && method.nullWhenUnsupported) upstream.saidToLackHistory(now);
     }
   }
 
@@ -173,7 +186,11 @@ export class Upstreams {
 
   #succeeded(upstream: Upstream): void {
     if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
-    upstream.succeeded(performance.now());
+    const now = performance.now();
+    upstream.succeeded(now);
+    // Who is behind shows beside the others only; an idle network costs nothing all the same.
+    if (this.#confirmNull !== 'behind') return;
+    for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
   }
 }
 
