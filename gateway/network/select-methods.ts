@@ -36,7 +36,7 @@ export function selectMethods(entries: readonly string[], known: readonly string
 
 /** A whole name of another namespace than the spec's, and no misspelt method of the spec. */
 function isForeign(name: string, namespaces: readonly string[], known: readonly string[]): boolean {
-  const isWhole = /^[a-z][a-z0-9]*_[a-zA-Z0-9_]{1,60}$/.test(name);
+  const isWhole = /^[a-z][a-z0-9]{0,20}_[a-zA-Z0-9_]{1,60}$/.test(name);
   return isWhole && !namespaces.includes(namespaceOf(name)) && !known.some((method) => distance(name, method) <= SLIP);
 }
 

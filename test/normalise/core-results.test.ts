@@ -155,6 +155,7 @@ describe('logs', () => {
 
   it('are a list', () => {
     for (const none of [{}, { ...log }, '0x', false]) expect(of(none, {})).toMatchObject(elsewhere('malformed'));
+    for (const none of [[], null, '0x', 5]) expect(of([{ ...log }, none], {})).toMatchObject(elsewhere('malformed'));
   });
 });
 
