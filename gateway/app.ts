@@ -82,6 +82,7 @@ export async function openGateway(
     nextRequestId,
     baseUrlsHint,
     bodyMaxBytes: settings.BODY_MAX_BYTES,
+    compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,

@@ -1,18 +1,23 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { RpcError } from '../jsonrpc/errors.ts';
 
 /**
- * Reads a request's body as text.
+ * Reads a request's body as text, plain or gzip.
+ * @param maxBytes as it arrives, and unpacked
  * @throws RpcError body-too-large, as soon as that is known; what still comes is dropped by Node, for as long as
- * the server's request timeout lets it.
+ * the server's request timeout lets it. Also unsupported-encoding, and parse-error for what is no whole gzip.
  * @throws RequestAborted when the caller went away
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   return new Promise((resolve, reject) => {
+    const encoding = request.headers['content-encoding'];
+    const body = encoding === undefined ? request : unpack(request, encoding, maxBytes);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
+    body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= maxBytes) {
         chunks.push(chunk);
@@ -20,21 +25,50 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
       }
       chunks.length = 0;
       reject(bodyTooLarge(maxBytes));
+      if (body !== request) body.destroy();
     });
-    request.on('end', () => {
+    body.on('end', () => {
       const [first] = chunks;
       const whole = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
       resolve(whole.toString('utf8'));
     });
-    request.on('error', () => {
-      reject(new RequestAborted());
+    body.on('error', (error) => {
+      reject(failureOf(error));
     });
   });
+}
+
+/**
+ * What a body unpacks to, no further than it is read: a bomb ends with its first bytes too many.
+ * @throws RpcError unsupported-encoding
+ */
+function unpack(request: IncomingMessage, encoding: string, maxBytes: number): Readable {
+  const name = encoding.trim().toLowerCase();
+  if (name === '' || name === 'identity') return request;
+  // Two names of one thing: RFC 9110 §8.4.1.3.
+  if (name !== 'gzip' && name !== 'x-gzip') throw new RpcError('unsupported-encoding');
+  const gunzip = createGunzip();
+  const fail = (error: Error): void => void gunzip.destroy(error);
+  let bytes = 0;
+  // What is packed may be large and unpack to little: a gzip header can hold a name without an end.
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) fail(bodyTooLarge(maxBytes));
+  });
+  request.on('error', fail);
+  return request.pipe(gunzip);
 }
 
 /** There is nobody left to answer. */
 export class RequestAborted extends Error {
   override readonly name = 'RequestAborted';
+}
+
+function failureOf(error: NodeJS.ErrnoException): Error {
+  if (error instanceof RpcError) return error;
+  // zlib's codes, of a body that is broken or ends too early.
+  if (error.code?.startsWith('Z_') !== true) return new RequestAborted();
+  return new RpcError('parse-error', 'parse error: the body is not gzip, as its Content-Encoding says');
 }
 
 function bodyTooLarge(maxBytes: number): RpcError {

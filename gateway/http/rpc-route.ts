@@ -7,6 +7,7 @@ import type { Authenticator } from '../keys/authenticate.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { compressAnswer } from './compress-answer.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
@@ -19,6 +20,8 @@ export interface RpcRouteParts {
   /** One sentence that says which base URLs there are. */
   readonly baseUrlsHint: string;
   readonly bodyMaxBytes: number;
+  /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
+  readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
 }
@@ -60,11 +63,11 @@ async function serve(
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
   if (record instanceof Promise) await record;
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
   const text = await readBody(request, parts.bodyMaxBytes);
   const context = { network, requestId, timeoutMs: parts.callTimeoutMs, log: parts.log };
-  writeAnswer(response, requestId, await handleBody(text, context, parts.batch));
+  const answer = await handleBody(text, context, parts.batch);
+  if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
+  else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
 }
 
 function unforeseen(log: Log, requestId: string, error: unknown): RpcError {
