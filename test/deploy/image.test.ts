@@ -30,7 +30,10 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'gatehouse-image-'));
   for (const { from, sources, target } of copiesOf(image)) {
     for (const source of sources) {
-      if (from === 'packages') productionPackages().forEach((path) => { copy(path, path); });
+      if (from === 'packages')
+        productionPackages().forEach((path) => {
+          copy(path, path);
+        });
       else copy(source.replace('/build/', ''), target.endsWith('/') ? join(target, source) : target);
     }
   }
