@@ -136,7 +136,9 @@ function transportFailure(error: Error, beforeReply: boolean): UpstreamFailure {
 }
 
 function headerList(headers: Readonly<Record<string, string>>, username: string, password: string): string[] {
-  const list = ['content-type', 'application/json', 'accept', 'application/json'];
+  // Plain: a block of 163 KB costs 220 µs of CPU to read as it is, 500 to 760 to read as gzip and unpack (bench/
+  // encodings.ts). Said, because a request that says nothing takes any encoding (RFC 9110 §12.5.3).
+  const list = ['content-type', 'application/json', 'accept', 'application/json', 'accept-encoding', 'identity'];
   if (username !== '' || password !== '') {
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     list.push('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
