@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { causeOf, type Log } from '../config/log.ts';
+import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { NetworkFinder } from '../network/find-network.ts';
+import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
@@ -37,7 +38,7 @@ export function rpcRoute(parts: RpcRouteParts) {
     const requestId = parts.nextRequestId();
     serve(parts, request, response, requestId, route).catch((error: unknown) => {
       if (error instanceof RequestAborted) return;
-      const refusal = error instanceof RpcError ? error : unforeseen(parts.log, requestId, error);
+      const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
       writeAnswer(response, requestId, refusalAnswer('null', refusal), refusal.retryAfterS);
     });
@@ -49,7 +50,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
-  { network, key }: { network: ServedNetwork | undefined; key: string },
+  { network, key, isWebSocket }: Route<ServedNetwork>,
 ): Promise<void> {
   // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
   if (request.method === 'OPTIONS') {
@@ -57,6 +58,7 @@ async function serve(
     return;
   }
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
   if (record instanceof Promise) await record;
@@ -65,9 +67,4 @@ async function serve(
   const text = await readBody(request, parts.bodyMaxBytes);
   const context = { network, requestId, timeoutMs: parts.callTimeoutMs, log: parts.log };
   writeAnswer(response, requestId, await handleBody(text, context, parts.batch));
-}
-
-function unforeseen(log: Log, requestId: string, error: unknown): RpcError {
-  log.error({ requestId, ...causeOf(error) }, 'internal error');
-  return new RpcError('internal-error', `internal error (${requestId})`);
 }

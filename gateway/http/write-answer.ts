@@ -5,7 +5,7 @@ import type { Answer } from '../jsonrpc/answer.ts';
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-const EXPOSED = 'Retry-After, X-Request-Id';
+export const EXPOSED = 'Retry-After, X-Request-Id';
 
 /** Writes what a caller is told, in one go. Undefined: notifications only. */
 export function writeAnswer(
@@ -63,6 +63,12 @@ export function writePreflight(request: IncomingMessage, response: ServerRespons
 
 function addRefusalHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
-  // Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself.
-  if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS).padStart(2, '0'));
+  // RFC 9110 §15.5.22 demands it.
+  if (status === 426) headers.push('Upgrade', 'websocket');
+  if (retryAfterS !== undefined) headers.push('Retry-After', retryAfter(retryAfterS));
+}
+
+/** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */
+export function retryAfter(seconds: number): string {
+  return String(seconds).padStart(2, '0');
 }
