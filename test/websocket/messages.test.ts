@@ -180,5 +180,7 @@ describe('a caller that leaves with calls under way', () => {
 });
 
 async function closedBy(reason: string): Promise<number> {
-  return (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { network: 'main', reason });
+  return (
+    (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { network: 'main', reason }) ?? 0
+  );
 }
