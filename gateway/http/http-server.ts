@@ -66,6 +66,8 @@ export async function listen(
   // An Expect that is not 100-continue may be passed over (RFC 9110 §10.1.1); Node would refuse it, without a body.
   server.on('checkExpectation', onRequest);
   server.on('connection', (socket) => {
+    // It begins anew after an upgrade that was passed over.
+    if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

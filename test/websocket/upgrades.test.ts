@@ -226,8 +226,11 @@ describe('the address of WebSocket, asked without an upgrade', () => {
 describe('a wish for another protocol', () => {
   it('is passed over: the call is answered, and the connection goes on', async () => {
     const h2c = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': '' };
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
     connection = await openRaw(gateway.gateway.port);
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 12; round++) {
       const call = post(`/main/v3/${gateway.key}`, netVersion, h2c);
       // The body comes by itself, as from clients that send it after the headers.
       connection.send(call.slice(0, -netVersion.length));
@@ -238,5 +241,8 @@ describe('a wish for another protocol', () => {
       expect(await connection.response()).toMatchObject({ status: 200 });
       expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', '5') });
     }
+    process.off('warning', note);
+    // Such as that of a listener too many.
+    expect(warnings).toEqual([]);
   });
 });
