@@ -77,6 +77,15 @@ describe('a socket at rest', () => {
     expect(value('gatehouse_websockets_open')).toBe(0);
   });
 
+  it('needs a clock only while it is there', async () => {
+    await open();
+    const withSocket = vi.getTimerCount();
+    caller.socket.close();
+    await caller.closed;
+    await sleep(50);
+    expect(vi.getTimerCount()).toBe(withSocket - 1);
+  });
+
   it('is alive when it calls, pong or not', async () => {
     await open({ autoPong: false });
     for (let round = 1; round <= 3; round++) {
@@ -147,6 +156,9 @@ describe('a caller that reads slowly', () => {
     caller.socket.pause();
     caller.send(transaction(1));
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    // For which it is not listened to any more; it is not excused by that.
+    caller.send(transaction(2));
+    await sleep(50);
     await pass(31);
     await pass(31);
     await pass(31);

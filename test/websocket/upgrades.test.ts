@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { makeKey } from '../../gateway/keys/key.ts';
 import { errorText, expectRefusal, resultText } from '../http/expect-answer.ts';
 import { head, openRaw, post, type RawConnection, type RawResponse } from '../http/raw-connection.ts';
@@ -41,11 +43,18 @@ afterEach(async () => {
     caller.socket.terminate();
     await caller.closed;
   }
+  // The limit for each key counts those that the gateway has not seen leave.
+  await expect.poll(socketsOpen).toBe(0);
 });
 afterAll(async () => {
   await gateway.stop();
   await node.close();
 });
+
+async function socketsOpen(): Promise<number> {
+  const { samples } = await readMetrics(gateway.address);
+  return samples.reduce((sum, { name, value }) => sum + (name === 'gatehouse_websockets_open' ? value : 0), 0);
+}
 
 async function ask(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {
   connection = await openRaw(port);
@@ -93,6 +102,16 @@ describe('a WebSocket is opened', () => {
     expect(response.headers['sec-websocket-accept']).toBe('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
     expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
     expect(response.headers['sec-websocket-extensions']).toBeUndefined();
+  });
+
+  it('with one request id, also after others', async () => {
+    for (let count = 0; count < 3; count++) {
+      const socket = new WebSocket(socketUrl(gateway, 'main'));
+      const [{ rawHeaders }] = (await once(socket, 'upgrade')) as [IncomingMessage];
+      expect(rawHeaders.filter((name) => name === 'X-Request-Id')).toHaveLength(1);
+      socket.terminate();
+      await once(socket, 'close');
+    }
   });
 
   it('on a connection that served calls before', async () => {
