@@ -93,7 +93,7 @@ describe('the sockets of a key', () => {
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
     const held: { key: string; caller: Caller }[] = [];
     // At different moments of the second for which each is trusted.
-    for (let count = 0; count < 10; count++) {
+    for (let count = 0; count < 13; count++) {
       held.push(await openWithNewKey());
       await sleep(107);
     }
