@@ -28,14 +28,14 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     const complaint = method.check(call.params);
     if (complaint !== undefined) throw new RpcError('invalid-params', complaint);
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
-    if (call.id === undefined) {
+    if (call.id === undefined && method.spec.sends !== true) {
       outcome = 'notification';
       return undefined;
     }
-    if (method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
+    if (call.id !== undefined && method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
     const reply = await askUpstreams(method, call.params, context);
     outcome = outcomeOf(reply);
-    return answer(call.id, reply);
+    return call.id === undefined ? undefined : answer(call.id, reply);
   } catch (error) {
     const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
     outcome = refusal.reason;

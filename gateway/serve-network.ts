@@ -7,7 +7,7 @@ import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
-import type { MethodSpec } from './spec/method-spec.ts';
+import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -41,15 +41,18 @@ export function serveNetwork(
 
 function servedMethods(config: NetworkConfig, { specs, checks, metrics }: ServeParts): Map<string, ServedMethod> {
   const results = localAnswers(config);
-  const served = new Map<string, ServedMethod>();
-  for (const spec of specs) {
-    const check = checks.get(spec.name);
-    if (check === undefined || !config.methods.includes(spec.name)) continue;
-    const localResult = spec.answer === 'local' ? results.get(spec.name) : undefined;
-    served.set(spec.name, { spec, check, localResult, meter: metrics.callMeter(config.slug, spec.name) });
-  }
-  return served;
+  return new Map(
+    config.methods.map((name) => {
+      const spec = specs.find((each) => each.name === name) ?? passThrough(name);
+      const check = checks.get(name) ?? anyParams;
+      const localResult = spec.answer === 'local' ? results.get(name) : undefined;
+      return [name, { spec, check, localResult, meter: metrics.callMeter(config.slug, name) }];
+    }),
+  );
 }
+
+/** Of methods that the spec does not know; that they are an array was seen before. */
+const anyParams: ParamCheck = () => undefined;
 
 function openUpstream(
   config: NetworkConfig,

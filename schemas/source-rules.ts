@@ -33,7 +33,13 @@ const error = {
 const extension = {
   type: 'object',
   additionalProperties: false,
-  properties: { answer: { const: 'local' }, gasCap: { type: 'string' }, identity: { type: 'string' } },
+  properties: {
+    answer: { const: 'local' },
+    send: { const: 'once' },
+    gasCap: { type: 'string' },
+    identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
+    unsupported: { const: 'not-found' },
+  },
 };
 
 export const methodRules = {
