@@ -84,6 +84,7 @@ export async function openGateway(
     baseUrlsHint,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     bodyMaxBytes: settings.BODY_MAX_BYTES,
+    compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,

@@ -7,6 +7,7 @@ import type { Authenticator } from '../keys/authenticate.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { compressAnswer } from './compress-answer.ts';
 import type { Load } from './load.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
@@ -21,6 +22,8 @@ export interface RpcRouteParts {
   readonly baseUrlsHint: string;
   readonly load: Load;
   readonly bodyMaxBytes: number;
+  /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
+  readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
 }
@@ -62,8 +65,6 @@ async function serve(
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
   if (record instanceof Promise) await record;
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
   parts.load.begin();
   let held = 0;
   try {
@@ -72,7 +73,9 @@ async function serve(
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
     const context = { network, requestId, deadline, log: parts.log };
-    writeAnswer(response, requestId, await handleBody(body.toString('utf8'), context, parts.batch));
+    const answer = await handleBody(body.toString('utf8'), context, parts.batch);
+    if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
+    else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
   } finally {
     parts.load.end(held);
   }

@@ -15,7 +15,11 @@ const catalogue = {
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
   'body-too-large': { code: -32600, status: 413, message: 'body too large' },
   'batch-too-large': { code: -32600, status: 413, message: 'batch too large' },
-  'unsupported-encoding': { code: -32600, status: 415, message: 'unsupported content encoding: send the body plain' },
+  'unsupported-encoding': {
+    code: -32600,
+    status: 415,
+    message: 'unsupported content encoding: send the body plain or in gzip',
+  },
   'bad-http': { code: -32600, status: 400, message: 'bad HTTP request' },
   'body-too-slow': { code: -32600, status: 408, message: 'the request took too long to arrive' },
   'unknown-key-limit': { code: -32005, status: 429, message: 'too many unknown project ids from this address' },

@@ -104,6 +104,7 @@ function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: Contra
   if (verb === 'OPTIONS') return { statuses: [204], items: undefined };
   if (verb !== 'POST') return whole([405], -32600);
   if (path !== base + key) return whole([401, 429], -32002, -32005);
+  if (headers['content-encoding'] === 'gzip') return whole([400], -32700);
   if (headers['content-encoding'] !== undefined) return whole([415], -32600);
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
   if (isNestedDeeper(body, 64)) return whole([400], -32600);
