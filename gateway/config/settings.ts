@@ -58,6 +58,18 @@ const table = {
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Largest reply of an upstream' },
   UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Most connections to one upstream' },
+  WS_MESSAGE_MAX_BYTES: {
+    type: 'count',
+    default: undefined,
+    meaning: 'Largest message of a WebSocket caller; unset: as BODY_MAX_BYTES',
+  },
+  WS_MESSAGES_MAX: { type: 'count', default: 100, meaning: 'Messages of one WebSocket under way at once' },
+  WS_UNREAD_MAX_BYTES: {
+    type: 'count',
+    default: 32_000_000,
+    meaning: 'Answers that a WebSocket caller may leave unread before it is cut off',
+  },
+  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'WebSockets open at once with one key' },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { Load } from './load.ts';
+import type { Load } from '../load.ts';
 
 /**
  * Reads a request's body, plain or gzip. Its bytes, unpacked, count as held from their arrival on; the reader ends that

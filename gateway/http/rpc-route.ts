@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { causeOf, type Log } from '../config/log.ts';
+import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { NetworkFinder } from '../network/find-network.ts';
+import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { compressAnswer } from './compress-answer.ts';
-import type { Load } from './load.ts';
+import type { Load } from '../load.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
@@ -42,7 +43,7 @@ export function rpcRoute(parts: RpcRouteParts) {
     const requestId = parts.nextRequestId();
     serve(parts, request, response, requestId, route).catch((error: unknown) => {
       if (error instanceof RequestAborted) return;
-      const refusal = error instanceof RpcError ? error : unforeseen(parts.log, requestId, error);
+      const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
       writeAnswer(response, requestId, refusalAnswer('null', refusal), refusal.retryAfterS);
     });
@@ -54,7 +55,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
-  { network, key }: { network: ServedNetwork | undefined; key: string },
+  { network, key, isWebSocket }: Route<ServedNetwork>,
 ): Promise<void> {
   // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
   if (request.method === 'OPTIONS') {
@@ -62,6 +63,7 @@ async function serve(
     return;
   }
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
   if (record instanceof Promise) await record;
@@ -79,9 +81,4 @@ async function serve(
   } finally {
     parts.load.end(held);
   }
-}
-
-function unforeseen(log: Log, requestId: string, error: unknown): RpcError {
-  log.error({ requestId, ...causeOf(error) }, 'internal error');
-  return new RpcError('internal-error', `internal error (${requestId})`);
 }

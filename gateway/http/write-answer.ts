@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-const EXPOSED = 'Retry-After, X-Request-Id';
+export const EXPOSED = 'Retry-After, X-Request-Id';
 
 /** An answer, or one that was compressed. */
 export interface WrittenAnswer {
@@ -70,6 +70,12 @@ function addRefusalHeaders(headers: string[], status: number, retryAfterS: numbe
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
   // Which encodings would do: RFC 9110 §12.5.3.
   if (status === 415) headers.push('Accept-Encoding', 'gzip');
-  // Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself.
-  if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS).padStart(2, '0'));
+  // RFC 9110 §15.5.22 demands it.
+  if (status === 426) headers.push('Upgrade', 'websocket');
+  if (retryAfterS !== undefined) headers.push('Retry-After', retryAfter(retryAfterS));
+}
+
+/** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */
+export function retryAfter(seconds: number): string {
+  return String(seconds).padStart(2, '0');
 }

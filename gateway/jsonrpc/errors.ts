@@ -12,6 +12,7 @@ const catalogue = {
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
   'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
   'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },
+  'upgrade-required': { code: -32600, status: 426, message: 'this address is for WebSocket only' },
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
   'body-too-large': { code: -32600, status: 413, message: 'body too large' },
   'batch-too-large': { code: -32600, status: 413, message: 'batch too large' },
@@ -23,12 +24,14 @@ const catalogue = {
   'bad-http': { code: -32600, status: 400, message: 'bad HTTP request' },
   'body-too-slow': { code: -32600, status: 408, message: 'the request took too long to arrive' },
   'unknown-key-limit': { code: -32005, status: 429, message: 'too many unknown project ids from this address' },
+  'too-many-sockets': { code: -32005, status: 429, message: 'too many WebSockets with this project id' },
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
   'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
   overloaded: { code: -32603, status: 503, message: 'the gateway is overloaded' },
+  stopping: { code: -32603, status: 503, message: 'this gateway is about to stop: connect again' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, { code: number; status: number; message: string }>;
 

@@ -11,7 +11,7 @@ import { head, openRaw, post as rawPost } from './raw-connection.ts';
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
 const answer = resultText('1', '5');
 const noNetwork =
-  'no network at this address; send JSON-RPC by POST to <base URL>/v3/<key>, where base URLs are: ' +
+  'no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ' +
   '/main, https://rpc.example.org, /other';
 
 let node: FakeNode;
@@ -57,7 +57,7 @@ describe('an address', () => {
 
   it.each([
     ...['/', '/v3/KEY', '/nowhere/v3/KEY', '/main/other/v3/KEY', '/Main/v3/KEY', '/main', '/main/v4/KEY', '/main/KEY'],
-    ...['/main/v3/KEY/more', '/main/ws/v3/KEY', '/%6dain/v3/KEY', '/main/v3/x/v3/KEY', '/nowhere/v3/', '/v3'],
+    ...['/main/v3/KEY/more', '/%6dain/v3/KEY', '/main/v3/x/v3/KEY', '/nowhere/v3/', '/v3'],
     ...['/%', '/%E0%A4%A/v3/%FF', '/%00/v3/KEY', '/main/../other/v3/KEY', '/constructor/v3/KEY', '/__proto__/v3/KEY'],
   ])('%s is none: 404, -32002, and the base URLs that there are', async (path) => {
     const connection = await openRaw(gateway.gateway.port);
