@@ -9,8 +9,9 @@ import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream } from './upstream/upstream.ts';
+import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
+import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
 
 export interface ServeParts {
   readonly settings: Settings;
@@ -60,14 +61,8 @@ function openUpstream(
   spawned: Spawned | undefined,
   { settings, metrics }: ServeParts,
 ): Upstream[] {
-  const url = upstream.url ?? spawned?.url;
-  if (url === undefined) return [];
-  const transport = new HttpUpstream({
-    url,
-    headers: upstream.headers ?? {},
-    connections: settings.UPSTREAM_CONNECTIONS,
-    responseMaxBytes: settings.UPSTREAM_RESPONSE_MAX_BYTES,
-  });
+  const transport = openTransport(upstream, spawned, settings);
+  if (transport === undefined) return [];
   return [
     new Upstream({
       name: upstream.name,
@@ -78,4 +73,17 @@ function openUpstream(
       meters: metrics.upstreamMeters(config.slug, upstream.name),
     }),
   ];
+}
+
+/** Undefined for a node that was not spawned. Connects to nothing yet. */
+function openTransport(
+  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
+  spawned: Spawned | undefined,
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
+): Transport | undefined {
+  const url = given ?? spawned?.url;
+  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  return websocketUrl === undefined
+    ? undefined
+    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
 }
