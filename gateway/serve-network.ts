@@ -36,6 +36,7 @@ export function serveNetwork(
     methods: servedMethods(config, parts),
     otherMethods: parts.metrics.callMeter(config.slug, 'other'),
     upstreams: new Upstreams(upstreams, judge, log, config.confirmNull),
+    sockets: parts.metrics.socketMeters(config.slug),
   };
 }
 

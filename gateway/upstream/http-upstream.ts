@@ -4,6 +4,12 @@ import { errorCode } from '../config/log.ts';
 import { credentialsOf } from './credentials.ts';
 import { UpstreamFailure } from './reply.ts';
 
+/**
+ * Plain: a block of 163 KB costs 220 µs of CPU to read as it is, 500 to 760 to read as gzip and unpack (bench/
+ * encodings.ts). Said, because a request that says nothing takes any encoding (RFC 9110 §12.5.3).
+ */
+const ownHeaders = ['content-type', 'application/json', 'accept', 'application/json', 'accept-encoding', 'identity'];
+
 export interface HttpUpstreamOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -42,7 +48,7 @@ export class HttpUpstream {
       keepAliveTimeout: 15_000,
     });
     this.#path = pathname + search;
-    this.#headers = ['content-type', 'application/json', 'accept', 'application/json', ...headers.flat()];
+    this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = secrets;
     this.#responseMaxBytes = options.responseMaxBytes;
   }

@@ -74,7 +74,8 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     { weight: 4, arbitrary: at('wrong path', wrongPaths(path)) },
     { weight: 4, arbitrary: at('wrong key', wrongKeys(path)) },
     { weight: 4, arbitrary: wrongVerbs(path) },
-    { weight: 2, arbitrary: of('wrong encoding', body, { headers: { 'content-encoding': 'gzip' } }) },
+    { weight: 2, arbitrary: of('wrong encoding', body, { headers: { 'content-encoding': 'br' } }) },
+    { weight: 2, arbitrary: of('no gzip', body, { headers: { 'content-encoding': 'gzip' } }) },
   );
 }
 

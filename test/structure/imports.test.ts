@@ -11,7 +11,7 @@ const levels: readonly (readonly string[])[] = [
   ['http', 'websocket', 'cli', 'serve-network.ts'],
   ['handle-body.ts'],
   ['handle-call.ts'],
-  ['served-network.ts'],
+  ['served-network.ts', 'load.ts'],
   ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
