@@ -175,7 +175,7 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'rate',
-    text: /^(?:429\b|too many requests|(?:\S+ ){0,6}(?:over |exceeded )?(?:rate|request|rps|call rate|capacity) ?-?limit|over rate limit|(?:\S+ ){0,4}request rate (?:exceeded|limited)|(?:you(?:r app)?(?:'ve)? )(?:has |have )?exceeded (?:its|your|the)|server is (?:busy|shutting down)|request timed out|(?:backend|server|service) is over capacity|try again later)/i,
+    text: /^(?:429\b|too many requests|(?:\S+ ){0,2}(?:over |exceeded )?(?:rate|request|rps|call rate|capacity) ?-?limit|over rate limit|(?:\S+ ){0,2}request rate (?:exceeded|limited)|(?:you(?:r app)?(?:'ve)? )(?:has |have )?exceeded (?:its|your|the)|server is (?:busy|shutting down)|request timed out|(?:backend|server|service) is over capacity|try again later)/i,
     client: 'all; geth -32002 of an own time limit',
     source: 'base-org/node#368; proxyd backend.go#L45-135; jsonrpsee types/src/error.rs; go-ethereum rpc/errors.go',
   },

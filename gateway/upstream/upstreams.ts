@@ -52,7 +52,8 @@ export class Upstreams {
       const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
       const upstream =
         hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
-      if (upstream === undefined) return doubted ?? exhausted(method, failed);
+      if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
+      if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
       if (verdict.final) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { status } from '../support/behaviours.ts';
+import { hang, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { CHAIN_ID, shiftClock, until, withNodes } from './with-nodes.ts';
 
@@ -64,6 +64,16 @@ describe('a null', () => {
     const { find, two } = await withHeads('0x10', '0x11');
     two.always(status(503));
     expect(await find()).toBeNull();
+  });
+
+  it('waits for nobody who is known to be away', async () => {
+    const { find, two, second, send, one } = await withHeads('0x10', '0x11');
+    one.answer('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
+    two.always(status(503));
+    await send();
+    two.always(hang);
+    expect(await find()).toBeNull();
+    expect(second()).toBe(0);
   });
 
   it('is always asked of another where the network’s file says so', async () => {
