@@ -40,18 +40,24 @@ export class Health {
   }
 
   /**
-   * Failures of the call rather than of the upstream leave its health alone.
+   * Failures of the call rather than of the upstream leave its health alone; that it replied shows that it is there.
    * @param retryAfterMs how long the upstream asked to be left alone, which goes before our own guess
+   * @returns whether it was up until now
    */
-  failed(failure: FailureClass, now: number, retryAfterMs?: number): void {
+  failed(failure: FailureClass, now: number, retryAfterMs?: number, hasReplied = false): boolean {
     // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
     const isAnother = now >= this.#restsUntil || this.#isOnTrial;
     const guess = restFor(failure, isAnother ? this.#failures : this.#failures - 1);
-    if (guess === undefined) return;
+    if (guess === undefined) {
+      if (hasReplied) this.succeeded();
+      return false;
+    }
     const rest = retryAfterMs === undefined ? guess : Math.min(retryAfterMs, LONGEST_WISH_MS);
+    const wasUp = this.isUp;
     if (isAnother) this.#failures++;
     this.#restsUntil = Math.max(this.#restsUntil, now + rest);
     this.#isOnTrial = false;
+    return wasUp;
   }
 }
 
@@ -64,6 +70,7 @@ const rests: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   auth: 'long',
   'wrong-chain': 'long',
   // The call's affair: the next call may be answered.
+  slow: 'none',
   unsupported: 'none',
   'too-large': 'none',
   'not-found': 'none',

@@ -15,6 +15,7 @@ export interface ErrorReply {
 /** Why an upstream's words are of no use to the caller, so that another is asked. */
 export type FailureClass =
   | 'transport' // refused, cut off, timed out, 5xx
+  | 'slow' // timed out, while other calls were answered
   | 'malformed' // no JSON-RPC reply, another call's reply, an impossible result
   | 'wrong-chain' // its eth_chainId is another network's
   | 'rate' // too many requests, or more work than it can do now
@@ -40,6 +41,13 @@ export class UpstreamFailure extends Error {
     this.failure = failure;
     this.staleConnection = staleConnection;
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Nothing, or not all, came in time. */
+export class TimedOut extends UpstreamFailure {
+  constructor() {
+    super('transport', 'timed out');
   }
 }
 

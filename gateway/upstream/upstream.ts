@@ -3,7 +3,7 @@ import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
-import { UpstreamFailure, type Failed, type Reply } from './reply.ts';
+import { TimedOut, UpstreamFailure, type Failed, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -53,8 +53,10 @@ export class Upstream {
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
   #isChainRight = false;
+  #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
   #headAskedAt = -Infinity;
+  #repliedAt = -Infinity;
   #lacksHistoryUntil = -Infinity;
   #id = 0;
 
@@ -76,13 +78,21 @@ export class Upstream {
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
       const reply = await this.#exchange(method, params, Math.min(left, timeoutMs));
-      meters.answered((performance.now() - start) / 1000);
+      this.#repliedAt = performance.now();
+      meters.answered((this.#repliedAt - start) / 1000);
       return reply;
     } catch (error) {
-      const failure = error instanceof UpstreamFailure ? error : new UpstreamFailure('transport', 'unforeseen');
+      if (!(error instanceof UpstreamFailure)) throw error;
+      const isSlow = error instanceof TimedOut && this.#repliedAt > start;
+      const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
     }
+  }
+
+  /** Whether it belongs to another network, as it said when it was last asked. */
+  get isOfOtherChain(): boolean {
+    return this.#isOfOtherChain;
   }
 
   /** Whether it said of late that it does not have a method. */
@@ -119,11 +129,13 @@ export class Upstream {
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
   failed({ failure, reply, retryAfterMs }: Failed, now: number): boolean {
-    const wasUp = this.health.isUp;
-    this.health.failed(failure, now, retryAfterMs);
+    const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     this.#options.meters.up(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
-    return wasUp && !this.health.isUp;
+    if (failure === 'wrong-chain') this.#isOfOtherChain = true;
+    // What comes back may be another node.
+    if (goesDown) this.#isChainRight = false;
+    return goesDown;
   }
 
   /** @throws UpstreamFailure */
@@ -146,7 +158,7 @@ export class Upstream {
    * @returns the time that is left
    */
   async #prepare(deadline: number): Promise<number> {
-    const timedOut = (): UpstreamFailure => new UpstreamFailure('transport', 'timed out');
+    const timedOut = (): UpstreamFailure => new TimedOut();
     if (this.#starting !== undefined) {
       const started = this.#starting.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
@@ -168,11 +180,15 @@ export class Upstream {
     if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
     if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
     this.#isChainRight = true;
+    this.#isOfOtherChain = false;
   }
 
   /** Nodes and proxies between may name the address that they were asked at, and a provider's key is in it. */
   #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => this.#secrets.some((secret) => text.includes(secret));
+    const tellsOn = (text: string): boolean => {
+      const lower = text.toLowerCase();
+      return this.#secrets.some((secret) => lower.includes(secret));
+    };
     if (!tellsOn(message)) return message;
     return message
       .split(/(\s+)/)

@@ -166,7 +166,7 @@ export class Upstreams {
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
       if (!upstream.lacks(method) && upstream.health.letsThrough(now)) return upstream;
-      lastResort ??= upstream;
+      if (!upstream.isOfOtherChain) lastResort ??= upstream;
     }
     return lastResort;
   }
