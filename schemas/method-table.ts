@@ -1,4 +1,5 @@
 import type { MethodSpec, ObjectShape } from '../gateway/spec/method-spec.ts';
+import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource, Sources } from './read-sources.ts';
 
@@ -11,6 +12,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const extension = method['x-gatehouse'] ?? {};
   const result = resolve(notNull(method.result.schema) ?? method.result.schema, types);
   const pad = result['x-gatehouse']?.pad;
+  const contractAt = contractPlace(method, types);
   return {
     name: method.name,
     namespace: method.name.slice(0, method.name.indexOf('_')),
@@ -24,6 +26,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(extension.gasCap !== undefined && {
       gasCapParam: method.params.findIndex((param) => param.name === extension.gasCap),
     }),
+    ...(contractAt !== undefined && { contractAt }),
+    ...(extension.weight !== undefined && { weight: extension.weight }),
     ...(result.properties !== undefined && { shape: objectShape(result, types) }),
   };
 }

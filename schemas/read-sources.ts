@@ -25,7 +25,12 @@ export interface MethodSource {
   readonly params: readonly ParamSource[];
   readonly result: { readonly name: string; readonly schema: JsonSchema };
   readonly errors: readonly { readonly $ref: string }[];
-  readonly 'x-gatehouse'?: { readonly answer?: 'local'; readonly gasCap?: string; readonly identity?: string };
+  readonly 'x-gatehouse'?: {
+    readonly answer?: 'local';
+    readonly gasCap?: string;
+    readonly identity?: string;
+    readonly weight?: number;
+  };
   readonly examples: readonly ExampleSource[];
 }
 

@@ -33,7 +33,7 @@ const error = {
 const extension = {
   type: 'object',
   additionalProperties: false,
-  properties: { answer: { const: 'local' }, gasCap: { type: 'string' }, identity: { type: 'string' } },
+  properties: { answer: { const: 'local' }, gasCap: { type: 'string' }, identity: { type: 'string' }, weight: { type: 'integer', minimum: 2 } },
 };
 
 export const methodRules = {

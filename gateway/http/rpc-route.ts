@@ -4,16 +4,20 @@ import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from './load.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
   readonly networks: NetworkFinder<ServedNetwork>;
   readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly nextRequestId: () => string;
@@ -31,7 +35,7 @@ export interface RpcRouteParts {
  */
 export function rpcRoute(parts: RpcRouteParts) {
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
-    const route = parts.networks.find(request.url ?? '', request.headers.host);
+    const route = parts.networks.find(request.url ?? '', parts.proxies.hostOf(request));
     if (route === undefined) {
       next();
       return;
@@ -41,7 +45,7 @@ export function rpcRoute(parts: RpcRouteParts) {
       if (error instanceof RequestAborted) return;
       const refusal = error instanceof RpcError ? error : unforeseen(parts.log, requestId, error);
       parts.metrics.refused(refusal.reason);
-      writeAnswer(response, requestId, refusalAnswer('null', refusal), refusal.retryAfterS);
+      writeAnswer(response, requestId, refusalAnswer('null', refusal));
     });
   };
 }
@@ -60,8 +64,10 @@ async function serve(
   }
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
-  if (record instanceof Promise) await record;
+  const address = parts.proxies.addressOf(request);
+  const found = parts.authenticator.authenticate(key, address);
+  const access = found instanceof Promise ? await found : found;
+  access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
   parts.load.begin();
@@ -71,7 +77,7 @@ async function serve(
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, requestId, deadline, log: parts.log };
+    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log };
     writeAnswer(response, requestId, await handleBody(body.toString('utf8'), context, parts.batch));
   } finally {
     parts.load.end(held);

@@ -5,15 +5,10 @@ import type { Answer } from '../jsonrpc/answer.ts';
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-const EXPOSED = 'Retry-After, X-Request-Id';
+const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
 
 /** Writes what a caller is told, in one go. Undefined: notifications only. */
-export function writeAnswer(
-  response: ServerResponse,
-  requestId: string,
-  answer: Answer | undefined,
-  retryAfterS?: number,
-): void {
+export function writeAnswer(response: ServerResponse, requestId: string, answer: Answer | undefined): void {
   if (answer === undefined) {
     // prettier-ignore
     response.writeHead(204, [
@@ -32,7 +27,8 @@ export function writeAnswer(
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Expose-Headers', EXPOSED,
   ];
-  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, retryAfterS);
+  if (answer.allowance !== undefined) addAllowance(headers, answer.allowance);
+  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, answer.retryAfterS);
   response.writeHead(answer.status, headers);
   if (response.req.complete) response.end(answer.body);
   else endAfterRequest(response, answer.body);
@@ -65,4 +61,14 @@ function addRefusalHeaders(headers: string[], status: number, retryAfterS: numbe
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
   // Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself.
   if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS).padStart(2, '0'));
+}
+
+/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03: what clients know so far. */
+function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullable<Answer['allowance']>): void {
+  // prettier-ignore
+  headers.push(
+    'RateLimit-Limit', String(limit),
+    'RateLimit-Remaining', String(remaining),
+    'RateLimit-Reset', String(resetS),
+  );
 }

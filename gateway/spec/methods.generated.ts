@@ -11,7 +11,10 @@ export const methods: readonly MethodSpec[] = [
     "padResult": 32,
     "hashParams": [
       2
-    ]
+    ],
+    "contractAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getBlockByHash",
@@ -172,7 +175,12 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0
+    "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
+    "weight": 2
   },
   {
     "name": "eth_getTransactionByHash",
@@ -264,6 +272,10 @@ export const methods: readonly MethodSpec[] = [
     "reverts": true,
     "resultKind": "object",
     "hashParams": [],
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
     "shape": {
       "fill": [
         "gas_limit",

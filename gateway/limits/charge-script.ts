@@ -1,0 +1,141 @@
+import type { Redis } from 'ioredis';
+import type { KeyLimits } from '../keys/key-access.ts';
+import type { Rate } from '../keys/key-rules.ts';
+import type { Charge, Tally, UtcDate } from './tally.ts';
+
+/**
+ * An account is one hash, `gatehouse:limit:<key id>`: day, dayUsed, month, monthUsed, and for each bucket when it will
+ * be full (Unix time in ms), the whole key's under fullAt, a method's under `fullAt:<method>`. One key, so a cluster
+ * needs no hash tag. DEL forgives all.
+ */
+const limitPrefix = 'gatehouse:limit:';
+/** Longer than a month, whose count must last. */
+const quotaKeptMs = 32 * 86_400_000;
+
+/**
+ * What `tally.ts` does, for several charges at once and on Redis' clock, so that all gateways share one account. Each
+ * charge is taken whole or not at all.
+ *
+ * A script of our own in place of rate-limiter-flexible's limiters: those count in fixed windows, of which two may
+ * meet within any second (twice the limit), need a round trip for each of burst, day and month, and cannot take many
+ * calls' charges in one. bench/limits.ts has the numbers.
+ *
+ * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away), ms to keep the hash, count of
+ * buckets; for each its field, ms a unit takes to come back, ms of the whole burst; then for each charge its weight in
+ * all and in each bucket.
+ * Returns, as text: a digit for each charge (1: taken), dayUsed, monthUsed, day, month, ms until each bucket is full.
+ */
+const script = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local day, month = ARGV[1], ARGV[2]
+local daily, monthly, owed = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local buckets = tonumber(ARGV[7])
+local names = {'day', 'dayUsed', 'month', 'monthUsed'}
+local unit, whole, full = {}, {}, {}
+for i = 1, buckets do
+  names[4 + i] = ARGV[5 + 3 * i]
+  unit[i] = tonumber(ARGV[6 + 3 * i])
+  whole[i] = tonumber(ARGV[7 + 3 * i])
+end
+local kept = redis.call('HMGET', KEYS[1], unpack(names))
+local dayUsed, monthUsed = 0, 0
+if kept[1] and kept[1] >= day then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
+if kept[3] and kept[3] >= month then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
+for i = 1, buckets do full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0) end
+local changed = owed > 0
+if changed then
+  dayUsed = dayUsed + owed
+  monthUsed = monthUsed + owed
+  if names[5] == 'fullAt' then full[1] = math.min(full[1] + owed * unit[1], now + whole[1]) end
+end
+local taken = {}
+for at = 8 + 3 * buckets, #ARGV, buckets + 1 do
+  local weight = tonumber(ARGV[at])
+  local enough = (daily == 0 or dayUsed + weight <= daily) and (monthly == 0 or monthUsed + weight <= monthly)
+  for i = 1, buckets do
+    enough = enough and full[i] + ARGV[at + i] * unit[i] - now <= whole[i] + 0.001
+  end
+  if enough then
+    dayUsed = dayUsed + weight
+    monthUsed = monthUsed + weight
+    for i = 1, buckets do full[i] = full[i] + ARGV[at + i] * unit[i] end
+    changed = true
+  end
+  taken[#taken + 1] = enough and '1' or '0'
+end
+dayUsed, monthUsed = string.format('%.0f', dayUsed), string.format('%.0f', monthUsed)
+local answer = {table.concat(taken), dayUsed, monthUsed, day, month}
+local fields = {'day', day, 'dayUsed', dayUsed, 'month', month, 'monthUsed', monthUsed}
+for i = 1, buckets do
+  answer[5 + i] = string.format('%.3f', full[i] - now)
+  fields[7 + 2 * i] = names[4 + i]
+  fields[8 + 2 * i] = string.format('%.3f', full[i])
+end
+if changed then
+  redis.call('HSET', KEYS[1], unpack(fields))
+  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+end
+return answer`;
+
+/** A connection that has the command. */
+export type ChargingRedis = Redis & { gatehouseCharge(key: string, ...args: (string | number)[]): Promise<string[]> };
+
+export function withChargeCommand(redis: Redis): ChargingRedis {
+  redis.defineCommand('gatehouseCharge', { numberOfKeys: 1, lua: script });
+  return redis as ChargingRedis;
+}
+
+/**
+ * One round trip for any number of charges of one account. What Redis says of the account goes into `tally`.
+ * @param owed weight that was taken while Redis was away
+ * @returns for each charge whether it was taken
+ */
+export async function chargeAtRedis(
+  redis: ChargingRedis,
+  limits: KeyLimits,
+  charges: readonly Charge[],
+  { tally, owed, date }: { tally: Tally; owed: number; date: UtcDate },
+): Promise<boolean[]> {
+  const buckets = bucketsOf(limits, charges);
+  // From before the question goes out: then the tally never shows less than there is.
+  const sentAt = performance.now();
+  const [taken = '', dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
+    limitPrefix + limits.account,
+    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed, keepMs(limits, buckets), buckets.length],
+    ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
+    ...charges.flatMap((charge) => [charge.weight, ...buckets.map(({ method }) => partOf(charge, method))]),
+  );
+  Object.assign(tally, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
+  for (const [index, { method }] of buckets.entries()) tally.fullAt.set(method, sentAt + Number(fullInMs[index]));
+  return [...taken].map((digit) => digit === '1');
+}
+
+interface Bucket {
+  /** Empty: the whole key's. */
+  readonly method: string;
+  readonly field: string;
+  readonly rate: Rate;
+}
+
+/** Those that the charges draw on. */
+function bucketsOf({ rate, methodRates }: KeyLimits, charges: readonly Charge[]): Bucket[] {
+  const buckets: Bucket[] = rate === undefined ? [] : [{ method: '', field: 'fullAt', rate }];
+  if (methodRates === undefined) return buckets;
+  for (const method of new Set(charges.flatMap(({ byMethod }) => [...byMethod.keys()]))) {
+    const own = methodRates.get(method);
+    if (own !== undefined) buckets.push({ method, field: `fullAt:${method}`, rate: own });
+  }
+  return buckets;
+}
+
+function partOf({ weight, byMethod }: Charge, method: string): number {
+  return method === '' ? weight : (byMethod.get(method) ?? 0);
+}
+
+/** Full buckets need not be kept, counts of a month must. */
+function keepMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
+  if (daily !== undefined || monthly !== undefined) return quotaKeptMs;
+  const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];
+  return Math.ceil(Math.max(...rates.map(({ perSecond, burst }) => (burst * 1000) / perSecond))) + 1_000;
+}

@@ -1,0 +1,186 @@
+import { LRUCache } from 'lru-cache';
+import type { Log } from '../config/log.ts';
+import type { KeyLimits } from '../keys/key-access.ts';
+import { isReply, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
+import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
+import {
+  allowanceOf,
+  emptyTally,
+  shortageOf,
+  take,
+  type Allowance,
+  type Charge,
+  type Shortage,
+  type Tally,
+} from './tally.ts';
+import { utcDate } from './utc-date.ts';
+
+/** Accounts in memory. With Redis one that is dropped is read anew; without, it begins anew. */
+const accountsMax = 100_000;
+/** How long it is believed that an account has no more: an operator may have raised a limit or forgiven a debt. */
+const believedForMs = 1_000;
+/** Charges that go to Redis together: a script that is at work keeps all others waiting. */
+const togetherMax = 500;
+
+export interface Verdict {
+  /** Undefined: nothing was refused. */
+  readonly shortage: Shortage | undefined;
+  readonly allowance: Allowance | undefined;
+}
+
+export interface LimiterOptions {
+  /** Undefined: the limits are this gateway's own, in memory. Closed by `close`. */
+  readonly link: RedisLink | undefined;
+  /** Whether a key with a quota goes on while Redis, which has the count, is away. */
+  readonly quotasFailOpen: boolean;
+  readonly log: Log;
+}
+
+interface Account {
+  /** With Redis: what it last said, and what was taken since while it was away. */
+  readonly tally: Tally;
+  /** When Redis last said it. */
+  saidAt: number;
+  /** Taken while Redis was away, and not told to it yet. */
+  owed: number;
+  waiting: Waiting[];
+  isAsking: boolean;
+}
+
+interface Waiting {
+  readonly limits: KeyLimits;
+  readonly charge: Charge;
+  readonly decide: (verdict: Verdict) => void;
+}
+
+/**
+ * Holds keys to their limits. With Redis all gateways share them: charges of one account that come while others are
+ * under way go together in one round trip, so that the busier a key is, the less a call costs; and what Redis lately
+ * said there is none of is refused without asking. While Redis is slow or away, it goes on from memory.
+ */
+export class Limiter {
+  /**
+   * Charges by how they were decided: by Redis, in memory (there is no Redis, or it said no a moment ago), or without
+   * Redis while it is away: let through or refused by memory, or refused because the quota is not known.
+   */
+  readonly counts = { redis: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
+  readonly #link: RedisLink | undefined;
+  readonly #redis: ChargingRedis | undefined;
+  readonly #quotasFailOpen: boolean;
+  readonly #log: Log;
+  readonly #accounts = new LRUCache<string, Account>({ max: accountsMax });
+  #isRefused = false;
+
+  constructor({ link, quotasFailOpen, log }: LimiterOptions) {
+    this.#link = link;
+    this.#redis = link === undefined ? undefined : withChargeCommand(link.redis);
+    this.#quotasFailOpen = quotasFailOpen;
+    this.#log = log;
+  }
+
+  /** Takes a charge, if all of it is there. Never rejects. */
+  charge(limits: KeyLimits, charge: Charge): Verdict | Promise<Verdict> {
+    const account = this.#accountOf(limits.account);
+    if (this.#link === undefined) {
+      this.counts.memory += 1;
+      return takeFrom(account, limits, charge);
+    }
+    if (!this.#link.up) return this.#withoutRedis(account, limits, charge);
+    const now = performance.now();
+    if (now - account.saidAt < believedForMs) {
+      const date = utcDate();
+      const shortage = shortageOf(account.tally, limits, charge, now, date);
+      if (shortage !== undefined) {
+        this.counts.memory += 1;
+        return { shortage, allowance: allowanceOf(account.tally, limits, now, date) };
+      }
+    }
+    return new Promise((decide) => {
+      account.waiting.push({ limits, charge, decide });
+      if (account.isAsking) return;
+      account.isAsking = true;
+      // After all that has arrived by now has been read.
+      setImmediate(() => void this.#ask(account));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#link?.close();
+  }
+
+  async #ask(account: Account): Promise<void> {
+    while (account.waiting.length > 0) {
+      const together = account.waiting.splice(0, togetherMax);
+      if (this.#link?.up === true && this.#redis !== undefined) {
+        await this.#askFor(account, together, this.#redis, this.#link);
+      } else {
+        for (const one of together) one.decide(this.#withoutRedis(account, one.limits, one.charge));
+      }
+    }
+    account.isAsking = false;
+  }
+
+  async #askFor(account: Account, together: readonly Waiting[], redis: ChargingRedis, link: RedisLink): Promise<void> {
+    const { tally, owed } = account;
+    const date = utcDate();
+    // The newest: an operator may have changed them.
+    const { limits } = together.at(-1) as Waiting;
+    let taken: boolean[];
+    try {
+      const charges = together.map(({ charge }) => charge);
+      taken = await chargeAtRedis(redis, limits, charges, { tally, owed, date });
+    } catch (error) {
+      this.#note(link.failed(error));
+      for (const one of together) one.decide(this.#withoutRedis(account, one.limits, one.charge));
+      return;
+    }
+    this.#isRefused = false;
+    account.owed -= owed;
+    account.saidAt = performance.now();
+    this.counts.redis += together.length;
+    const allowance = allowanceOf(tally, limits, account.saidAt, date);
+    for (const [index, { charge, decide }] of together.entries()) {
+      if (taken[index] === true) decide({ shortage: undefined, allowance });
+      else {
+        const shortage = shortageOf(tally, limits, charge, account.saidAt, date);
+        // What came back since Redis looked.
+        decide({ shortage: shortage ?? { reason: 'rate-limit', waitS: 1 }, allowance });
+      }
+    }
+  }
+
+  #withoutRedis(account: Account, limits: KeyLimits, charge: Charge): Verdict {
+    const hasQuota = limits.daily !== undefined || limits.monthly !== undefined;
+    if (hasQuota && !this.#quotasFailOpen) {
+      this.counts['quota-unreachable'] += 1;
+      return { shortage: { reason: 'quota-unreachable', waitS: 1 }, allowance: undefined };
+    }
+    this.counts['without-redis'] += 1;
+    const verdict = takeFrom(account, limits, charge);
+    if (verdict.shortage === undefined) account.owed += charge.weight;
+    return verdict;
+  }
+
+  #accountOf(id: string): Account {
+    const known = this.#accounts.get(id);
+    if (known !== undefined) return known;
+    const account = { tally: emptyTally(), saidAt: -Infinity, owed: 0, waiting: [], isAsking: false };
+    this.#accounts.set(id, account);
+    return account;
+  }
+
+  /** That Redis does not answer its link logs; that it refuses (NOPERM, READONLY, OOM) is told here, once. */
+  #note(error: unknown): void {
+    if (!isReply(error) || this.#isRefused) return;
+    this.#isRefused = true;
+    this.#log.warn({ error: redisErrorCode(error) }, 'Redis refuses to count: limits go on from memory');
+  }
+}
+
+function takeFrom({ tally }: Account, limits: KeyLimits, charge: Charge): Verdict {
+  const now = performance.now();
+  const date = utcDate();
+  const shortage = shortageOf(tally, limits, charge, now, date);
+  if (shortage === undefined) take(tally, limits, charge, now, date);
+  return { shortage, allowance: allowanceOf(tally, limits, now, date) };
+}
