@@ -58,7 +58,7 @@ export async function openGateway(
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
-  await keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined);
+  await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
   const localChains = await startLocalChains(configs, settings, log);
   if (localChains.networks.length === 0) {
     await Promise.all([keys.close(), limiter.close()]);
@@ -104,7 +104,12 @@ export async function openGateway(
   const close = async (): Promise<void> => {
     // In order: the ops port tells that we are not ready until the last call has ended.
     for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
-    await Promise.all([...networks.map(({ upstreams }) => upstreams.close()), localChains.stop(), keys.close(), limiter.close()]);
+    await Promise.all([
+      ...networks.map(({ upstreams }) => upstreams.close()),
+      localChains.stop(),
+      keys.close(),
+      limiter.close(),
+    ]);
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });

@@ -33,7 +33,12 @@ const error = {
 const extension = {
   type: 'object',
   additionalProperties: false,
-  properties: { answer: { const: 'local' }, gasCap: { type: 'string' }, identity: { type: 'string' }, weight: { type: 'integer', minimum: 2 } },
+  properties: {
+    answer: { const: 'local' },
+    gasCap: { type: 'string' },
+    identity: { type: 'string' },
+    weight: { type: 'integer', minimum: 2 },
+  },
 };
 
 export const methodRules = {

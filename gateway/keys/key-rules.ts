@@ -62,7 +62,8 @@ const fields = {
   monthly: { flag: '--monthly <number>', meaning: 'weighted calls a month, from the 1st, 00:00 UTC', read: whole },
   secrets: {
     flag: '--secret',
-    meaning: 'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
+    meaning:
+      'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
     read: secrets,
   },
   account: {
@@ -80,7 +81,7 @@ export const ruleFields = Object.entries(fields).map(([name, { flag, meaning }])
   meaning,
 }));
 
-/** As stored: text by field, if whoever wrote it kept to that. */
+/** As stored: text by field. */
 export type RuleTexts = Readonly<Record<string, string>>;
 
 /** As parsed. A field that is not there restricts nothing. */
@@ -121,8 +122,7 @@ export function readRules(texts: RuleTexts): KeyRules {
       continue;
     }
     const { read, meaning } = fields[name as RuleField];
-    // A key file may hold anything.
-    const value = typeof text === 'string' ? read(text) : undefined;
+    const value = read(text);
     if (value === undefined) mistakes.push(`${name}: expected ${meaning}`);
     else rules[name] = value;
   }

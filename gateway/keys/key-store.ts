@@ -112,8 +112,8 @@ export function changedRules(rules: RuleTexts | undefined, change: RuleChange): 
 export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKey {
   const { name, createdAt, revokedAt, development, ...rest } = flat;
   const rules = Object.fromEntries(
-    Object.entries(rest).map(([field, value]) => [field, typeof value === 'number' ? String(value) : value]),
-  ) as RuleTexts;
+    Object.entries(rest).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
   return {
     name: textOf(name),
     createdAt: textOf(createdAt),
@@ -124,8 +124,8 @@ export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKe
 }
 
 /** The flat fields of a record, as stores keep them. */
-export function fieldsOfKey({ rules, ...own }: StoredKey): Record<string, string | true> {
-  return { ...rules, ...own };
+export function fieldsOfKey({ rules, createdAt, ...own }: StoredKey): Record<string, string | true> {
+  return { createdAt, ...own, ...rules };
 }
 
 function textOf(value: unknown): string {

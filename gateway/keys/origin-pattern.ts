@@ -1,5 +1,6 @@
 /** `[scheme://][*.]host[:port]`; a bare `*` host would be no restriction, and so is none. */
-const pattern = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/i;
+const pattern =
+  /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/i;
 
 export function isOriginPattern(text: string): boolean {
   return pattern.test(text);

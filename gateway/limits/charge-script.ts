@@ -108,7 +108,7 @@ export async function chargeAtRedis(
   );
   Object.assign(tally, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
   for (const [index, { method }] of buckets.entries()) tally.fullAt.set(method, sentAt + Number(fullInMs[index]));
-  return [...taken].map((digit) => digit === '1');
+  return charges.map((_, index) => taken[index] === '1');
 }
 
 interface Bucket {

@@ -104,6 +104,11 @@ export class Limiter {
     });
   }
 
+  /** Waits until Redis answers, for `limitMs` at most. */
+  async opened(limitMs: number): Promise<void> {
+    await this.#link?.whenUp(limitMs);
+  }
+
   async close(): Promise<void> {
     await this.#link?.close();
   }

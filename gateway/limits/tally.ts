@@ -75,13 +75,7 @@ export function shortageOf(
 }
 
 /** Takes a charge, whether there is enough or not. */
-export function take(
-  tally: Tally,
-  limits: KeyLimits,
-  { weight, byMethod }: Charge,
-  now: number,
-  date: UtcDate,
-): void {
+export function take(tally: Tally, limits: KeyLimits, { weight, byMethod }: Charge, now: number, date: UtcDate): void {
   turnPage(tally, date);
   tally.dayUsed += weight;
   tally.monthUsed += weight;
