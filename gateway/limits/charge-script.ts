@@ -20,37 +20,42 @@ const quotaKeptMs = 32 * 86_400_000;
  * meet within any second (twice the limit), need a round trip for each of burst, day and month, and cannot take many
  * calls' charges in one. bench/limits.ts has the numbers.
  *
- * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away), ms to keep the hash, count of
- * buckets; for each its field, ms a unit takes to come back, ms of the whole burst; then for each charge its weight in
- * all and in each bucket.
- * Returns, as text: a digit for each charge (1: taken), dayUsed, monthUsed, day, month, ms until each bucket is full.
+ * A lease is taken in advance and used within so many ms. Used late, it could fall together with what came back
+ * meanwhile; so it is taken as if at its end, and the bucket stays that much below its brim: in any time t no more
+ * than burst + rate × t passes, leases or not. It is given only where four times as much is there.
+ *
+ * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away, less what is left of a lease),
+ * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets; for each its field, ms a unit takes
+ * to come back, ms of the whole burst; then for each charge its weight in all and in each bucket.
+ * Returns, as text: a digit for each charge (1: taken), weight leased, dayUsed, monthUsed, day, month, ms until each
+ * bucket is full.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local day, month = ARGV[1], ARGV[2]
 local daily, monthly, owed = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local buckets = tonumber(ARGV[7])
+local lease, leaseMs, buckets = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local names = {'day', 'dayUsed', 'month', 'monthUsed'}
 local unit, whole, full = {}, {}, {}
 for i = 1, buckets do
-  names[4 + i] = ARGV[5 + 3 * i]
-  unit[i] = tonumber(ARGV[6 + 3 * i])
-  whole[i] = tonumber(ARGV[7 + 3 * i])
+  names[4 + i] = ARGV[7 + 3 * i]
+  unit[i] = tonumber(ARGV[8 + 3 * i])
+  whole[i] = tonumber(ARGV[9 + 3 * i])
 end
 local kept = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
 if kept[1] and kept[1] >= day then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
 if kept[3] and kept[3] >= month then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
 for i = 1, buckets do full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0) end
-local changed = owed > 0
+local changed = owed ~= 0
 if changed then
-  dayUsed = dayUsed + owed
-  monthUsed = monthUsed + owed
-  if names[5] == 'fullAt' then full[1] = math.min(full[1] + owed * unit[1], now + whole[1]) end
+  dayUsed = math.max(0, dayUsed + owed)
+  monthUsed = math.max(0, monthUsed + owed)
+  if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + owed * unit[1], now + whole[1])) end
 end
 local taken = {}
-for at = 8 + 3 * buckets, #ARGV, buckets + 1 do
+for at = 10 + 3 * buckets, #ARGV, buckets + 1 do
   local weight = tonumber(ARGV[at])
   local enough = (daily == 0 or dayUsed + weight <= daily) and (monthly == 0 or monthUsed + weight <= monthly)
   for i = 1, buckets do
@@ -64,11 +69,24 @@ for at = 8 + 3 * buckets, #ARGV, buckets + 1 do
   end
   taken[#taken + 1] = enough and '1' or '0'
 end
+if lease > 0 and (daily == 0 or dayUsed + 4 * lease <= daily) and (monthly == 0 or monthUsed + 4 * lease <= monthly) then
+  local from = full[1] and math.max(full[1], now + leaseMs)
+  if from and from + 4 * lease * unit[1] - now > whole[1] then
+    lease = 0
+  else
+    dayUsed = dayUsed + lease
+    monthUsed = monthUsed + lease
+    if from then full[1] = from + lease * unit[1] end
+    changed = true
+  end
+else
+  lease = 0
+end
 dayUsed, monthUsed = string.format('%.0f', dayUsed), string.format('%.0f', monthUsed)
-local answer = {table.concat(taken), dayUsed, monthUsed, day, month}
+local answer = {table.concat(taken), string.format('%.0f', lease), dayUsed, monthUsed, day, month}
 local fields = {'day', day, 'dayUsed', dayUsed, 'month', month, 'monthUsed', monthUsed}
 for i = 1, buckets do
-  answer[5 + i] = string.format('%.3f', full[i] - now)
+  answer[6 + i] = string.format('%.3f', full[i] - now)
   fields[7 + 2 * i] = names[4 + i]
   fields[8 + 2 * i] = string.format('%.3f', full[i])
 end
@@ -86,29 +104,39 @@ export function withChargeCommand(redis: Redis): ChargingRedis {
   return redis as ChargingRedis;
 }
 
+export interface Trip {
+  readonly tally: Tally;
+  /** Weight that was taken without Redis; negative: weight to be given back. */
+  readonly owed: number;
+  /** Weight to be taken in advance; only for limits without `methodRates`. */
+  readonly lease: number;
+  readonly leaseMs: number;
+  readonly date: UtcDate;
+}
+
 /**
  * One round trip for any number of charges of one account. What Redis says of the account goes into `tally`.
- * @param owed weight that was taken while Redis was away
- * @returns for each charge whether it was taken
+ * @returns for each charge whether it was taken, and the weight that was leased
  */
 export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { tally, owed, date }: { tally: Tally; owed: number; date: UtcDate },
-): Promise<boolean[]> {
+  { tally, owed, lease, leaseMs, date }: Trip,
+): Promise<{ taken: boolean[]; leased: number }> {
   const buckets = bucketsOf(limits, charges);
   // From before the question goes out: then the tally never shows less than there is.
   const sentAt = performance.now();
-  const [taken = '', dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
+  const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
     limitPrefix + limits.account,
-    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed, keepMs(limits, buckets), buckets.length],
+    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed],
+    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length],
     ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
     ...charges.flatMap((charge) => [charge.weight, ...buckets.map(({ method }) => partOf(charge, method))]),
   );
   Object.assign(tally, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
   for (const [index, { method }] of buckets.entries()) tally.fullAt.set(method, sentAt + Number(fullInMs[index]));
-  return charges.map((_, index) => taken[index] === '1');
+  return { taken: charges.map((_, index) => taken[index] === '1'), leased: Number(leased) };
 }
 
 interface Bucket {

@@ -22,6 +22,13 @@ const believedForMs = 1_000;
 /** Charges that go to Redis together: a script that is at work keeps all others waiting. */
 const togetherMax = 500;
 
+/** How long a lease is good for. So much of a bucket stays unused meanwhile; see `charge-script.ts`. */
+const leaseMs = 50;
+/** Smaller ones are not worth it. */
+const leaseMin = 8;
+/** How often leases that nobody came for are given back. */
+const giveBackEveryMs = 1_000;
+
 export interface Verdict {
   /** Undefined: nothing was refused. */
   readonly shortage: Shortage | undefined;
@@ -43,6 +50,11 @@ interface Account {
   saidAt: number;
   /** Taken while Redis was away, and not told to it yet. */
   owed: number;
+  /** What was taken in advance and not used yet. */
+  readonly lease: { left: number; until: number; limits: KeyLimits | undefined };
+  /** Weight that was let through since Redis was last asked, and when that was. */
+  used: number;
+  askedAt: number;
   waiting: Waiting[];
   isAsking: boolean;
 }
@@ -55,20 +67,24 @@ interface Waiting {
 
 /**
  * Holds keys to their limits. With Redis all gateways share them: charges of one account that come while others are
- * under way go together in one round trip, so that the busier a key is, the less a call costs; and what Redis lately
- * said there is none of is refused without asking. While Redis is slow or away, it goes on from memory.
+ * under way go together in one round trip; a busy key is given some weight in advance, for some milliseconds; and what
+ * Redis lately said there is none of is refused without asking. So the busier a key is, the less a call costs. While
+ * Redis is slow or away, it goes on from memory.
  */
 export class Limiter {
   /**
-   * Charges by how they were decided: by Redis, in memory (there is no Redis, or it said no a moment ago), or without
+   * Charges by how they were decided: by Redis, from a lease of it, in memory (there is no Redis, or it said no a moment ago), or without
    * Redis while it is away: let through or refused by memory, or refused because the quota is not known.
    */
-  readonly counts = { redis: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
+  readonly counts = { redis: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
   readonly #link: RedisLink | undefined;
   readonly #redis: ChargingRedis | undefined;
   readonly #quotasFailOpen: boolean;
   readonly #log: Log;
   readonly #accounts = new LRUCache<string, Account>({ max: accountsMax });
+  /** Accounts with a lease, which may have to be given back. */
+  readonly #lessees = new Set<Account>();
+  readonly #timer: NodeJS.Timeout;
   #isRefused = false;
 
   constructor({ link, quotasFailOpen, log }: LimiterOptions) {
@@ -76,6 +92,7 @@ export class Limiter {
     this.#redis = link === undefined ? undefined : withChargeCommand(link.redis);
     this.#quotasFailOpen = quotasFailOpen;
     this.#log = log;
+    this.#timer = setInterval(() => void this.#giveBack(), giveBackEveryMs).unref();
   }
 
   /** Takes a charge, if all of it is there. Never rejects. */
@@ -87,12 +104,15 @@ export class Limiter {
     }
     if (!this.#link.up) return this.#withoutRedis(account, limits, charge);
     const now = performance.now();
+    const { tally } = account;
+    const fromLease = this.#fromLease(account, limits, charge, now);
+    if (fromLease !== undefined) return fromLease;
     if (now - account.saidAt < believedForMs) {
       const date = utcDate();
-      const shortage = shortageOf(account.tally, limits, charge, now, date);
+      const shortage = shortageOf(tally, limits, charge, now, date);
       if (shortage !== undefined) {
         this.counts.memory += 1;
-        return { shortage, allowance: allowanceOf(account.tally, limits, now, date) };
+        return { shortage, allowance: allowanceOf(tally, limits, now, date) };
       }
     }
     return new Promise((decide) => {
@@ -110,12 +130,29 @@ export class Limiter {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.#link?.up === true) await this.#giveBack(Infinity);
     await this.#link?.close();
+  }
+
+  #fromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): Verdict | undefined {
+    const { lease, tally } = account;
+    if (lease.left < charge.weight || now >= lease.until || limits.methodRates !== undefined) return undefined;
+    lease.left -= charge.weight;
+    account.used += charge.weight;
+    this.counts.leased += 1;
+    return { shortage: undefined, allowance: allowanceOf(tally, limits, now, utcDate()) };
   }
 
   async #ask(account: Account): Promise<void> {
     while (account.waiting.length > 0) {
-      const together = account.waiting.splice(0, togetherMax);
+      const now = performance.now();
+      const together = account.waiting.splice(0, togetherMax).filter(({ limits, charge, decide }) => {
+        const verdict = this.#fromLease(account, limits, charge, now);
+        if (verdict !== undefined) decide(verdict);
+        return verdict === undefined;
+      });
+      if (together.length === 0) continue;
       if (this.#link?.up === true && this.#redis !== undefined) {
         await this.#askFor(account, together, this.#redis, this.#link);
       } else {
@@ -126,31 +163,56 @@ export class Limiter {
   }
 
   async #askFor(account: Account, together: readonly Waiting[], redis: ChargingRedis, link: RedisLink): Promise<void> {
-    const { tally, owed } = account;
+    const { tally, lease } = account;
     const date = utcDate();
     // The newest: an operator may have changed them.
     const { limits } = together.at(-1) as Waiting;
+    const now = performance.now();
+    const wanted = limits.methodRates === undefined ? leaseFor(account, now) : 0;
+    const owed = account.owed - lease.left;
+    [account.owed, lease.left, account.used, account.askedAt] = [0, 0, 0, now];
     let taken: boolean[];
     try {
       const charges = together.map(({ charge }) => charge);
-      taken = await chargeAtRedis(redis, limits, charges, { tally, owed, date });
+      const trip = { tally, owed, lease: wanted, leaseMs, date };
+      const answer = await chargeAtRedis(redis, limits, charges, trip);
+      taken = answer.taken;
+      Object.assign(lease, { left: answer.leased, until: now + leaseMs, limits });
     } catch (error) {
+      account.owed += owed;
       this.#note(link.failed(error));
       for (const one of together) one.decide(this.#withoutRedis(account, one.limits, one.charge));
       return;
     }
+    if (lease.left > 0) this.#lessees.add(account);
+    else this.#lessees.delete(account);
     this.#isRefused = false;
-    account.owed -= owed;
     account.saidAt = performance.now();
     this.counts.redis += together.length;
     const allowance = allowanceOf(tally, limits, account.saidAt, date);
     for (const [index, { charge, decide }] of together.entries()) {
-      if (taken[index] === true) decide({ shortage: undefined, allowance });
-      else {
+      if (taken[index] === true) {
+        account.used += charge.weight;
+        decide({ shortage: undefined, allowance });
+      } else {
         const shortage = shortageOf(tally, limits, charge, account.saidAt, date);
         // What came back since Redis looked.
         decide({ shortage: shortage ?? { reason: 'rate-limit', waitS: 1 }, allowance });
       }
+    }
+  }
+
+  /** Redis is told of leases that ran out unused, lest a quota shrinks by them. @param soonerMs how long before their end */
+  async #giveBack(soonerMs = 0): Promise<void> {
+    const now = performance.now();
+    const over = [...this.#lessees].filter(({ lease, isAsking }) => !isAsking && now >= lease.until - soonerMs);
+    for (const account of over) {
+      this.#lessees.delete(account);
+      const { tally, lease } = account;
+      if (lease.left === 0 || lease.limits === undefined || this.#redis === undefined) continue;
+      const trip = { tally, owed: account.owed - lease.left, lease: 0, leaseMs, date: utcDate() };
+      [account.owed, lease.left] = [0, 0];
+      await chargeAtRedis(this.#redis, lease.limits, [], trip).catch(() => (account.owed += trip.owed));
     }
   }
 
@@ -169,7 +231,16 @@ export class Limiter {
   #accountOf(id: string): Account {
     const known = this.#accounts.get(id);
     if (known !== undefined) return known;
-    const account = { tally: emptyTally(), saidAt: -Infinity, owed: 0, waiting: [], isAsking: false };
+    const account: Account = {
+      tally: emptyTally(),
+      saidAt: -Infinity,
+      owed: 0,
+      lease: { left: 0, until: 0, limits: undefined },
+      used: 0,
+      askedAt: -Infinity,
+      waiting: [],
+      isAsking: false,
+    };
     this.#accounts.set(id, account);
     return account;
   }
@@ -180,6 +251,12 @@ export class Limiter {
     this.#isRefused = true;
     this.#log.warn({ error: redisErrorCode(error) }, 'Redis refuses to count: limits go on from memory');
   }
+}
+
+/** As much as was used lately in the time that a lease lasts, and no more than twice what was used since the last. */
+function leaseFor({ used, askedAt }: Account, now: number): number {
+  const weight = Math.floor(Math.min((used * leaseMs) / Math.max(1, now - askedAt), 2 * used));
+  return weight < leaseMin ? 0 : weight;
 }
 
 function takeFrom({ tally }: Account, limits: KeyLimits, charge: Charge): Verdict {

@@ -119,7 +119,7 @@ export class Metrics {
   watchLimits(read: () => Readonly<Record<string, number>>): void {
     new Counter({
       name: 'gatehouse_limit_checks_total',
-      help: 'Bodies charged to a key with limits, by who decided: redis, memory, without-redis (memory, Redis is away), quota-unreachable (refused, Redis is away)',
+      help: 'Bodies charged to a key with limits, by who decided: redis, leased (from what Redis gave in advance), memory, without-redis (memory, Redis is away), quota-unreachable (refused, Redis is away)',
       labelNames: ['outcome'] as const,
       registers: [this.registry],
       collect() {
