@@ -20,6 +20,7 @@ export interface Limited {
   readonly gateway: TestGateway;
   /** The id of the gateway's key. */
   readonly id: string;
+  readonly digest: string;
   /** Changes the key's rules, and waits until the gateway knows. */
   rules(change: RuleChange): Promise<void>;
   /** Sends one call. */
@@ -55,6 +56,7 @@ export async function limited(env: Record<string, string> = {}): Promise<Limited
     node,
     gateway,
     id,
+    digest,
     async rules(change) {
       let told = false;
       gateway.gateway.keys.onChange((changed) => (told ||= changed === digest || changed === undefined));

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { estimate, limited, receipt, storage, type Limited, type Sent } from './limited.ts';
 
@@ -140,13 +141,17 @@ describe('limits in Redis', () => {
 
   it('cost fewer round trips than calls when many come at once', async () => {
     const one = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '1000' });
-    await one.send(storage);
+    await one.rules({ rate: '10000' });
+    // Connections are made.
+    await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
     const before = await commands('evalsha');
-    const sent = await Promise.all(Array.from({ length: 200 }, () => one.send(storage)));
-    expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
-    expect((await commands('evalsha')) - before).toBeLessThan(100);
-    expect((await hashOf(one))['dayUsed']).toBe('201');
+    for (let round = 0; round < 10; round++) {
+      const sent = await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
+      expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    expect((await commands('evalsha')) - before).toBeLessThan(250);
+    // What was leased is given back when nobody comes for it.
+    await eventually(async () => (await hashOf(one))['dayUsed'] === '550', 2_500);
   });
 
   it('can be read and forgiven by hand, and begin anew with the day', async () => {
