@@ -1,7 +1,6 @@
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { expressApp } from './http/express-app.ts';
-import { Load } from './http/load.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
 import { requestIds } from './http/request-ids.ts';
@@ -11,6 +10,7 @@ import { Authenticator } from './keys/authenticate.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { openKeyStore } from './keys/open-key-store.ts';
 import { openLimiter } from './limits/open-limiter.ts';
+import { Load } from './load.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { NetworkFinder } from './network/find-network.ts';
 import { loadNetworks, NetworkFilesError } from './network/load-networks.ts';
@@ -19,6 +19,7 @@ import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
+import { WebSocketDoor } from './websocket/web-socket-door.ts';
 
 const KEYS_OPEN_LIMIT_MS = 500;
 
@@ -80,23 +81,34 @@ export async function openGateway(
       networks: Object.fromEntries(networks.map((network) => [network.config.slug, network.upstreams.summary()])),
     },
   }));
-  const rpc = rpcRoute({
+  const callers = {
     networks: new NetworkFinder(networks),
     authenticator,
     limiter,
     proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
     metrics,
     log,
-    nextRequestId,
     baseUrlsHint,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
-    bodyMaxBytes: settings.BODY_MAX_BYTES,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxAnswerBytes: settings.BATCH_ANSWER_MAX_BYTES,
       concurrency: settings.BATCH_CONCURRENCY,
     },
+  };
+  const rpc = rpcRoute({
+    ...callers,
+    nextRequestId,
+    bodyMaxBytes: settings.BODY_MAX_BYTES,
+    compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
+  });
+  const webSockets = new WebSocketDoor({
+    ...callers,
+    messageMaxBytes: settings.WS_MESSAGE_MAX_BYTES ?? settings.BODY_MAX_BYTES,
+    messagesMax: settings.WS_MESSAGES_MAX,
+    unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
+    socketsPerKey: settings.WS_SOCKETS_PER_KEY,
   });
   const common = { nextRequestId, baseUrlsHint, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
@@ -113,7 +125,7 @@ export async function openGateway(
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });
-    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS);
+    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
@@ -141,5 +153,5 @@ export async function openGateway(
 /** For callers who are at no network's address. */
 function hintOf(networks: readonly NetworkConfig[]): string {
   const bases = networks.flatMap(({ slug, baseUrls }) => [`/${slug}`, ...baseUrls]);
-  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key>, where base URLs are: ${bases.join(', ')}`;
+  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ${bases.join(', ')}`;
 }

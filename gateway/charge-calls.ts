@@ -1,7 +1,7 @@
-import { refusalOf, type CallContext } from './handle-call.ts';
+import { objectionTo, type CallContext } from './handle-call.ts';
 import type { Call, NotACall } from './jsonrpc/envelope.ts';
 import type { KeyLimits } from './keys/key-access.ts';
-import type { Verdict } from './limits/limiter.ts';
+import type { Verdict } from './limits/account.ts';
 
 /**
  * Charges a key for all that was sent at once. What no upstream is asked for is free: local answers, notifications,
@@ -31,6 +31,7 @@ const noMethods: ReadonlyMap<string, number> = new Map();
 
 function weightOf({ id, method, params }: Call, { network, access }: CallContext): number {
   const served = network.methods.get(method);
-  if (served === undefined || served.localResult !== undefined || id === undefined) return 0;
-  return refusalOf(served, params, access) === undefined ? (served.spec.weight ?? 1) : 0;
+  if (served === undefined || served.localResult !== undefined || (id === undefined && served.spec.sends !== true))
+    return 0;
+  return objectionTo(served, params, access) === undefined ? (served.spec.weight ?? 1) : 0;
 }

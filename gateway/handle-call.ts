@@ -29,17 +29,17 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
-    const refusal = refusalOf(method, call.params, context.access);
-    if (refusal !== undefined) throw refusal;
+    const objection = objectionTo(method, call.params, context.access);
+    if (objection !== undefined) throw objection;
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
-    if (call.id === undefined) {
+    if (call.id === undefined && method.spec.sends !== true) {
       outcome = 'notification';
       return undefined;
     }
-    if (method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
+    if (call.id !== undefined && method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
     const reply = await askUpstreams(method, call.params, context);
     outcome = outcomeOf(reply);
-    return answer(call.id, reply);
+    return call.id === undefined ? undefined : answer(call.id, reply);
   } catch (error) {
     const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
     outcome = refusal.reason;
@@ -50,7 +50,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
 }
 
 /** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. */
-export function refusalOf(
+export function objectionTo(
   { spec, check }: ServedMethod,
   params: readonly unknown[],
   { calls }: KeyAccess,

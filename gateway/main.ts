@@ -27,7 +27,7 @@ const program = new Command('gatehouse')
 program.command('start').description('Start the gateway (settings: see README)').action(start);
 program
   .command('demo')
-  .description('Print a curl line for each method, for the local chain of a gateway that runs')
+  .description('Print curl lines to try, for the local chain of a gateway that runs')
   .option('--key <key>', 'in place of the development key')
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);

@@ -7,10 +7,11 @@ import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
-import type { MethodSpec } from './spec/method-spec.ts';
+import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream } from './upstream/upstream.ts';
+import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
+import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
 
 export interface ServeParts {
   readonly settings: Settings;
@@ -35,20 +36,24 @@ export function serveNetwork(
     methods: servedMethods(config, parts),
     otherMethods: parts.metrics.callMeter(config.slug, 'other'),
     upstreams: new Upstreams(upstreams, judge, log),
+    sockets: parts.metrics.socketMeters(config.slug),
   };
 }
 
 function servedMethods(config: NetworkConfig, { specs, checks, metrics }: ServeParts): Map<string, ServedMethod> {
   const results = localAnswers(config);
-  const served = new Map<string, ServedMethod>();
-  for (const spec of specs) {
-    const check = checks.get(spec.name);
-    if (check === undefined || !config.methods.includes(spec.name)) continue;
-    const localResult = spec.answer === 'local' ? results.get(spec.name) : undefined;
-    served.set(spec.name, { spec, check, localResult, meter: metrics.callMeter(config.slug, spec.name) });
-  }
-  return served;
+  return new Map(
+    config.methods.map((name) => {
+      const spec = specs.find((each) => each.name === name) ?? passThrough(name);
+      const check = checks.get(name) ?? anyParams;
+      const localResult = spec.answer === 'local' ? results.get(name) : undefined;
+      return [name, { spec, check, localResult, meter: metrics.callMeter(config.slug, name) }];
+    }),
+  );
 }
+
+/** Of methods that the spec does not know; that they are an array was seen before. */
+const anyParams: ParamCheck = () => undefined;
 
 function openUpstream(
   config: NetworkConfig,
@@ -56,14 +61,8 @@ function openUpstream(
   spawned: Spawned | undefined,
   { settings, metrics }: ServeParts,
 ): Upstream[] {
-  const url = upstream.url ?? spawned?.url;
-  if (url === undefined) return [];
-  const transport = new HttpUpstream({
-    url,
-    headers: upstream.headers ?? {},
-    connections: settings.UPSTREAM_CONNECTIONS,
-    responseMaxBytes: settings.UPSTREAM_RESPONSE_MAX_BYTES,
-  });
+  const transport = openTransport(upstream, spawned, settings);
+  if (transport === undefined) return [];
   return [
     new Upstream({
       name: upstream.name,
@@ -74,4 +73,17 @@ function openUpstream(
       meters: metrics.upstreamMeters(config.slug, upstream.name),
     }),
   ];
+}
+
+/** Undefined for a node that was not spawned. Connects to nothing yet. */
+function openTransport(
+  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
+  spawned: Spawned | undefined,
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
+): Transport | undefined {
+  const url = given ?? spawned?.url;
+  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  return websocketUrl === undefined
+    ? undefined
+    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
 }

@@ -1,4 +1,4 @@
-import type { CallMeter } from './metrics/metrics.ts';
+import type { CallMeter, SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
@@ -11,6 +11,8 @@ export interface ServedNetwork {
   /** For methods that the network does not serve. */
   readonly otherMethods: CallMeter;
   readonly upstreams: Upstreams;
+  /** For the WebSockets of callers. */
+  readonly sockets: SocketMeters;
 }
 
 export interface ServedMethod {

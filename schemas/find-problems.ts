@@ -2,8 +2,8 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { strictAjv } from '../gateway/spec/strict-ajv.ts';
 import { paramSchemas, resultSchemas } from './documents.ts';
 import { inlineRefs } from './inline-refs.ts';
-import { notNull, partsOf, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
-import { isHash } from './method-table.ts';
+import { partsOf, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
+import { isA, objectInResult } from './method-table.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
 import { methodRules } from './source-rules.ts';
 
@@ -85,17 +85,21 @@ function paramProblems({ methods, types }: Sources): string[] {
 
 function extensionProblems({ methods, types }: Sources): string[] {
   return methods.flatMap((method) => {
-    const { gasCap, identity } = method['x-gatehouse'] ?? {};
+    const { gasCap, identity = {} } = method['x-gatehouse'] ?? {};
     const call = method.params.find((param) => param.name === gasCap);
-    const result = resolve(notNull(method.result.schema) ?? method.result.schema, types);
-    const [first] = method.params;
+    const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
+    const misnamed = Object.entries(identity).filter(
+      ([field, name]) =>
+        !(isA('Hash', fields[field]) || isA('Quantity', fields[field])) ||
+        !method.params.some((param) => param.name === name),
+    );
     return [
       ...(gasCap !== undefined && (call === undefined || resolve(call.schema, types).properties?.gas === undefined)
         ? [`${method.name}: gasCap must name a parameter that has a field gas`]
         : []),
-      ...(identity !== undefined && (result.properties?.[identity] === undefined || !first || !isHash(first.schema))
-        ? [`${method.name}: identity must name a field of the result, and the first parameter must be a hash`]
-        : []),
+      ...misnamed.map(
+        ([field]) => `${method.name}: identity.${field} must be a hash or quantity of the result, and name a parameter`,
+      ),
     ];
   });
 }

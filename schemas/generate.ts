@@ -4,6 +4,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { artefacts } from './artefacts.ts';
 import { findProblems } from './find-problems.ts';
 import { readSources } from './read-sources.ts';
+import { withTables } from './readme-tables.ts';
 
 function isStale(path: string, text: string): boolean {
   try {
@@ -33,7 +34,8 @@ function generate(checkOnly: boolean): void {
     fail(problems);
     return;
   }
-  const stale = [...artefacts(sources)].filter(([path, text]) => isStale(path, text));
+  const readme = withTables(readFileSync(join(packageRoot, 'README.md'), 'utf8'));
+  const stale = [...artefacts(sources), ['README.md', readme] as const].filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);
 }

@@ -6,6 +6,8 @@ export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly pattern?: string;
   readonly const?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema | boolean>>;
   readonly items?: JsonSchema;

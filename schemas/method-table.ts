@@ -1,6 +1,6 @@
-import type { MethodSpec, ObjectShape } from '../gateway/spec/method-spec.ts';
+import type { Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { contractPlace } from './contract-place.ts';
-import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
+import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource, Sources } from './read-sources.ts';
 
 /** What the gateway needs to know of each method, read off its schemas. */
@@ -9,66 +9,92 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const extension = method['x-gatehouse'] ?? {};
-  const result = resolve(notNull(method.result.schema) ?? method.result.schema, types);
-  const pad = result['x-gatehouse']?.pad;
+  const { answer, send, gasCap, identity, unsupported, weight } = method['x-gatehouse'] ?? {};
+  const result = notNull(method.result.schema) ?? method.result.schema;
+  const { pattern, 'x-gatehouse': notes } = resolve(result, types);
+  const object = objectInResult(method, types);
   const contractAt = contractPlace(method, types);
   return {
     name: method.name,
     namespace: method.name.slice(0, method.name.indexOf('_')),
-    ...(extension.answer !== undefined && { answer: extension.answer }),
+    ...(answer !== undefined && { answer }),
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
-    resultKind: resultKind(result, method.name),
-    ...(pad !== undefined && { padResult: pad }),
-    ...(extension.identity !== undefined && { identity: extension.identity }),
+    ...(send !== undefined && { sends: true }),
+    ...(unsupported !== undefined && { nullWhenUnsupported: true }),
+    resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
+    ...(pattern !== undefined && { resultPattern: pattern }),
+    ...(notes?.pad !== undefined && { padResult: notes.pad }),
+    ...(identity !== undefined && { identity: identities(identity, method, types) }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
-    ...(extension.gasCap !== undefined && {
-      gasCapParam: method.params.findIndex((param) => param.name === extension.gasCap),
-    }),
+    ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
     ...(contractAt !== undefined && { contractAt }),
-    ...(extension.weight !== undefined && { weight: extension.weight }),
-    ...(result.properties !== undefined && { shape: objectShape(result, types) }),
+    ...(weight !== undefined && { weight }),
+    ...(object !== undefined && { shape: objectShape(object, types) }),
   };
 }
 
-function resultKind(result: JsonSchema, method: string): MethodSpec['resultKind'] {
-  const { type } = result;
+function resultKind({ type }: JsonSchema, method: string): ResultKind {
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
   throw new Error(`${method}: the gateway does not know results of the type ${JSON.stringify(type)}`);
 }
 
-/** A hash, or an object with a hash in it: the block parameter of EIP-1898. */
+/** The name of the object that a result is, or of those in the array that it is. */
+export function objectInResult({ result }: MethodSource, types: Types): string | undefined {
+  const branches = [result.schema, ...(result.schema.anyOf ?? [])];
+  return objectAmong([...branches, ...branches.flatMap(({ items }) => items ?? [])], types);
+}
+
+function identities(fields: Readonly<Record<string, string>>, method: MethodSource, types: Types): Identity[] {
+  const properties = types[objectInResult(method, types) ?? '']?.properties ?? {};
+  return Object.entries(fields).map(([field, param]) => ({
+    field,
+    param: indexOfParam(method, param),
+    kind: isA('Hash', properties[field]) ? 'hash' : 'quantity',
+  }));
+}
+
+function indexOfParam({ params }: MethodSource, name: string): number {
+  return params.findIndex((param) => param.name === name);
+}
+
+/** A hash, or an object with a hash in it: the block parameter of EIP-1898, a log filter. */
 function mayHoldHash(schema: JsonSchema, types: Types): boolean {
-  return isHash(schema) || Object.values(resolve(schema, types).properties ?? {}).some(isHash);
+  const properties = Object.values(resolve(schema, types).properties ?? {});
+  return isA('Hash', schema) || properties.some((property) => isA('Hash', property));
 }
 
-export function isHash(schema: JsonSchema | boolean): boolean {
-  return typeof schema !== 'boolean' && schema.$ref === refTo('Hash');
+/** Whether this is the type of that name, or null. */
+export function isA(type: string, schema: JsonSchema | boolean | undefined): boolean {
+  return typeof schema === 'object' && (notNull(schema) ?? schema).$ref === refTo(type);
 }
 
-function objectShape(object: JsonSchema, types: Types): ObjectShape {
+function objectShape(type: string, types: Types): ObjectShape {
+  const { required = [], properties = {} } = types[type] ?? {};
   const pad: Record<string, number> = {};
   const rename: Record<string, string> = {};
   const nested: Record<string, ObjectShape> = {};
-  for (const [name, property] of Object.entries(object.properties ?? {})) {
+  for (const [name, property] of Object.entries(properties)) {
     if (typeof property === 'boolean') continue;
     const bytes = resolve(notNull(property) ?? property, types)['x-gatehouse']?.pad;
     const alias = property['x-gatehouse']?.alias;
-    const element = elementObject(property, types);
+    // Also where the array may hold something else instead: transactions, or hashes.
+    const element = objectAmong(
+      [property, ...(property.anyOf ?? [])].flatMap(({ items }) => items ?? []),
+      types,
+    );
     if (bytes !== undefined) pad[name] = bytes;
     if (alias !== undefined) rename[name] = alias;
     if (element !== undefined) nested[name] = objectShape(element, types);
   }
-  return { fill: object.required ?? [], pad, rename, nested };
+  return { type, fill: required, pad, rename, nested };
 }
 
-/** The object that an array property holds, also where it may hold something else instead (transactions, or hashes). */
-function elementObject(property: JsonSchema, types: Types): JsonSchema | undefined {
-  return [property, ...(property.anyOf ?? [])]
-    .flatMap((array) => array.items ?? [])
-    .map((element) => resolve(element, types))
-    .find((element) => element.properties !== undefined);
+/** The first that refers to a type with fields. */
+function objectAmong(schemas: readonly JsonSchema[], types: Types): string | undefined {
+  return schemas
+    .map(({ $ref }) => typeOfRef($ref ?? ''))
+    .find((type) => types[type]?.type === 'object' && types[type].properties !== undefined);
 }
 
 function lastPart(ref: string): string {

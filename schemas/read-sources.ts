@@ -25,13 +25,24 @@ export interface MethodSource {
   readonly params: readonly ParamSource[];
   readonly result: { readonly name: string; readonly schema: JsonSchema };
   readonly errors: readonly { readonly $ref: string }[];
-  readonly 'x-gatehouse'?: {
-    readonly answer?: 'local';
-    readonly gasCap?: string;
-    readonly identity?: string;
-    readonly weight?: number;
-  };
+  readonly 'x-gatehouse'?: MethodExtension;
   readonly examples: readonly ExampleSource[];
+}
+
+/** What OpenRPC cannot say of a method. */
+export interface MethodExtension {
+  /** The gateway answers by itself. */
+  readonly answer?: 'local';
+  /** Asking is an act: what is sent takes effect. */
+  readonly send?: 'once';
+  /** The parameter whose `gas` is capped. */
+  readonly gasCap?: string;
+  /** Fields of the result, or of each object in it, that must be what a parameter asks for: field by parameter. */
+  readonly identity?: Readonly<Record<string, string>>;
+  /** The answer is null where no upstream has the method; without this it is -32601. */
+  readonly unsupported?: 'not-found';
+  /** How much of a key's limits a call uses up; without this, 1. */
+  readonly weight?: number;
 }
 
 export interface ErrorSource {

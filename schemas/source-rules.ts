@@ -35,8 +35,10 @@ const extension = {
   additionalProperties: false,
   properties: {
     answer: { const: 'local' },
+    send: { const: 'once' },
     gasCap: { type: 'string' },
-    identity: { type: 'string' },
+    identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
+    unsupported: { const: 'not-found' },
     weight: { type: 'integer', minimum: 2 },
   },
 };

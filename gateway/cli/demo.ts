@@ -70,6 +70,12 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
     curlLine(url, 'eth_estimateGas', [{ from: caller, to: gate.address, data: gate.calls.open }]),
     '# A transaction: one ether from one account to another',
     curlLine(url, 'eth_getTransactionByHash', [transferTransaction]),
+    '# The number of the newest block',
+    curlLine(url, 'eth_blockNumber', []),
+    '# What the sender of that ether still owns, in Wei',
+    curlLine(url, 'eth_getBalance', [caller, 'latest']),
+    '# A call: the counter gives its number back',
+    curlLine(url, 'eth_call', [{ to: counter.address, data: counter.calls.number }, 'latest']),
     '# The fee of a transaction on zkSync Era: asks a public node, so it needs the internet. To run it, take the # away',
     `# ${curlLine(zksyncUrl, 'zks_estimateFee', zksyncParams)}`,
   ];

@@ -46,12 +46,17 @@ const table = {
     default: 'open',
     meaning: 'Keys with a daily or monthly quota while Redis is away: `open` go on, `closed` get 503',
   },
-  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body' },
+  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 100_000_000,
     meaning: 'Most bytes of request bodies held at once; past it 503',
+  },
+  COMPRESS_ANSWERS_OVER_BYTES: {
+    type: 'count',
+    default: undefined,
+    meaning: 'Larger answers are gzipped for callers who take that; unset: none',
   },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Most calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Largest answer to a batch' },
@@ -65,6 +70,18 @@ const table = {
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Largest reply of an upstream' },
   UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Most connections to one upstream' },
+  WS_MESSAGE_MAX_BYTES: {
+    type: 'count',
+    default: undefined,
+    meaning: 'Largest message of a WebSocket caller; unset: as BODY_MAX_BYTES',
+  },
+  WS_MESSAGES_MAX: { type: 'count', default: 100, meaning: 'Messages of one WebSocket under way at once' },
+  WS_UNREAD_MAX_BYTES: {
+    type: 'count',
+    default: 32_000_000,
+    meaning: 'Answers that a WebSocket caller may leave unread before it is cut off',
+  },
+  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'WebSockets open at once with one key' },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 

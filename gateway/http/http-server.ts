@@ -5,8 +5,9 @@ import type { Express } from 'express';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { withExpressPrototypes } from './express-prototypes.ts';
+import { asksForWebSocket, serveWithoutUpgrade } from './passed-over-upgrade.ts';
 import { requestIds } from './request-ids.ts';
-import { writeAnswer } from './write-answer.ts';
+import { EXPOSED, retryAfter, writeAnswer } from './write-answer.ts';
 
 /** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
 const KEEP_ALIVE_MS = 65_000;
@@ -22,15 +23,32 @@ export interface Listener {
   drain(limitMs: number): Promise<void>;
 }
 
-/** @throws when the address is taken or not ours */
-export async function listen(app: Express, host: string, port: number, requestTimeoutMs: number): Promise<Listener> {
+/** Who takes over the connections of callers that ask for WebSocket. */
+export interface Doorkeeper {
+  /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
+  admit(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void>;
+  /** Lets nobody in from now on, and sees to it that all who are in leave before `limitMs`. */
+  drain(limitMs: number): void;
+}
+
+/**
+ * @param doorkeeper without one, a wish for WebSocket is passed over
+ * @throws when the address is taken or not ours
+ */
+export async function listen(
+  app: Express,
+  host: string,
+  port: number,
+  requestTimeoutMs: number,
+  doorkeeper?: Doorkeeper,
+): Promise<Listener> {
   const nextRequestId = requestIds();
   const sockets = new Set<Socket>();
   let isDraining = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isDraining) response.setHeader('Connection', 'close');
     // HTTP/1.1 demands a Host; Node's own refusal has neither a body nor an id.
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    if (lacksHost(request)) {
       writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('bad-http')));
     } else app(request, response);
   };
@@ -50,6 +68,8 @@ export async function listen(app: Express, host: string, port: number, requestTi
   // The body is asked for once the key was found good.
   server.on('checkContinue', onRequest);
   server.on('connection', (socket) => {
+    // It begins anew after an upgrade that was passed over.
+    if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
@@ -61,6 +81,25 @@ export async function listen(app: Express, host: string, port: number, requestTi
   server.on('connect', (_request, socket: Duplex) => {
     refuse(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
+  if (doorkeeper !== undefined) {
+    server.on('upgrade', (request, _duplex, head) => {
+      const { socket } = request;
+      // There is no way to say 101 before the answer that is due.
+      if (hasAnswerDue(socket)) socket.destroy();
+      else if (!asksForWebSocket(request)) serveWithoutUpgrade(server, request, socket, head);
+      else {
+        const requestId = nextRequestId();
+        // Node took its own listeners away: without one, a reset would end the process.
+        socket.on('error', () => socket.destroy());
+        const admission = lacksHost(request)
+          ? Promise.reject(new RpcError('bad-http'))
+          : doorkeeper.admit(request, socket, head, requestId);
+        admission.catch((error: unknown) => {
+          refuse(socket, error as RpcError, requestId);
+        });
+      }
+    });
+  }
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   });
@@ -68,6 +107,7 @@ export async function listen(app: Express, host: string, port: number, requestTi
     port: (server.address() as AddressInfo).port,
     drain: (limitMs) => {
       isDraining = true;
+      doorkeeper?.drain(limitMs);
       return drain(server, sockets, limitMs);
     },
   };
@@ -89,9 +129,20 @@ async function drain(server: Server, sockets: ReadonlySet<Socket>, limitMs: numb
   clearTimeout(limit);
 }
 
+type Answering = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
 /** What we sent now would be taken for a part of the answer. Node's own handler looks at the same member. */
-function isBeingAnswered(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+function isBeingAnswered(socket: Answering): boolean {
   return socket._httpMessage?.headersSent === true;
+}
+
+/** An earlier request of the connection has not been answered. */
+function hasAnswerDue({ _httpMessage: due }: Answering): boolean {
+  return due !== undefined && due !== null;
+}
+
+function lacksHost(request: IncomingMessage): boolean {
+  return request.headers.host === undefined && request.httpVersion === '1.1';
 }
 
 function refusalOf({ code }: NodeJS.ErrnoException): RpcError {
@@ -99,15 +150,17 @@ function refusalOf({ code }: NodeJS.ErrnoException): RpcError {
   return new RpcError('bad-http', code === 'HPE_HEADER_OVERFLOW' ? 'bad HTTP request: headers too large' : undefined);
 }
 
-/** Answers what is not HTTP, or comes too slowly, and so never reaches the app. */
+/** Answers what is not HTTP, comes too slowly, or is not let in to WebSocket, and so never reaches the app. */
 function refuse(socket: Duplex, refusal: RpcError, requestId: string, headers = ''): void {
   const { status, body } = refusalAnswer('null', refusal);
+  const wait = refusal.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(refusal.retryAfterS)}\r\n`;
   // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
   socket.on('error', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\n` +
-      `Access-Control-Allow-Origin: *\r\n${headers}Connection: close\r\n\r\n${body}`,
+      `Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ${EXPOSED}\r\n` +
+      `${wait}${headers}Connection: close\r\n\r\n${body}`,
   );
   // What still comes is read and dropped for a while: to close upon unread bytes would take the answer away again.
   socket.resume();

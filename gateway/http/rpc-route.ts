@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { causeOf, type Log } from '../config/log.ts';
+import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { NetworkFinder } from '../network/find-network.ts';
+import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import type { Load } from './load.ts';
+import type { Load } from '../load.ts';
+import { compressAnswer } from './compress-answer.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
@@ -25,6 +27,8 @@ export interface RpcRouteParts {
   readonly baseUrlsHint: string;
   readonly load: Load;
   readonly bodyMaxBytes: number;
+  /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
+  readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
 }
@@ -43,7 +47,7 @@ export function rpcRoute(parts: RpcRouteParts) {
     const requestId = parts.nextRequestId();
     serve(parts, request, response, requestId, route).catch((error: unknown) => {
       if (error instanceof RequestAborted) return;
-      const refusal = error instanceof RpcError ? error : unforeseen(parts.log, requestId, error);
+      const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
       writeAnswer(response, requestId, refusalAnswer('null', refusal));
     });
@@ -55,7 +59,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
-  { network, key }: { network: ServedNetwork | undefined; key: string },
+  { network, key, isWebSocket }: Route<ServedNetwork>,
 ): Promise<void> {
   // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
   if (request.method === 'OPTIONS') {
@@ -63,13 +67,12 @@ async function serve(
     return;
   }
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
   const address = parts.proxies.addressOf(request);
   const found = parts.authenticator.authenticate(key, address);
   const access = found instanceof Promise ? await found : found;
   access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RpcError('unsupported-encoding');
   parts.load.begin();
   let held = 0;
   try {
@@ -78,13 +81,10 @@ async function serve(
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
     const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log };
-    writeAnswer(response, requestId, await handleBody(body.toString('utf8'), context, parts.batch));
+    const answer = await handleBody(body.toString('utf8'), context, parts.batch);
+    if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
+    else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
   } finally {
     parts.load.end(held);
   }
-}
-
-function unforeseen(log: Log, requestId: string, error: unknown): RpcError {
-  log.error({ requestId, ...causeOf(error) }, 'internal error');
-  return new RpcError('internal-error', `internal error (${requestId})`);
 }

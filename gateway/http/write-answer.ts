@@ -5,10 +5,13 @@ import type { Answer } from '../jsonrpc/answer.ts';
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
+export const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
+
+/** An answer, or one that was compressed. */
+export type WrittenAnswer = Omit<Answer, 'body'> & { readonly body: string | Buffer };
 
 /** Writes what a caller is told, in one go. Undefined: notifications only. */
-export function writeAnswer(response: ServerResponse, requestId: string, answer: Answer | undefined): void {
+export function writeAnswer(response: ServerResponse, requestId: string, answer: WrittenAnswer | undefined): void {
   if (answer === undefined) {
     // prettier-ignore
     response.writeHead(204, [
@@ -38,7 +41,7 @@ export function writeAnswer(response: ServerResponse, requestId: string, answer:
  * For a caller that is refused while it still sends. It has the whole answer at once; but where the connection is to be
  * closed after it, it must not be closed upon unread bytes: that resets it, and the caller may never see the answer.
  */
-function endAfterRequest(response: ServerResponse, body: string): void {
+function endAfterRequest(response: ServerResponse, body: string | Buffer): void {
   response.write(body);
   response.req.once('close', () => response.end()).resume();
 }
@@ -59,8 +62,16 @@ export function writePreflight(request: IncomingMessage, response: ServerRespons
 
 function addRefusalHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
-  // Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself.
-  if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS).padStart(2, '0'));
+  // Which encodings would do: RFC 9110 §12.5.3.
+  if (status === 415) headers.push('Accept-Encoding', 'gzip');
+  // RFC 9110 §15.5.22 demands it.
+  if (status === 426) headers.push('Upgrade', 'websocket');
+  if (retryAfterS !== undefined) headers.push('Retry-After', retryAfter(retryAfterS));
+}
+
+/** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */
+export function retryAfter(seconds: number): string {
+  return String(seconds).padStart(2, '0');
 }
 
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03: what clients know so far. */

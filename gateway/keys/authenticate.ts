@@ -92,13 +92,9 @@ export class Authenticator {
         throw new RpcError('key-invalid');
       }
     } else {
-      const age = performance.now() - known.confirmedAt;
-      if (known.generation === this.#generation && age < this.#store.freshForMs) {
-        this.counts.hit += 1;
-        return known.access;
-      }
-      if (!this.#store.available && age < this.#staleMaxMs) {
-        this.counts.stale += 1;
+      const trust = this.#trustIn(known);
+      if (trust !== undefined) {
+        this.counts[trust] += 1;
         return known.access;
       }
     }
@@ -107,7 +103,20 @@ export class Authenticator {
       throw new RpcError('key-store-unreachable');
     }
     // A key that was good a moment ago pays nothing for an address that guesses.
-    return this.#ask(digest, address, known === undefined);
+    return this.#ask(digest, known === undefined ? address : undefined);
+  }
+
+  /**
+   * For a key whose holder stays connected: whether a call with it would still be let in, now and `aheadMs` from now.
+   * Asks the store only where memory cannot tell.
+   * @returns what the key opens by now, its entry rules not yet asked
+   * @throws RpcError (rejects with it): key-invalid, key-store-unreachable
+   */
+  confirm(digest: string, aheadMs: number): KeyAccess | Promise<KeyAccess> {
+    const known = this.#known.get(digest);
+    if (known !== undefined && this.#trustIn(known, aheadMs) !== undefined) return known.access;
+    if (!this.#store.available) return Promise.reject(new RpcError('key-store-unreachable'));
+    return this.#ask(digest, undefined);
   }
 
   /** Whether any key can be let in: the store answers, or memory still has keys from when it did. */
@@ -115,9 +124,10 @@ export class Authenticator {
     return this.#store.available || this.#known.size > 0;
   }
 
-  async #ask(digest: string, address: string, limited: boolean): Promise<KeyAccess> {
-    if (limited) this.#refuseGuessing(address);
-    const flight = this.#flights.get(digest) ?? this.#lookUp(digest, address);
+  /** @param guesser address that the look-up counts against, where the key is not known to it */
+  async #ask(digest: string, guesser: string | undefined): Promise<KeyAccess> {
+    if (guesser !== undefined) this.#refuseGuessing(guesser);
+    const flight = this.#flights.get(digest) ?? this.#lookUp(digest, guesser);
     let access: KeyAccess | undefined;
     try {
       access = await flight.answer;
@@ -132,7 +142,14 @@ export class Authenticator {
     return access;
   }
 
-  #lookUp(digest: string, address: string): Flight {
+  /** Why memory is enough, `aheadMs` from now; undefined: it is not. */
+  #trustIn(known: Known, aheadMs = 0): 'hit' | 'stale' | undefined {
+    const age = performance.now() + aheadMs - known.confirmedAt;
+    if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
+    return !this.#store.available && age < this.#staleMaxMs ? 'stale' : undefined;
+  }
+
+  #lookUp(digest: string, guesser: string | undefined): Flight {
     // Before the question goes out: what is confirmed is the state of no earlier moment.
     const confirmedAt = performance.now();
     const generation = this.#generation;
@@ -145,7 +162,7 @@ export class Authenticator {
           if (access === undefined) this.#unknown.set(digest, true);
           else this.#known.set(digest, { access, confirmedAt, generation });
         }
-        if (found === undefined) this.#noteGuess(addressGroup(address));
+        if (found === undefined && guesser !== undefined) this.#noteGuess(addressGroup(guesser));
         return access;
       } finally {
         if (this.#flights.get(digest) === flight) this.#flights.delete(digest);

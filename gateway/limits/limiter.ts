@@ -3,16 +3,8 @@ import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../keys/key-access.ts';
 import { isReply, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
-import {
-  allowanceOf,
-  emptyTally,
-  shortageOf,
-  take,
-  type Allowance,
-  type Charge,
-  type Shortage,
-  type Tally,
-} from './tally.ts';
+import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type Verdict, type Waiting } from './account.ts';
+import { allowanceOf, shortageOf, type Charge } from './tally.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. With Redis one that is dropped is read anew; without, it begins anew. */
@@ -22,18 +14,8 @@ const believedForMs = 1_000;
 /** Charges that go to Redis together: a script that is at work keeps all others waiting. */
 const togetherMax = 500;
 
-/** How long a lease is good for. So much of a bucket stays unused meanwhile; see `charge-script.ts`. */
-const leaseMs = 50;
-/** Smaller ones are not worth it. */
-const leaseMin = 8;
 /** How often leases that nobody came for are given back. */
 const giveBackEveryMs = 1_000;
-
-export interface Verdict {
-  /** Undefined: nothing was refused. */
-  readonly shortage: Shortage | undefined;
-  readonly allowance: Allowance | undefined;
-}
 
 export interface LimiterOptions {
   /** Undefined: the limits are this gateway's own, in memory. Closed by `close`. */
@@ -41,28 +23,6 @@ export interface LimiterOptions {
   /** Whether a key with a quota goes on while Redis, which has the count, is away. */
   readonly quotasFailOpen: boolean;
   readonly log: Log;
-}
-
-interface Account {
-  /** With Redis: what it last said, and what was taken since while it was away. */
-  readonly tally: Tally;
-  /** When Redis last said it. */
-  saidAt: number;
-  /** Taken while Redis was away, and not told to it yet. */
-  owed: number;
-  /** What was taken in advance and not used yet. */
-  readonly lease: { left: number; until: number; limits: KeyLimits | undefined };
-  /** Weight that was let through since Redis was last asked, and when that was. */
-  used: number;
-  askedAt: number;
-  waiting: Waiting[];
-  isAsking: boolean;
-}
-
-interface Waiting {
-  readonly limits: KeyLimits;
-  readonly charge: Charge;
-  readonly decide: (verdict: Verdict) => void;
 }
 
 /**
@@ -231,16 +191,7 @@ export class Limiter {
   #accountOf(id: string): Account {
     const known = this.#accounts.get(id);
     if (known !== undefined) return known;
-    const account: Account = {
-      tally: emptyTally(),
-      saidAt: -Infinity,
-      owed: 0,
-      lease: { left: 0, until: 0, limits: undefined },
-      used: 0,
-      askedAt: -Infinity,
-      waiting: [],
-      isAsking: false,
-    };
+    const account = newAccount();
     this.#accounts.set(id, account);
     return account;
   }
@@ -251,18 +202,4 @@ export class Limiter {
     this.#isRefused = true;
     this.#log.warn({ error: redisErrorCode(error) }, 'Redis refuses to count: limits go on from memory');
   }
-}
-
-/** As much as was used lately in the time that a lease lasts, and no more than twice what was used since the last. */
-function leaseFor({ used, askedAt }: Account, now: number): number {
-  const weight = Math.floor(Math.min((used * leaseMs) / Math.max(1, now - askedAt), 2 * used));
-  return weight < leaseMin ? 0 : weight;
-}
-
-function takeFrom({ tally }: Account, limits: KeyLimits, charge: Charge): Verdict {
-  const now = performance.now();
-  const date = utcDate();
-  const shortage = shortageOf(tally, limits, charge, now, date);
-  if (shortage === undefined) take(tally, limits, charge, now, date);
-  return { shortage, allowance: allowanceOf(tally, limits, now, date) };
 }

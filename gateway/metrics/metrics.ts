@@ -59,8 +59,26 @@ export class Metrics {
   });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
-    help: 'HTTP requests refused as a whole, before any call in them was looked at',
+    help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
     labelNames: ['reason'] as const,
+    registers: [this.registry],
+  });
+  readonly #socketsOpen = new Gauge({
+    name: 'gatehouse_websockets_open',
+    help: 'WebSockets of callers',
+    labelNames: ['network'] as const,
+    registers: [this.registry],
+  });
+  readonly #socketsClosed = new Counter({
+    name: 'gatehouse_websockets_closed_total',
+    help: 'WebSockets of callers that ended, by reason (caller, or why we ended it)',
+    labelNames: ['network', 'reason'] as const,
+    registers: [this.registry],
+  });
+  readonly #messages = new Counter({
+    name: 'gatehouse_websocket_messages_total',
+    help: 'Messages of WebSocket callers; each holds a call or a batch',
+    labelNames: ['network'] as const,
     registers: [this.registry],
   });
   constructor() {
@@ -107,6 +125,24 @@ export class Metrics {
       },
       head: (block) => {
         head.set(block);
+      },
+    };
+  }
+
+  socketMeters(network: string): SocketMeters {
+    const open = this.#socketsOpen.labels(network);
+    const messages = this.#messages.labels(network);
+    open.set(0);
+    return {
+      opened: () => {
+        open.inc();
+      },
+      closed: (reason) => {
+        open.dec();
+        this.#socketsClosed.inc({ network, reason });
+      },
+      heard: () => {
+        messages.inc();
       },
     };
   }
@@ -159,6 +195,15 @@ export interface UpstreamMeters {
   unusable(failure: string): void;
   up(isUp: boolean): void;
   head(block: number): void;
+}
+
+/** What the WebSockets of one network report. */
+export interface SocketMeters {
+  opened(): void;
+  /** @param reason from a closed list */
+  closed(reason: string): void;
+  /** A message came. */
+  heard(): void;
 }
 
 interface Count {

@@ -6,6 +6,7 @@ type Report = (path: Path, complaint: string) => void;
 
 /** Headers that speak of the connection or of the body, which are ours. */
 const ownHeaders: ReadonlySet<string> = new Set([
+  'accept-encoding',
   'connection',
   'content-length',
   'content-type',

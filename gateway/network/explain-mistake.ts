@@ -14,9 +14,9 @@ export function explainMistakes(errors: readonly ErrorObject[]): Mistake[] {
   return [...unique.values()];
 }
 
-/** Ajv tells a failed `oneOf`, a failed property name and a wrong type twice. */
+/** Ajv tells a failed `oneOf`, with all that it is made of, a failed property name and a wrong type twice. */
 function isTelling(error: ErrorObject): boolean {
-  if (error.keyword === 'required' && error.schemaPath.includes('/oneOf/')) return false;
+  if (error.schemaPath.includes('/oneOf/')) return false;
   if (error.keyword === 'oneOf' && (typeof error.data !== 'object' || error.data === null)) return false;
   return error.keyword !== 'propertyNames';
 }
@@ -40,7 +40,8 @@ function explain(error: ErrorObject): Mistake {
     const what = property.title === undefined ? '' : `: expected ${property.title}`;
     return { path, message: `${writePath([...path, name])} is missing${what}` };
   }
-  if (error.keyword === 'oneOf') return { path, message: `${writePath(path)}: expected either url or spawn` };
+  if (error.keyword === 'oneOf')
+    return { path, message: `${writePath(path)}: expected url, websocketUrl or both, or else spawn` };
   if (error.keyword === 'uniqueItems') {
     const { i, j } = error.params as { i: number; j: number };
     const last = [...path, Math.max(i, j)];

@@ -5,6 +5,8 @@ import type { NetworkConfig } from './network-config.ts';
 export interface Route<N> {
   readonly network: N | undefined;
   readonly key: string;
+  /** Whether it is the address of WebSocket, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
+  readonly isWebSocket: boolean;
 }
 
 /**
@@ -29,7 +31,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   /**
    * @param url path and query as in the request line; HTTP also allows a whole URL there
    * @param host the Host header
-   * @returns undefined when the path is not of the form `<base>/v3/<KEY>`
+   * @returns undefined when the path is not of the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
    */
   find(url: string, host: string | undefined): Route<N> | undefined {
     const query = url.indexOf('?');
@@ -41,7 +43,9 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     const end = path.endsWith('/') ? path.length - 1 : path.length;
     const key = path.slice(Math.min(version + 4, end), end);
     if (key.includes('/')) return undefined;
-    return { network: this.#lookUp(path.slice(0, version), host), key };
+    const base = path.slice(0, version);
+    const isWebSocket = base.endsWith('/ws');
+    return { network: this.#lookUp(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
   #lookUp(base: string, host: string | undefined): N | undefined {

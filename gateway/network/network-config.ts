@@ -12,9 +12,9 @@ export interface NetworkConfig {
 
 export interface UpstreamConfig {
   readonly name: string;
-  /** Secret: it may hold a provider's key. Undefined where the node is spawned. */
+  /** Secret: it may hold a provider's key. Undefined where the node is spawned, or there is only a WebSocket. */
   readonly url?: string;
-  /** Secret as the URL. */
+  /** Secret as the URL. Calls go over it where there is no URL. */
   readonly websocketUrl?: string;
   readonly spawn?: 'anvil';
   /** Secret as the URL. */

@@ -21,9 +21,9 @@ export function completeObject(object: JsonObject, shape: ObjectShape): void {
   }
 }
 
-/** `0x5` → `0x00…05`. Longer values stay as they are. */
+/** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */
 export function padHex(hex: string, bytes: number): string {
-  return hex.length >= 2 + 2 * bytes ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
+  return hex.length >= 2 + 2 * bytes || !hex.startsWith('0x') ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -1,49 +1,101 @@
-import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Identity, MethodSpec } from '../spec/method-spec.ts';
 import type { FailureClass, Verdict } from '../upstream/reply.ts';
 import { completeObject, padHex } from './complete-object.ts';
-import { objectRules } from './object-rules.ts';
+import { objectRules, type Outcome } from './object-rules.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** A result is trusted when its kind fits and it is what was asked for; else the upstream is at fault. */
 export function judgeResult(method: MethodSpec, params: readonly unknown[], result: unknown): Verdict {
+  const { resultKinds } = method;
+  if (resultKinds === undefined) return final(result);
   if (result === null) return method.nullable ? final(null) : elsewhere('node-state', result);
-  switch (method.resultKind) {
+  const kind = Array.isArray(result) ? 'array' : typeof result;
+  if (!(resultKinds as readonly string[]).includes(kind)) return elsewhere('malformed', result);
+  switch (kind) {
     case 'string':
-      return judgeHex(method, result);
+      return judgeText(method, result as string);
     case 'object':
-      return judgeObject(method, params, result);
+      return judgeObject(method, params, result as JsonObject);
     case 'array':
-      return Array.isArray(result) ? final(result) : elsewhere('malformed', result);
-    case 'boolean':
-      return typeof result === 'boolean' ? final(result) : elsewhere('malformed', result);
+      return judgeArray(method, params, result as unknown[]);
+    default:
+      return final(result);
   }
 }
 
-function judgeHex(method: MethodSpec, result: unknown): Verdict {
-  if (typeof result !== 'string' || !/^0x[0-9a-fA-F]*$/.test(result)) return elsewhere('malformed', result);
-  if (method.padResult === undefined) return result === '0x' ? elsewhere('malformed', result) : final(result);
-  const padded = padHex(result, method.padResult);
-  return padded.length === 2 + 2 * method.padResult ? final(padded) : elsewhere('malformed', result);
+function judgeText({ padResult, resultPattern }: MethodSpec, text: string): Verdict {
+  const padded = padResult === undefined ? text : padHex(text, padResult);
+  return resultPattern === undefined || compiled(resultPattern).test(padded)
+    ? final(padded)
+    : elsewhere('malformed', text);
 }
 
-function judgeObject(method: MethodSpec, params: readonly unknown[], result: unknown): Verdict {
-  if (typeof result !== 'object' || result === null || Array.isArray(result)) return elsewhere('malformed', result);
+function judgeObject(method: MethodSpec, params: readonly unknown[], object: JsonObject): Verdict {
   // ganache-cli 6 answers `{}` for an uncle that does not exist.
-  if (Object.keys(result).length === 0) return method.nullable ? final(null) : elsewhere('malformed', result);
-  const object = result as JsonObject;
-  if (method.identity !== undefined && !isWhatWasAskedFor(object[method.identity], params[0])) {
-    return elsewhere('malformed', result);
-  }
-  if (method.shape !== undefined) completeObject(object, method.shape);
-  const outcome = objectRules[method.name]?.(object) ?? 'fits';
-  if (outcome === 'not-found') return final(null);
-  // Not the upstream's fault: on some chains every receipt is so.
-  return outcome === 'fits' ? final(object) : elsewhere('node-state', result);
+  if (Object.keys(object).length === 0) return method.nullable ? final(null) : elsewhere('malformed', object);
+  return verdict(settle(method, params, object), method, object);
 }
 
-function isWhatWasAskedFor(given: unknown, asked: unknown): boolean {
-  return given === asked || (typeof given === 'string' && given.toLowerCase() === asked);
+function judgeArray(method: MethodSpec, params: readonly unknown[], array: unknown[]): Verdict {
+  if (method.shape === undefined) return final(array);
+  for (const element of array) {
+    const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
+    const outcome = isObject ? settle(method, params, element as JsonObject) : 'other';
+    if (outcome !== 'fits') return verdict(outcome, method, array);
+  }
+  return final(array);
+}
+
+/** Makes of a node's object, in place, what the spec promises, unless it is another than was asked for. */
+function settle(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome | 'other' {
+  for (const identity of method.identity ?? []) if (!isAskedFor(object, params, identity)) return 'other';
+  if (method.shape === undefined) return 'fits';
+  completeObject(object, method.shape);
+  return objectRules[method.shape.type]?.(object) ?? 'fits';
+}
+
+function verdict(outcome: Outcome | 'other', method: MethodSpec, result: unknown): Verdict {
+  if (outcome === 'fits') return final(result);
+  if (outcome === 'not-found' && method.nullable) return final(null);
+  // Unusable is not the upstream's fault: on some chains every receipt is so.
+  return elsewhere(outcome === 'other' ? 'malformed' : 'node-state', result);
+}
+
+function isAskedFor(object: JsonObject, params: readonly unknown[], { field, param, kind }: Identity): boolean {
+  const given = object[field];
+  const asked = kind === 'hash' ? hashIn(params[param]) : numberIn(params[param]);
+  if (asked === undefined || given === asked) return true;
+  if (typeof given !== 'string') return false;
+  return kind === 'hash' ? given.toLowerCase() === asked.toLowerCase() : digitsOf(given) === digitsOf(asked);
+}
+
+/** The hash that a parameter names, by itself or in an object. */
+function hashIn(param: unknown): string | undefined {
+  if (typeof param === 'string') return param.length === 66 ? param : undefined;
+  const { blockHash } = (param ?? {}) as { blockHash?: unknown };
+  return typeof blockHash === 'string' ? blockHash : undefined;
+}
+
+/** The number that a parameter names, by itself or in an object; a tag names none. */
+function numberIn(param: unknown): string | undefined {
+  if (typeof param === 'string') return param.startsWith('0x') && param.length < 66 ? param : undefined;
+  const { blockNumber } = (param ?? {}) as { blockNumber?: unknown };
+  return typeof blockNumber === 'string' ? blockNumber : undefined;
+}
+
+/** Without leading zeros, which some write: equal where the numbers are. */
+function digitsOf(quantity: string): string {
+  return quantity.toLowerCase().replace(/^0x0*/, '');
+}
+
+const patterns = new Map<string, RegExp>();
+
+/** Patterns are the spec's, a handful. */
+function compiled(pattern: string): RegExp {
+  let found = patterns.get(pattern);
+  if (found === undefined) patterns.set(pattern, (found = new RegExp(pattern)));
+  return found;
 }
 
 function final(result: unknown): Verdict {

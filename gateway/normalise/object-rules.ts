@@ -1,23 +1,23 @@
 type JsonObject = Record<string, unknown>;
 
-/**
- * What the spec says of an object beyond its fields, by method. Objects are mended in place.
- * `unusable`: nothing can make it right, another upstream is asked.
- */
-export const objectRules: Readonly<Record<string, (object: JsonObject) => 'fits' | 'not-found' | 'unusable'>> = {
-  eth_getUncleByBlockHashAndIndex(uncle) {
+/** `unusable`: nothing can make it right, another upstream is asked. */
+export type Outcome = 'fits' | 'not-found' | 'unusable';
+
+/** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
+export const objectRules: Readonly<Record<string, (object: JsonObject) => Outcome>> = {
+  Uncle(uncle) {
     delete uncle['transactions'];
     return 'fits';
   },
 
-  eth_getTransactionByHash(transaction) {
+  Transaction(transaction) {
     if (isAbsent(transaction['blockHash']) || isZeroHash(transaction['blockHash'])) {
       transaction['blockHash'] = transaction['blockNumber'] = transaction['transactionIndex'] = null;
     }
     return 'fits';
   },
 
-  eth_getTransactionReceipt(receipt) {
+  Receipt(receipt) {
     // The spec: a pending transaction has no receipt. Old Parity gave one without a block.
     if (isAbsent(receipt['blockHash'])) return 'not-found';
     // anvil 1.7.1, recorded: a JSON number, in logs and transactions it is a quantity.

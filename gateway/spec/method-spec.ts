@@ -9,12 +9,18 @@ export interface MethodSpec {
   readonly nullable: boolean;
   /** The method may end in a revert, answered with code 3. */
   readonly reverts: boolean;
-  /** What kind of JSON value a result is when it is not null. */
-  readonly resultKind: 'object' | 'string' | 'array' | 'boolean';
+  /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
+  readonly sends?: true;
+  /** Where no upstream has the method, the answer is null in place of -32601. */
+  readonly nullWhenUnsupported?: true;
+  /** Which kinds of JSON value a result may be when it is not null. Absent: any, and it is passed on as it is. */
+  readonly resultKinds?: readonly ResultKind[];
+  /** What a text result matches, after padding. */
+  readonly resultPattern?: string;
   /** Bytes that a hexadecimal result is left-padded to. */
   readonly padResult?: number;
-  /** The field of the result that must equal the first parameter (a hash). */
-  readonly identity?: string;
+  /** What shows that a result, or each object in an array, is the one asked for. */
+  readonly identity?: readonly Identity[];
   /** Positions of hash parameters: lowered before forwarding. A position may also hold an EIP-1898 object. */
   readonly hashParams: readonly number[];
   /** Position of the call object whose `gas` is capped. */
@@ -23,12 +29,30 @@ export interface MethodSpec {
   readonly contractAt?: { readonly param: number; readonly field?: string };
   /** How much of a key's limits a call uses up; absent: 1. */
   readonly weight?: number;
-  /** How an object result is completed. */
+  /** How an object result, or each object in an array, is completed. */
   readonly shape?: ObjectShape;
+}
+
+/** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
+export function passThrough(name: string): MethodSpec {
+  const namespace = name.slice(0, name.indexOf('_'));
+  return { name, namespace, nullable: false, reverts: false, hashParams: [] };
+}
+
+export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+
+/** A field of a result that must be what a parameter names. A tag, or a parameter left out, names nothing. */
+export interface Identity {
+  readonly field: string;
+  /** The parameter's position. It may also hold an object with a blockHash or a blockNumber (EIP-1898, log filters). */
+  readonly param: number;
+  readonly kind: 'hash' | 'quantity';
 }
 
 /** The rules of an object that the spec names, read off its schema. */
 export interface ObjectShape {
+  /** Its name in `schemas/types`. */
+  readonly type: string;
   /** Fields that the spec names and does not call optional: answered as null when the node left them out. */
   readonly fill: readonly string[];
   /** Fields with a fixed number of bytes that nodes send without leading zeros: left-padded. */

@@ -7,7 +7,10 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
-    "resultKind": "string",
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{64}$",
     "padResult": 32,
     "hashParams": [
       2
@@ -21,12 +24,22 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "resultKind": "object",
-    "identity": "hash",
+    "nullWhenUnsupported": true,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "hash",
+        "param": 0,
+        "kind": "hash"
+      }
+    ],
     "hashParams": [
       0
     ],
     "shape": {
+      "type": "Block",
       "fill": [
         "number",
         "hash",
@@ -53,6 +66,7 @@ export const methods: readonly MethodSpec[] = [
       "rename": {},
       "nested": {
         "transactions": {
+          "type": "Transaction",
           "fill": [
             "blockHash",
             "blockNumber",
@@ -87,11 +101,15 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "resultKind": "object",
+    "nullWhenUnsupported": true,
+    "resultKinds": [
+      "object"
+    ],
     "hashParams": [
       0
     ],
     "shape": {
+      "type": "Uncle",
       "fill": [
         "number",
         "hash",
@@ -123,12 +141,22 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "resultKind": "object",
-    "identity": "transactionHash",
+    "nullWhenUnsupported": true,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "transactionHash",
+        "param": 0,
+        "kind": "hash"
+      }
+    ],
     "hashParams": [
       0
     ],
     "shape": {
+      "type": "Receipt",
       "fill": [
         "blockHash",
         "blockNumber",
@@ -148,6 +176,7 @@ export const methods: readonly MethodSpec[] = [
       "rename": {},
       "nested": {
         "logs": {
+          "type": "Log",
           "fill": [
             "address",
             "blockHash",
@@ -171,7 +200,10 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": true,
-    "resultKind": "string",
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [
       1
     ],
@@ -187,12 +219,22 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "resultKind": "object",
-    "identity": "hash",
+    "nullWhenUnsupported": true,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "hash",
+        "param": 0,
+        "kind": "hash"
+      }
+    ],
     "hashParams": [
       0
     ],
     "shape": {
+      "type": "Transaction",
       "fill": [
         "blockHash",
         "blockNumber",
@@ -226,7 +268,10 @@ export const methods: readonly MethodSpec[] = [
     "answer": "local",
     "nullable": false,
     "reverts": false,
-    "resultKind": "string",
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": []
   },
   {
@@ -235,8 +280,620 @@ export const methods: readonly MethodSpec[] = [
     "answer": "local",
     "nullable": false,
     "reverts": false,
-    "resultKind": "array",
+    "resultKinds": [
+      "array"
+    ],
     "hashParams": []
+  },
+  {
+    "name": "eth_blockNumber",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_getBlockByNumber",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "number",
+        "param": 0,
+        "kind": "quantity"
+      }
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Block",
+      "fill": [
+        "number",
+        "hash",
+        "parentHash",
+        "nonce",
+        "sha3Uncles",
+        "logsBloom",
+        "transactionsRoot",
+        "stateRoot",
+        "receiptsRoot",
+        "miner",
+        "difficulty",
+        "totalDifficulty",
+        "extraData",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "transactions",
+        "uncles",
+        "mixHash"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {
+        "transactions": {
+          "type": "Transaction",
+          "fill": [
+            "blockHash",
+            "blockNumber",
+            "from",
+            "gas",
+            "gasPrice",
+            "hash",
+            "input",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "to",
+            "transactionIndex",
+            "type",
+            "value"
+          ],
+          "pad": {
+            "r": 32,
+            "s": 32
+          },
+          "rename": {
+            "chainId": "chainID"
+          },
+          "nested": {}
+        }
+      }
+    }
+  },
+  {
+    "name": "eth_getBalance",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_getCode",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_getTransactionCount",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_call",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": true,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
+    "hashParams": [
+      1
+    ],
+    "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    }
+  },
+  {
+    "name": "eth_createAccessList",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      1
+    ],
+    "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
+    "shape": {
+      "type": "AccessListResult",
+      "fill": [
+        "accessList",
+        "gasUsed"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {
+        "accessList": {
+          "type": "AccessListEntry",
+          "fill": [
+            "address",
+            "storageKeys"
+          ],
+          "pad": {},
+          "rename": {},
+          "nested": {}
+        }
+      }
+    }
+  },
+  {
+    "name": "eth_gasPrice",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_maxPriorityFeePerGas",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_blobBaseFee",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_feeHistory",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "FeeHistory",
+      "fill": [
+        "oldestBlock",
+        "baseFeePerGas",
+        "gasUsedRatio"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_sendRawTransaction",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "sends": true,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_getLogs",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "identity": [
+      {
+        "field": "blockHash",
+        "param": 0,
+        "kind": "hash"
+      }
+    ],
+    "hashParams": [
+      0
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "address"
+    },
+    "shape": {
+      "type": "Log",
+      "fill": [
+        "address",
+        "blockHash",
+        "blockNumber",
+        "data",
+        "logIndex",
+        "removed",
+        "topics",
+        "transactionHash",
+        "transactionIndex"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getBlockReceipts",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "identity": [
+      {
+        "field": "blockHash",
+        "param": 0,
+        "kind": "hash"
+      },
+      {
+        "field": "blockNumber",
+        "param": 0,
+        "kind": "quantity"
+      }
+    ],
+    "hashParams": [
+      0
+    ],
+    "shape": {
+      "type": "Receipt",
+      "fill": [
+        "blockHash",
+        "blockNumber",
+        "contractAddress",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "from",
+        "gasUsed",
+        "logs",
+        "logsBloom",
+        "to",
+        "transactionHash",
+        "transactionIndex",
+        "type"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {
+        "logs": {
+          "type": "Log",
+          "fill": [
+            "address",
+            "blockHash",
+            "blockNumber",
+            "data",
+            "logIndex",
+            "removed",
+            "topics",
+            "transactionHash",
+            "transactionIndex"
+          ],
+          "pad": {},
+          "rename": {},
+          "nested": {}
+        }
+      }
+    }
+  },
+  {
+    "name": "eth_getTransactionByBlockHashAndIndex",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "blockHash",
+        "param": 0,
+        "kind": "hash"
+      },
+      {
+        "field": "transactionIndex",
+        "param": 1,
+        "kind": "quantity"
+      }
+    ],
+    "hashParams": [
+      0
+    ],
+    "shape": {
+      "type": "Transaction",
+      "fill": [
+        "blockHash",
+        "blockNumber",
+        "from",
+        "gas",
+        "gasPrice",
+        "hash",
+        "input",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "to",
+        "transactionIndex",
+        "type",
+        "value"
+      ],
+      "pad": {
+        "r": 32,
+        "s": 32
+      },
+      "rename": {
+        "chainId": "chainID"
+      },
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getTransactionByBlockNumberAndIndex",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "blockNumber",
+        "param": 0,
+        "kind": "quantity"
+      },
+      {
+        "field": "transactionIndex",
+        "param": 1,
+        "kind": "quantity"
+      }
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Transaction",
+      "fill": [
+        "blockHash",
+        "blockNumber",
+        "from",
+        "gas",
+        "gasPrice",
+        "hash",
+        "input",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "to",
+        "transactionIndex",
+        "type",
+        "value"
+      ],
+      "pad": {
+        "r": 32,
+        "s": 32
+      },
+      "rename": {
+        "chainId": "chainID"
+      },
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getBlockTransactionCountByHash",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "eth_getBlockTransactionCountByNumber",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_getUncleByBlockNumberAndIndex",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "nullWhenUnsupported": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Uncle",
+      "fill": [
+        "number",
+        "hash",
+        "parentHash",
+        "nonce",
+        "sha3Uncles",
+        "logsBloom",
+        "transactionsRoot",
+        "stateRoot",
+        "receiptsRoot",
+        "miner",
+        "difficulty",
+        "totalDifficulty",
+        "extraData",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "uncles",
+        "mixHash"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getUncleCountByBlockHash",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "eth_getUncleCountByBlockNumber",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_syncing",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object",
+      "boolean"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "SyncStatus",
+      "fill": [
+        "startingBlock",
+        "currentBlock",
+        "highestBlock"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getProof",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      2
+    ],
+    "contractAt": {
+      "param": 0
+    },
+    "shape": {
+      "type": "AccountProof",
+      "fill": [
+        "address",
+        "accountProof",
+        "balance",
+        "codeHash",
+        "nonce",
+        "storageHash",
+        "storageProof"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {
+        "storageProof": {
+          "type": "StorageProof",
+          "fill": [
+            "key",
+            "value",
+            "proof"
+          ],
+          "pad": {},
+          "rename": {},
+          "nested": {}
+        }
+      }
+    }
   },
   {
     "name": "net_version",
@@ -244,7 +901,10 @@ export const methods: readonly MethodSpec[] = [
     "answer": "local",
     "nullable": false,
     "reverts": false,
-    "resultKind": "string",
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^(0|[1-9][0-9]*)$",
     "hashParams": []
   },
   {
@@ -253,7 +913,9 @@ export const methods: readonly MethodSpec[] = [
     "answer": "local",
     "nullable": false,
     "reverts": false,
-    "resultKind": "boolean",
+    "resultKinds": [
+      "boolean"
+    ],
     "hashParams": []
   },
   {
@@ -262,7 +924,9 @@ export const methods: readonly MethodSpec[] = [
     "answer": "local",
     "nullable": false,
     "reverts": false,
-    "resultKind": "string",
+    "resultKinds": [
+      "string"
+    ],
     "hashParams": []
   },
   {
@@ -270,18 +934,137 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "zks",
     "nullable": false,
     "reverts": true,
-    "resultKind": "object",
+    "resultKinds": [
+      "object"
+    ],
     "hashParams": [],
     "contractAt": {
       "param": 0,
       "field": "to"
     },
     "shape": {
+      "type": "FeeEstimate",
       "fill": [
         "gas_limit",
         "gas_per_pubdata_limit",
         "max_fee_per_gas",
         "max_priority_fee_per_gas"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "zks_gasPerPubdata",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getFeeParams",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "FeeParams",
+      "fill": [],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "zks_getBridgeContracts",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "BridgeContracts",
+      "fill": [],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "zks_L1ChainId",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getBlockDetails",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "BlockDetails",
+      "fill": [
+        "number",
+        "l1BatchNumber",
+        "timestamp",
+        "l1TxCount",
+        "l2TxCount",
+        "rootHash",
+        "status",
+        "commitTxHash",
+        "committedAt",
+        "proveTxHash",
+        "provenAt",
+        "executeTxHash",
+        "executedAt"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "zks_getTransactionDetails",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      0
+    ],
+    "shape": {
+      "type": "TransactionDetails",
+      "fill": [
+        "isL1Originated",
+        "status",
+        "fee",
+        "gasPerPubdata",
+        "initiatorAddress",
+        "receivedAt",
+        "ethCommitTxHash",
+        "ethProveTxHash",
+        "ethExecuteTxHash"
       ],
       "pad": {},
       "rename": {},

@@ -11,7 +11,7 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
  */
 export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
   if (failed.length > 0 && failed.every(({ failure }) => failure === 'unsupported')) {
-    if (method.nullable) return { kind: 'result', result: null };
+    if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
     throw methodNotFound(method.name);
   }
   for (const failure of telling) {

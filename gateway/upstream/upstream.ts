@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
@@ -5,9 +6,15 @@ import { readReply } from './read-reply.ts';
 import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
-/** How bodies reach the node: HTTP today; a WebSocket fits behind the same two calls. */
+/** How calls reach the node: over HTTP, or over a WebSocket. */
 export interface Transport {
-  exchange(body: string, limitMs: number): Promise<HttpReply>;
+  /**
+   * Sends a call and waits for the reply to it.
+   * @param limitMs from now until the last byte
+   * @param id the id in the body: over a WebSocket the reply is found by it
+   * @throws UpstreamFailure
+   */
+  exchange(body: string, limitMs: number, id: number): Promise<HttpReply>;
   close(): Promise<void>;
   /** Parts of its address and of our credentials there that no caller may see. */
   readonly secrets: readonly string[];
@@ -32,11 +39,16 @@ export interface Head {
 /** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
 const HEAD_AGE_MS = 15_000;
 
+/** A node may be updated, or a plan changed. */
+const LACKING_MS = 600_000;
+const LACKING_MAX = 500;
+
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
   readonly name: string;
   readonly health = new Health();
   head: Head | undefined;
+  readonly #lacking = new LRUCache<string, true>({ max: LACKING_MAX, ttl: LACKING_MS });
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
@@ -70,6 +82,16 @@ export class Upstream {
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
     }
+  }
+
+  /** Whether it said of late that it does not have a method. */
+  lacks(method: string): boolean {
+    return this.#lacking.size > 0 && this.#lacking.has(method);
+  }
+
+  /** It said that it does not have a method. */
+  saidToLack(method: string): void {
+    this.#lacking.set(method, true);
   }
 
   /** Its reply was of use. Looks at the head in the background when the last look is old. */
@@ -145,7 +167,7 @@ export class Upstream {
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, text } = await this.#options.transport.exchange(body, limitMs);
+    const { status, text } = await this.#options.transport.exchange(body, limitMs, id);
     const reply = readReply(status, text, id);
     return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }

@@ -3,6 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { exhausted } from './exhausted.ts';
 import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { SentTransactions } from './sent-transactions.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
@@ -20,12 +21,14 @@ export class Upstreams {
   readonly all: readonly Upstream[];
   readonly #judge: Judge;
   readonly #log: Log;
+  readonly #sent: SentTransactions;
   #learning: Promise<Head> | undefined;
 
   constructor(all: readonly Upstream[], judge: Judge, log: Log) {
     this.all = all;
     this.#judge = judge;
     this.#log = log;
+    this.#sent = new SentTransactions(log, all.length > 1);
   }
 
   /**
@@ -37,17 +40,20 @@ export class Upstreams {
     const text = JSON.stringify(params);
     const asked: Upstream[] = [];
     const failed: Failed[] = [];
+    const preferred = this.#sent.takerFor(method.name, params);
     let unknown = 0;
     for (;;) {
       const now = performance.now();
       const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
-      const upstream = hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(asked, now) : undefined;
+      const upstream =
+        hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
       if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
       if (verdict.final) return verdict.reply;
       failed.push(verdict);
       if (verdict.failure === 'unknown') unknown++;
+      if (verdict.failure === 'unsupported') upstream.saidToLack(method.name);
     }
   }
 
@@ -89,7 +95,8 @@ export class Upstreams {
     } catch (error) {
       return this.#failed(upstream, error);
     }
-    const verdict = this.#judge(method, params, reply);
+    let verdict = this.#judge(method, params, reply);
+    if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
     if (verdict.final) this.#succeeded(upstream);
     else this.#note(upstream, verdict, wordsOf(verdict.reply));
     return verdict;
@@ -110,7 +117,7 @@ export class Upstreams {
     const asked: Upstream[] = [];
     for (;;) {
       const now = performance.now();
-      const upstream = this.#choose(asked, now);
+      const upstream = this.#choose('eth_getBlockByNumber', asked, now);
       if (upstream === undefined) throw new RpcError('no-upstream');
       asked.push(upstream);
       try {
@@ -121,15 +128,19 @@ export class Upstreams {
     }
   }
 
-  /** The first in the file that is not resting; when all rest, the first that was not asked yet. */
-  #choose(asked: readonly Upstream[], now: number): Upstream | undefined {
-    let resting: Upstream | undefined;
+  /**
+   * The preferred one, then the first in the file, that is not resting and has the method; when there is none, the
+   * first that was not asked yet.
+   */
+  #choose(method: string, asked: readonly Upstream[], now: number, preferred?: Upstream): Upstream | undefined {
+    if (preferred !== undefined && !asked.includes(preferred) && preferred.health.letsThrough(now)) return preferred;
+    let lastResort: Upstream | undefined;
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
-      if (upstream.health.letsThrough(now)) return upstream;
-      resting ??= upstream;
+      if (!upstream.lacks(method) && upstream.health.letsThrough(now)) return upstream;
+      lastResort ??= upstream;
     }
-    return resting;
+    return lastResort;
   }
 
   #failed(upstream: Upstream, error: unknown): Verdict {

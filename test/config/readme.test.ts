@@ -23,6 +23,12 @@ function tableUnder(heading: string): string[][] {
   );
 }
 
+/** What README says of each method; a row may tell of several. */
+function toldMethods(): Map<string, string> {
+  const rows = tableUnder('Methods').map(([names = '', meaning = '']) => ({ names: names.split(', '), meaning }));
+  return new Map(rows.flatMap(({ names, meaning }) => names.map((name) => [name.replaceAll('`', ''), meaning])));
+}
+
 function codeUnder(heading: string, language: string): string {
   const [, section = ''] = readme.split(`\n## ${heading}\n`);
   return section.split(`\n\`\`\`${language}\n`)[1]?.split('\n```')[0] ?? '';
@@ -47,17 +53,16 @@ describe('README', () => {
   });
 
   it('tells every method of the spec, and no other', () => {
-    const told = tableUnder('Methods').map(([name]) => name);
-    expect(told.toSorted()).toEqual(methods.map(({ name }) => `\`${name}\``).toSorted());
+    expect([...toldMethods().keys()].toSorted()).toEqual(methods.map(({ name }) => name).toSorted());
   });
 
   it('says of a method that it may be null, may revert, or is answered locally, as the spec does', () => {
-    const meanings = new Map(tableUnder('Methods').map(([name, meaning]) => [name, meaning ?? '']));
+    const meanings = toldMethods();
     for (const { name, nullable, reverts, answer } of methods) {
-      const meaning = meanings.get(`\`${name}\``) ?? '';
+      const meaning = meanings.get(name) ?? '';
       expect([name, /\bnull\b/.test(meaning)]).toEqual([name, nullable]);
       expect([name, /\banswered by the gateway itself\b/.test(meaning)]).toEqual([name, answer === 'local']);
-      if (meaning.includes('code 3')) expect([name, reverts]).toEqual([name, true]);
+      expect([name, meaning.includes('code 3')]).toEqual([name, reverts]);
     }
   });
 

@@ -34,6 +34,9 @@ export function readConversation(text: string): Exchange[] {
   return exchanges;
 }
 
+/** What a gateway asks by itself, to learn the gas limit, and gets where the conversation has nothing else to say. */
+const look = { params: ['latest', false], head: { number: '0x36', gasLimit: '0xbebc200' } };
+
 interface Message {
   readonly method: string;
   readonly params?: unknown;
@@ -51,7 +54,11 @@ export async function gatewayFor(exchanges: readonly Exchange[], chainId: number
   for (const method of new Set(script.map(({ asked }) => asked.method))) {
     if (method === 'eth_chainId') continue;
     node.answer(method, (params: unknown) => {
-      const found = script.find(({ asked }) => asked.method === method && isDeepStrictEqual(asked.params, params));
+      const found = script.find(
+        ({ asked }) => asked.method === method && isDeepStrictEqual(asked.params ?? [], params),
+      );
+      if (found === undefined && method === 'eth_getBlockByNumber' && isDeepStrictEqual(params, look.params))
+        return look.head;
       if (found === undefined) return rpcError(-32_098, `not of the conversation: ${JSON.stringify(params)}`);
       const { error, result } = found.said;
       return error === undefined ? result : rpcError(error.code, error.message, error.data);

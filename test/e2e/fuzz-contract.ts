@@ -100,10 +100,12 @@ function breachOfError(
 /** The contract, in the order in which it is applied. Knows nothing of how the gateway reads a request. */
 function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: ContractOptions): Due {
   const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { id: null, codes } });
+  if (path.startsWith(base.replace('/v3/', '/ws/v3/'))) return whole([426], -32600);
   if (!path.startsWith(base)) return whole([404], -32002);
   if (verb === 'OPTIONS') return { statuses: [204], items: undefined };
   if (verb !== 'POST') return whole([405], -32600);
   if (path !== base + key) return whole([401, 429], -32002, -32005);
+  if (headers['content-encoding'] === 'gzip') return whole([400], -32700);
   if (headers['content-encoding'] !== undefined) return whole([415], -32600);
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
   if (isNestedDeeper(body, 64)) return whole([400], -32600);

@@ -74,7 +74,8 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     { weight: 4, arbitrary: at('wrong path', wrongPaths(path)) },
     { weight: 4, arbitrary: at('wrong key', wrongKeys(path)) },
     { weight: 4, arbitrary: wrongVerbs(path) },
-    { weight: 2, arbitrary: of('wrong encoding', body, { headers: { 'content-encoding': 'gzip' } }) },
+    { weight: 2, arbitrary: of('wrong encoding', body, { headers: { 'content-encoding': 'br' } }) },
+    { weight: 2, arbitrary: of('no gzip', body, { headers: { 'content-encoding': 'gzip' } }) },
   );
 }
 
@@ -97,6 +98,10 @@ export function goodCalls(chain: DemoChain): { method: string; params: unknown[]
     { method: 'eth_getTransactionByHash', params: [chain.transferTransaction] },
     { method: 'eth_getTransactionByHash', params: [`0x${'0'.repeat(64)}`] },
     { method: 'eth_estimateGas', params: [{ from: caller, to: counter.address, data: counter.calls.set }] },
+    { method: 'eth_call', params: [{ to: counter.address, data: counter.calls.number }, 'latest'] },
+    { method: 'eth_getLogs', params: [{ fromBlock: 'earliest', address: counter.address }] },
+    { method: 'eth_getBlockReceipts', params: [{ blockHash: chain.blockHash }] },
+    { method: 'eth_getBlockByNumber', params: ['0x1', true] },
     { method: 'eth_estimateGas', params: [{ from: caller, to: gate.address, data: gate.calls.open }, 'latest'] },
   ];
 }
@@ -146,7 +151,15 @@ function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: 
   );
   const method = fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom(...methods.map(({ name }) => name)) },
-    fc.constantFrom('eth_call', 'anvil_reset', 'evm_mine', 'debug_traceTransaction', '__proto__', 'constructor', ''),
+    fc.constantFrom(
+      'eth_sendTransaction',
+      'anvil_reset',
+      'evm_mine',
+      'debug_traceTransaction',
+      '__proto__',
+      'constructor',
+      '',
+    ),
     fc.string({ maxLength: 200 }),
   );
   return fc.record({ method, params });

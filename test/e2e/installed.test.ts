@@ -1,8 +1,9 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
+import { productionPackages } from '../support/production-packages.ts';
 import { runCurlLine } from './curl.ts';
 import { Workplace } from './gateway-process.ts';
 
@@ -77,14 +78,3 @@ describe('an installation without development packages', () => {
     });
   });
 });
-
-/** Where the lockfile puts the packages that production needs and that are there. */
-function productionPackages(): string[] {
-  const lockfile = JSON.parse(readFileSync(join(packageRoot, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
-  };
-  return Object.entries(lockfile.packages)
-    .filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true)
-    .map(([path]) => path)
-    .filter((path) => path.lastIndexOf('node_modules') === 0 && existsSync(join(packageRoot, path)));
-}

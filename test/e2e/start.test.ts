@@ -79,6 +79,9 @@ describe('a first start, with nothing set and nothing there', () => {
       { result: expect.stringMatching(/^0x[1-9a-f]/) as string },
       { error: revert },
       { result: { value: '0xde0b6b3a7640000' } },
+      { result: '0x3' },
+      { result: expect.stringMatching(/^0x[1-9a-f]/) as string },
+      counterIs42,
     ]);
   });
 

@@ -220,7 +220,7 @@ it('whole requests that are refused are counted by reason', async () => {
   await post('[]');
   await post('[1,2]');
   await post(' '.repeat(101));
-  await gateway.post('main', '', { 'content-encoding': 'gzip' });
+  await gateway.post('main', '', { 'content-encoding': 'br' });
   await fetch(gateway.url('main'));
   await fetch(`${gateway.address}/main/v3/wrong`, { method: 'POST' });
   await fetch(`${gateway.address}/main/v3/`, { method: 'POST' });

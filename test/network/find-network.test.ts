@@ -37,6 +37,20 @@ describe('a request finds the network', () => {
   });
 
   it.each([
+    ['/sepolia/ws/v3/KEY', 'any.example', 'sepolia'],
+    ['/ws/v3/KEY', 'mainnet.example.org', 'mainnet'],
+    ['/zk/ws/v3/KEY', 'rpc.example.org', 'zksync'],
+    ['//sepolia//ws//v3//KEY//?x', 'a', 'sepolia'],
+  ])('%s at %s, for WebSocket', (url, host, slug) => {
+    const route = { network: { config: { slug } }, key, isWebSocket: true };
+    expect(finder.find(url.replace('KEY', key), host)).toMatchObject(route);
+    expect(finder.find(url.replace('KEY', key).replace(/\/+ws/, ''), host)).toMatchObject({
+      ...route,
+      isWebSocket: false,
+    });
+  });
+
+  it.each([
     ['/sepolia/v3', ''],
     ['/sepolia/v3/', ''],
     ['/sepolia/v3//', ''],
@@ -58,12 +72,14 @@ describe('a request finds no network', () => {
     ['/eth/v3/KEY', 'rpc.example.org'],
     ['/eth/v3/KEY', 'rpc.example.org:443'],
     ['/Mainnet/v3/KEY', 'a'],
-    ['/mainnet/ws/v3/KEY', 'a'],
+    ['/mainnet/x/v3/KEY', 'a'],
+    ['/ws/mainnet/v3/KEY', 'a'],
+    ['/mainnetws/v3/KEY', 'a'],
     ['/a/mainnet/v3/KEY', 'a'],
     ['/constructor/v3/KEY', 'a'],
     ['/__proto__/v3/KEY', '__proto__'],
   ])('%s at %s: the form is right, the base URL is not known', (url, host) => {
-    expect(finder.find(url.replace('KEY', key), host)).toEqual({ network: undefined, key });
+    expect(finder.find(url.replace('KEY', key), host)).toMatchObject({ network: undefined, key });
   });
 
   it.each(['/', '', '*', '/mainnet', '/mainnet/', '/metrics', '/mainnet/v2/KEY', '/mainnet/v3/KEY/more', '/v3x/KEY'])(

@@ -53,8 +53,9 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
   ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
   ['a name of an upstream with blanks', withLine('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
-  ['neither url nor spawn', good.slice(0, 4), ['4:5 upstreams[0]: expected either url or spawn']],
-  ['url and spawn', added('    spawn: anvil'), ['4:5 upstreams[0]: expected either url or spawn']],
+  ['no way to the node', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['url and spawn', added('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['websocketUrl and spawn', [...good.slice(0, 4), '    websocketUrl: wss://one.example', '    spawn: anvil'], ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['spawn of another node', withLine('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
   ['a websocketUrl of another kind', added('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
   ['a WebSocket’s url', withLine('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
@@ -75,6 +76,16 @@ const wrongMethods: [string, string][] = [
   ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
   ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
   ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
+  // The spec has their namespaces, or nearly: they are slips.
+  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is no namespace and no method of the spec; did you mean eth_getLogs?'],
+  ['[eth_newFilter]', '6:11 methods[0]: eth_newFilter is no namespace and no method of the spec'],
+  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is no namespace and no method of the spec; did you mean zks_getBlockDetails?'],
+  ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is no namespace and no method of the spec; did you mean eth_getLogs?'],
+  ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is no namespace and no method of the spec; did you mean zks_estimateFee?'],
+  ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is no namespace and no method of the spec'],
+  ['[debug]', '6:11 methods[0]: debug is no namespace and no method of the spec'],
+  ['[debug_]', '6:11 methods[0]: debug_ is no namespace and no method of the spec'],
+  ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is no namespace and no method of the spec'],
   ['["eth_*"]', '6:11 methods[0]: expected namespace or method, a minus before it to take it away'],
   ['[-eth_getStorageAt]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
   ['[eth, -eth]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
@@ -137,6 +148,12 @@ describe('methods', () => {
       expect(chosen(methods)).toContain('eth_estimateGas');
     }
     expect(chosen('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
+  });
+
+  it('are also whole names of namespaces that the spec does not have', () => {
+    const named = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
+    expect(chosen(`[eth_chainId, ${named.join(', ')}, trace_block]`)).toEqual(['eth_chainId', ...named]);
+    expect(chosen('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
   });
 
   it.each(wrongMethods)('%s: %s', (methods, mistake) => {

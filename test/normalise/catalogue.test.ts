@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { judge } from '../../gateway/normalise/judge.ts';
-import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { exhausted } from '../../gateway/upstream/exhausted.ts';
 import { readReply } from '../../gateway/upstream/read-reply.ts';
@@ -33,8 +33,6 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Cases in which the gateway does something else, and why. */
 const deviations: Readonly<Record<string, string>> = {
   'obs-anvil-1-7-1-protocol-batch': 'the answer to a broken batch: the gateway sends calls one by one, never a batch',
-  'geth-1-8-future-block-null':
-    'eth_call, which this specification does not have; the stand-in takes it for a quantity',
 };
 
 const classes: Readonly<Record<string, readonly FailureClass[]>> = {
@@ -120,7 +118,8 @@ function checkFields(reply: Reply, given: JsonObject, { result_patch, keep }: Ca
 function verdictOn({ method, upstream_response: body, http_status: status }: Case): Verdict {
   const spec = specOf(method);
   const { id, result } = body as { id?: unknown; result?: JsonObject | null };
-  const asked = spec.identity === undefined ? undefined : result?.[spec.identity];
+  const [identity] = spec.identity ?? [];
+  const asked = identity === undefined ? undefined : result?.[identity.field];
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   try {
     return judge(spec, [asked], readReply(status ?? 200, text, typeof id === 'number' ? id : 1));
@@ -132,15 +131,5 @@ function verdictOn({ method, upstream_response: body, http_status: status }: Cas
 
 /** Some cases are of methods that this specification does not have; the texts would be the same. */
 function specOf(name: string): MethodSpec {
-  const executes = name === 'eth_call';
-  return (
-    methods.find((method) => method.name === name) ?? {
-      name,
-      namespace: 'eth',
-      nullable: false,
-      reverts: executes,
-      resultKind: 'string',
-      hashParams: [],
-    }
-  );
+  return methods.find((method) => method.name === name) ?? passThrough(name);
 }

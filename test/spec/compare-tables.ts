@@ -140,10 +140,20 @@ function wordFor(type: string, tables: Tables): string {
   return words(tables).find(([, candidate]) => candidate === type)?.[0] ?? type;
 }
 
+type Words = readonly (readonly [word: string, type: string])[];
+const wordsOf = new WeakMap<Tables, Words>();
+
 /** The tables' word for every type, and the type's name in the schemas. */
-function words({ encodings, objects, beyond }: Tables): [word: string, type: string][] {
-  const entries: [string, { readonly type: string }][] = Object.entries({ ...encodings, ...objects, ...beyond.types });
-  return entries.map(([word, { type }]) => [word, type]);
+function words(tables: Tables): Words {
+  let made = wordsOf.get(tables);
+  if (made === undefined) {
+    const { encodings, objects, beyond } = tables;
+    const types: Readonly<Record<string, { readonly type: string }>> = { ...encodings, ...objects, ...beyond.types };
+    made = Object.entries(types).map(([word, { type }]) => [word, type] as const);
+    // Asked for every field of every one of some thousand altered documents.
+    wordsOf.set(tables, made);
+  }
+  return made;
 }
 
 function methodsOf({ methods, beyond }: Tables): Readonly<Record<string, MethodTable>> {

@@ -84,9 +84,13 @@ test('a gas cap on something that has no gas is found', () => {
 });
 
 test('an identity that is no field of the result is found', () => {
-  expect(withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { identity: 'blockHash' } }))).toEqual([
-    'eth_getBlockByHash: identity must name a field of the result, and the first parameter must be a hash',
-  ]);
+  const told = (field: string, param: string): string[] =>
+    withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { identity: { [field]: param } } }));
+  const complaint = 'must be a hash or quantity of the result, and name a parameter';
+  expect(told('blockHash', 'hash')).toEqual([`eth_getBlockByHash: identity.blockHash ${complaint}`]);
+  expect(told('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${complaint}`]);
+  expect(told('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${complaint}`]);
+  expect(told('hash', 'hash')).toEqual([]);
 });
 
 test('an example that does not fit is found', () => {

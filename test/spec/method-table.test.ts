@@ -19,15 +19,33 @@ function shape(name: string): ObjectShape | undefined {
   return method(name).shape;
 }
 
-test('the four lookups and no other method may answer null', () => {
+test('lookups, and no other methods, may answer null', () => {
   expect(names(({ nullable }) => nullable)).toEqual([
-    ...['eth_getBlockByHash', 'eth_getTransactionByHash', 'eth_getTransactionReceipt'],
-    'eth_getUncleByBlockHashAndIndex',
+    ...['eth_getBlockByHash', 'eth_getBlockByNumber', 'eth_getBlockReceipts'],
+    ...['eth_getBlockTransactionCountByHash', 'eth_getBlockTransactionCountByNumber'],
+    ...['eth_getTransactionByBlockHashAndIndex', 'eth_getTransactionByBlockNumberAndIndex'],
+    ...['eth_getTransactionByHash', 'eth_getTransactionReceipt'],
+    ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex'],
+    ...['eth_getUncleCountByBlockHash', 'eth_getUncleCountByBlockNumber'],
+    ...['zks_getBlockDetails', 'zks_getTransactionDetails'],
   ]);
 });
 
-test('the two estimates may end in a revert', () => {
-  expect(names(({ reverts }) => reverts)).toEqual(['eth_estimateGas', 'zks_estimateFee']);
+test('the lookups that every network is expected to have answer null even where no upstream has them', () => {
+  expect(names(({ nullWhenUnsupported }) => nullWhenUnsupported === true)).toEqual([
+    ...['eth_getBlockByHash', 'eth_getTransactionByHash', 'eth_getTransactionReceipt'],
+    ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex'],
+  ]);
+});
+
+test('what runs the EVM may end in a revert', () => {
+  expect(names(({ reverts }) => reverts)).toEqual([
+    ...['eth_call', 'eth_createAccessList', 'eth_estimateGas', 'zks_estimateFee'],
+  ]);
+});
+
+test('one method sends', () => {
+  expect(names(({ sends }) => sends === true)).toEqual(['eth_sendRawTransaction']);
 });
 
 test('five methods are answered by the gateway itself', () => {
@@ -36,46 +54,78 @@ test('five methods are answered by the gateway itself', () => {
   ]);
 });
 
-test('what is asked for by hash must have that hash', () => {
-  expect(method('eth_getBlockByHash').identity).toBe('hash');
-  expect(method('eth_getTransactionByHash').identity).toBe('hash');
-  expect(method('eth_getTransactionReceipt').identity).toBe('transactionHash');
-  expect(method('eth_getUncleByBlockHashAndIndex').identity).toBeUndefined();
+test('what is asked for by hash or number must have that hash or number', () => {
+  const hash = { kind: 'hash', param: 0 };
+  const number = { kind: 'quantity', param: 0 };
+  const index = { field: 'transactionIndex', kind: 'quantity', param: 1 };
+  const identities = methods.flatMap(({ name, identity }) => (identity === undefined ? [] : [[name, identity]]));
+  expect(Object.fromEntries(identities)).toEqual({
+    eth_getBlockByHash: [{ field: 'hash', ...hash }],
+    eth_getBlockByNumber: [{ field: 'number', ...number }],
+    eth_getTransactionByHash: [{ field: 'hash', ...hash }],
+    eth_getTransactionReceipt: [{ field: 'transactionHash', ...hash }],
+    eth_getTransactionByBlockHashAndIndex: [{ field: 'blockHash', ...hash }, index],
+    eth_getTransactionByBlockNumberAndIndex: [{ field: 'blockNumber', ...number }, index],
+    eth_getBlockReceipts: [
+      { field: 'blockHash', ...hash },
+      { field: 'blockNumber', ...number },
+    ],
+    eth_getLogs: [{ field: 'blockHash', ...hash }],
+  });
 });
 
 test('hashes are found among the parameters, also where a block may be named by its hash', () => {
-  expect(Object.fromEntries(methods.map(({ name, hashParams }) => [name, hashParams]))).toMatchObject({
+  const positions = methods.flatMap(({ name, hashParams }) => (hashParams.length === 0 ? [] : [[name, hashParams]]));
+  expect(Object.fromEntries(positions)).toEqual({
     eth_getStorageAt: [2],
     eth_getBlockByHash: [0],
     eth_getUncleByBlockHashAndIndex: [0],
     eth_getTransactionReceipt: [0],
     eth_estimateGas: [1],
     eth_getTransactionByHash: [0],
-    zks_estimateFee: [],
-    eth_chainId: [],
+    eth_getBalance: [1],
+    eth_getCode: [1],
+    eth_getTransactionCount: [1],
+    eth_call: [1],
+    eth_createAccessList: [1],
+    eth_getLogs: [0],
+    eth_getBlockReceipts: [0],
+    eth_getTransactionByBlockHashAndIndex: [0],
+    eth_getBlockTransactionCountByHash: [0],
+    eth_getUncleCountByBlockHash: [0],
+    eth_getProof: [2],
+    zks_getTransactionDetails: [0],
   });
 });
 
-test('the gas of the first parameter of eth_estimateGas is capped, and no other', () => {
-  expect(methods.filter(({ gasCapParam }) => gasCapParam !== undefined)).toEqual([method('eth_estimateGas')]);
-  expect(method('eth_estimateGas').gasCapParam).toBe(0);
+test('the gas of what runs the EVM is capped, and of nothing else', () => {
+  const capped = methods.flatMap(({ name, gasCapParam }) => (gasCapParam === undefined ? [] : [[name, gasCapParam]]));
+  expect(Object.fromEntries(capped)).toEqual({ eth_estimateGas: 0, eth_call: 0, eth_createAccessList: 0 });
 });
 
 test('every kind of result is known', () => {
-  expect(Object.fromEntries(methods.map(({ name, resultKind }) => [name, resultKind]))).toEqual({
-    eth_getStorageAt: 'string',
-    eth_getBlockByHash: 'object',
-    eth_getUncleByBlockHashAndIndex: 'object',
-    eth_getTransactionReceipt: 'object',
-    eth_estimateGas: 'string',
-    eth_getTransactionByHash: 'object',
-    eth_chainId: 'string',
-    eth_accounts: 'array',
-    net_version: 'string',
-    net_listening: 'boolean',
-    web3_clientVersion: 'string',
-    zks_estimateFee: 'object',
-  });
+  const of = (kinds: string): string[] =>
+    methods.filter(({ resultKinds }) => String(resultKinds) === kinds).map(({ name }) => name);
+  expect(of('object')).toEqual([
+    ...['eth_getBlockByHash', 'eth_getUncleByBlockHashAndIndex', 'eth_getTransactionReceipt'],
+    ...['eth_getTransactionByHash', 'eth_getBlockByNumber', 'eth_createAccessList', 'eth_feeHistory'],
+    ...['eth_getTransactionByBlockHashAndIndex', 'eth_getTransactionByBlockNumberAndIndex'],
+    ...['eth_getUncleByBlockNumberAndIndex', 'eth_getProof', 'zks_estimateFee', 'zks_getFeeParams'],
+    ...['zks_getBridgeContracts', 'zks_getBlockDetails', 'zks_getTransactionDetails'],
+  ]);
+  expect(of('array')).toEqual(['eth_accounts', 'eth_getLogs', 'eth_getBlockReceipts']);
+  expect(of('boolean')).toEqual(['net_listening']);
+  expect(of('object,boolean')).toEqual(['eth_syncing']);
+  expect(of('string')).toHaveLength(methods.length - 21);
+  // Each says how it is written, but for the one text that is free.
+  expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
+});
+
+test('code and what a call gives back may be empty, a quantity may not', () => {
+  const fits = (name: string, text: string): boolean => new RegExp(method(name).resultPattern ?? '').test(text);
+  for (const name of ['eth_call', 'eth_getCode']) expect(fits(name, '0x')).toBe(true);
+  for (const name of ['eth_gasPrice', 'eth_estimateGas', 'eth_sendRawTransaction'])
+    expect(fits(name, '0x')).toBe(false);
 });
 
 test('a storage value, and r and s of a signature, are padded to 32 bytes', () => {
@@ -103,4 +153,14 @@ test('logs inside a receipt have the shape of a log', () => {
   const log = shape('eth_getTransactionReceipt')?.nested.logs;
   expect(log?.fill).toHaveLength(9);
   expect(log?.nested).toEqual({});
+});
+
+test('objects in an array, and the same object under several names, have one shape', () => {
+  expect(shape('eth_getBlockReceipts')).toEqual(shape('eth_getTransactionReceipt'));
+  expect(shape('eth_getLogs')).toEqual(shape('eth_getTransactionReceipt')?.nested.logs);
+  expect(shape('eth_getBlockByNumber')).toEqual(shape('eth_getBlockByHash'));
+  expect(shape('eth_getUncleByBlockNumberAndIndex')).toEqual(shape('eth_getUncleByBlockHashAndIndex'));
+  expect(shape('eth_getTransactionByBlockHashAndIndex')).toEqual(shape('eth_getTransactionByHash'));
+  expect(shape('eth_getProof')?.nested.storageProof?.fill).toEqual(['key', 'value', 'proof']);
+  expect(shape('eth_accounts')).toBeUndefined();
 });

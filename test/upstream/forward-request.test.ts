@@ -40,7 +40,7 @@ it('nothing of the caller’s own headers and nothing of its key goes upstream',
   await gateway.post('test', body, { cookie: 'a=b', authorization: 'Bearer mine', 'x-forwarded-for': '10.1.2.3' });
   const sent = node.callsOf('eth_getStorageAt')[0];
   expect(Object.keys(sent?.headers ?? {}).sort()).toEqual(
-    ['accept', 'connection', 'content-length', 'content-type', 'host'].sort(),
+    ['accept', 'accept-encoding', 'connection', 'content-length', 'content-type', 'host'].sort(),
   );
   expect(sent?.path).toBe('/');
   expect(JSON.stringify(sent)).not.toContain(gateway.key);

@@ -54,6 +54,12 @@ describe('gas over ten times the block gas limit is lowered to it', () => {
   });
 });
 
+it.each(['eth_call', 'eth_createAccessList'])('the gas of %s is lowered too', async (method) => {
+  const { nodes, send } = await withNodes(1);
+  await send(method, [{ to, gas: '0xffffffffff' }, 'latest']);
+  expect(nodes[0]?.callsOf(method)[0]?.params).toEqual([{ to, gas: CAP }, 'latest']);
+});
+
 it.each(['0x11e1a300', '0x11E1A300', '0x0011e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])(
   'gas of %s is left as it is',
   async (gas) => {

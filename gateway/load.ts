@@ -1,4 +1,4 @@
-import { RpcError } from '../jsonrpc/errors.ts';
+import { RpcError } from './jsonrpc/errors.ts';
 
 /** Long enough for what is under way to end, short enough that a good caller loses nothing. */
 const RETRY_AFTER_S = 1;
@@ -18,9 +18,13 @@ export class Load {
     this.#bytesMax = bytesMax;
   }
 
-  /** @throws RpcError overloaded */
-  begin(): void {
+  /**
+   * @param bytes that it holds already
+   * @throws RpcError overloaded; it has not begun then
+   */
+  begin(bytes = 0): void {
     if (this.#requests >= this.#requestsMax) throw overloaded();
+    this.hold(bytes);
     this.#requests++;
   }
 

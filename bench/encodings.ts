@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gunzip, gunzipSync, gzip, gzipSync } from 'node:zlib';
+import { Pool } from 'undici';
+
+/**
+ * What compression costs the gateway, in CPU per call: of upstreams' replies (plain, or gzip and unpacked here), and of
+ * its own answers. A block of some 200 KB, from a process of its own.
+ *
+ *   npm run build && node dist/bench/encodings.js [--calls 1000]
+ */
+const block = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: makeBlock(200) }));
+const packed = gzipSync(block);
+
+if (process.argv[2] === 'serve') serve(Number(process.argv[3]));
+else await compare(Number(process.argv[3] ?? 1_000));
+
+async function compare(calls: number): Promise<void> {
+  const port = await freePort();
+  const upstream = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve', String(port)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    await once(upstream.stdout, 'data');
+    const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 16 });
+    const read = async (path: string): Promise<Buffer> => {
+      const { body } = await pool.request({ path, method: 'POST', body: '{}' });
+      return Buffer.from(await body.arrayBuffer());
+    };
+    const replies: Record<string, () => Promise<Buffer>> = {
+      'reply, plain': () => read('/plain'),
+      'reply, gzip, unpacked in the threadpool': async () => promisify(gunzip)(await read('/gzip')),
+      'reply, gzip, unpacked at once': async () => gunzipSync(await read('/gzip')),
+      'answer, gzip, level 1': () => promisify(gzip)(block, { level: 1 }),
+      'answer, gzip, level 6': () => promisify(gzip)(block, { level: 6 }),
+    };
+    const sizes = [1, 6].map((level) => `level ${level}: ${gzipSync(block, { level }).length}`).join(', ');
+    console.log(
+      `${cpus()[0]?.model ?? 'unknown CPU'}, Node ${process.version}; ${block.length} bytes, gzip ${sizes}\n`,
+    );
+    console.log('| what | CPU-µs per call |\n| --- | --- |');
+    const rounds = new Map(Object.keys(replies).map((name) => [name, [] as number[]]));
+    // Interleaved, so that what else the machine does falls on all alike. The first round warms up.
+    for (let round = 0; round <= 5; round++) {
+      for (const [name, reply] of Object.entries(replies)) {
+        const cost = await cpuPerCall(reply, round === 0 ? calls / 5 : calls);
+        if (round > 0) rounds.get(name)?.push(cost);
+      }
+    }
+    for (const [name, costs] of rounds) console.log(`| ${name} | ${costs.sort((a, b) => a - b)[2]?.toFixed(0)} |`);
+    await pool.close();
+  } finally {
+    upstream.kill();
+  }
+}
+
+/** User and system time of this process, all threads; 16 calls under way. */
+async function cpuPerCall(call: () => Promise<Buffer>, calls: number): Promise<number> {
+  const before = process.cpuUsage();
+  let left = calls;
+  const work = async (): Promise<void> => {
+    while (left-- > 0) if ((await call()).length === 0) throw new Error('an empty reply');
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / calls;
+}
+
+function serve(port: number): void {
+  createHttpServer((request, response) => {
+    const isPacked = request.url === '/gzip';
+    request.resume().on('end', () => {
+      const body = isPacked ? packed : block;
+      const headers = { 'content-type': 'application/json', 'content-length': body.length };
+      response.writeHead(200, isPacked ? { ...headers, 'content-encoding': 'gzip' } : headers).end(body);
+    });
+  }).listen(port, '127.0.0.1', () => {
+    console.log('ready');
+  });
+}
+
+/** A block with whole transactions: hashes and signatures as random as real ones, so that it packs as a real one does. */
+function makeBlock(transactions: number): object {
+  let count = 0;
+  const word = (): string => `0x${createHash('sha256').update(String(count++)).digest('hex')}`;
+  const address = (): string => word().slice(0, 42);
+  return {
+    number: '0x1406f40',
+    hash: word(),
+    parentHash: word(),
+    stateRoot: word(),
+    transactionsRoot: word(),
+    receiptsRoot: word(),
+    logsBloom: `0x${Array.from({ length: 8 }, () => word().slice(2)).join('')}`,
+    transactions: Array.from({ length: transactions }, (_, index) => ({
+      blockHash: '0x8d3e1f2a0c5b4d6978e0a1b2c3d4e5f60718293a4b5c6d7e8f9001122334455',
+      blockNumber: '0x1406f40',
+      transactionIndex: `0x${index.toString(16)}`,
+      type: '0x2',
+      chainId: '0x1',
+      accessList: [],
+      hash: word(),
+      from: address(),
+      to: address(),
+      nonce: `0x${count.toString(16)}`,
+      gas: '0x30d40',
+      gasPrice: '0x3b9aca00',
+      maxFeePerGas: '0x77359400',
+      maxPriorityFeePerGas: '0x5f5e100',
+      value: '0x0',
+      input: `0xa9059cbb000000000000000000000000${address().slice(2)}${'0'.repeat(48)}${word().slice(2, 18)}`,
+      v: '0x1',
+      yParity: '0x1',
+      r: word(),
+      s: word(),
+    })),
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}

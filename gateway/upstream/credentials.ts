@@ -1,0 +1,36 @@
+/** What of an upstream's address and headers is sent with each request, and what of them nobody may see. */
+export interface Credentials {
+  /** Without what follows #, which is never sent. */
+  readonly url: URL;
+  /** The headers of the network file; user and password of the URL as basic authentication. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Parts of address and headers that no caller may see. */
+  readonly secrets: readonly string[];
+}
+
+/** @param address a URL of which user and password can be decoded */
+export function credentialsOf(address: string, headers: Readonly<Record<string, string>>): Credentials {
+  const url = new URL(address);
+  const { username, password } = url;
+  const secrets = secretsOf(url, headers);
+  const sent = Object.entries(headers);
+  if (username !== '' || password !== '') {
+    const plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    sent.unshift(['authorization', `Basic ${Buffer.from(plain).toString('base64')}`]);
+  }
+  url.hash = '';
+  return { url, headers: sent, secrets };
+}
+
+/** Providers' keys stand in the path, the query, the user part or a header. Short words there (`v2`, `mainnet`) tell nothing. */
+function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
+  const { host, hostname, pathname, searchParams, username, password } = url;
+  const values = [
+    ...pathname.split('/'),
+    ...searchParams.values(),
+    ...Object.values(headers).flatMap((value) => value.split(' ')),
+  ];
+  const keys = values.filter((value) => value.length >= 16);
+  const hosts = hostname.includes('.') ? [host, hostname] : [host];
+  return [...hosts, ...keys, ...[username, password].filter((value) => value.length >= 8)];
+}

@@ -1,0 +1,33 @@
+interface SendRule {
+  /** `known`: the node has this very transaction. `nonce-used`: it has one with this nonce, which may be this one. */
+  readonly means: 'known' | 'nonce-used';
+  readonly message: RegExp;
+  readonly client: string;
+}
+
+/**
+ * How nodes refuse a transaction that they have already. What they say of the nonce is not anchored: it only makes the
+ * gateway look whether the transaction is there.
+ */
+const sendRules: readonly SendRule[] = [
+  { means: 'known', message: /^(ALREADY_EXISTS: )?already ?known$/i, client: 'geth, reth, erigon, besu 2025, Gnosis' },
+  { means: 'known', message: /^(INTERNAL_ERROR: )?existing tx with same hash$/, client: 'erigon' },
+  {
+    means: 'known',
+    message: /^known transaction(: | \(|\. transaction with hash |$)/i,
+    client: 'geth 1.9, besu, zkSync',
+  },
+  { means: 'known', message: /^AlreadyKnown\b/, client: 'nethermind' },
+  { means: 'known', message: /^transaction already imported$/i, client: 'anvil 1.7.1 recorded' },
+  { means: 'known', message: /^Transaction with the same hash was already imported\.?$/, client: 'OpenEthereum' },
+  { means: 'known', message: /^tx already (exists in cache|in mempool)$/, client: 'Cosmos: evmos, Sei' },
+  { means: 'known', message: /Error message: 'already known'$/, client: 'Mantle, from its sequencer' },
+  { means: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
+  { means: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
+  { means: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
+];
+
+/** What the refusal of a transaction says of the same transaction sent before; undefined: nothing. */
+export function readRefusal(message: string): SendRule['means'] | undefined {
+  return sendRules.find((rule) => rule.message.test(message))?.means;
+}

@@ -1,0 +1,183 @@
+import { WebSocket } from 'ws';
+import { errorCode } from '../config/log.ts';
+import type { HttpReply } from './http-upstream.ts';
+import { replyId } from './reply-id.ts';
+import { UpstreamFailure } from './reply.ts';
+
+export interface WebSocketConnectionOptions {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Bytes of one reply. A larger one ends the connection: its beginning is not shown to us, so nobody knows whose it is. */
+  readonly responseMaxBytes: number;
+  readonly times: ConnectionTimes;
+}
+
+export interface ConnectionTimes {
+  /** From the start until calls can be sent. Each call's own limit runs all the while. */
+  readonly handshakeMs: number;
+  /** Between one look at whether the other end is there and the next. */
+  readonly pingMs: number;
+  /** For the pong after that. */
+  readonly pongMs: number;
+  /** Without a call. */
+  readonly idleMs: number;
+}
+
+/** An upstream that takes so much and reads none of it has gone. */
+const UNSENT_MAX_BYTES = 16_000_000;
+
+interface Waiting {
+  readonly body: string;
+  readonly resolve: (reply: HttpReply) => void;
+  readonly reject: (failure: UpstreamFailure) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** One WebSocket from handshake to end, and the calls that wait for replies over it. */
+export class WebSocketConnection {
+  readonly #socket: WebSocket;
+  readonly #times: ConnectionTimes;
+  readonly #onEnd: (hasOpened: boolean) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #heartbeat: NodeJS.Timeout | undefined;
+  #pongLimit: NodeJS.Timeout | undefined;
+  #hasOpened = false;
+  #hasEnded = false;
+  #usedAt = 0;
+
+  /** @param onEnd called once; `hasOpened`: the handshake had succeeded */
+  constructor(
+    { url, headers, responseMaxBytes, times }: WebSocketConnectionOptions,
+    onEnd: (hasOpened: boolean) => void,
+  ) {
+    this.#times = times;
+    this.#onEnd = onEnd;
+    // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
+    this.#socket = new WebSocket(url, {
+      headers,
+      perMessageDeflate: false,
+      maxPayload: responseMaxBytes,
+      handshakeTimeout: times.handshakeMs,
+    });
+    this.#socket
+      .on('open', () => {
+        this.#opened();
+      })
+      .on('message', (data) => {
+        this.#received((data as Buffer).toString('utf8'));
+      })
+      .on('pong', () => {
+        this.#stopPongLimit();
+      })
+      .on('unexpected-response', (_, { statusCode = 0 }) => {
+        this.#refused(statusCode);
+      })
+      .on('error', (error) => {
+        this.#end(this.#failureFrom(error));
+      })
+      .on('close', (code) => {
+        this.#end(new UpstreamFailure('transport', `closed with ${code}`, this.#hasOpened));
+      });
+  }
+
+  /** Calls may be given to it: it is open or about to open. */
+  get isUsable(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN || this.#socket.readyState === WebSocket.CONNECTING;
+  }
+
+  /**
+   * @param id the id in the body
+   * @throws UpstreamFailure
+   */
+  exchange(body: string, limitMs: number, id: number): Promise<HttpReply> {
+    this.#usedAt = performance.now();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#tookTooLong(id);
+      }, limitMs);
+      this.#waiting.set(id, { body, resolve, reject, timer });
+      if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
+      else if (this.#hasOpened) this.#socket.send(body);
+    });
+  }
+
+  /** Breaks off what is under way. */
+  close(): void {
+    this.#end(new UpstreamFailure('transport', 'closed'));
+  }
+
+  #opened(): void {
+    this.#hasOpened = true;
+    for (const { body } of this.#waiting.values()) this.#socket.send(body);
+    this.#heartbeat = setInterval(() => {
+      const isIdle = this.#waiting.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
+      if (isIdle) this.#socket.close(1000);
+      else this.#ping();
+    }, this.#times.pingMs);
+  }
+
+  /** An error without an id, and words that are no JSON-RPC, can only be matched when one call waits. */
+  #received(text: string): void {
+    const id = replyId(text);
+    if (id === 'notification') return;
+    if (id !== undefined) this.#settle(id, { status: 200, text });
+    else if (this.#waiting.size === 1)
+      for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, text });
+  }
+
+  /** The handshake was answered as plain HTTP: the status is the reply to all calls. */
+  #refused(status: number): void {
+    for (const id of this.#waiting.keys()) this.#settle(id, { status, text: '' });
+    this.close();
+  }
+
+  #settle(id: number, reply: HttpReply): void {
+    this.#take(id)?.resolve(reply);
+  }
+
+  /** The call took too long, or the connection is dead without having told us: the next ping shows which. */
+  #tookTooLong(id: number): void {
+    this.#take(id)?.reject(new UpstreamFailure('transport', 'timed out'));
+    if (this.#hasOpened) this.#ping();
+  }
+
+  /** Undefined for one that has been given up, and for one that never was. */
+  #take(id: number): Waiting | undefined {
+    const call = this.#waiting.get(id);
+    if (call === undefined) return undefined;
+    clearTimeout(call.timer);
+    this.#waiting.delete(id);
+    return call;
+  }
+
+  #ping(): void {
+    if (this.#pongLimit !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#socket.ping();
+    this.#pongLimit = setTimeout(() => {
+      this.#end(new UpstreamFailure('transport', 'no pong', true));
+    }, this.#times.pongMs);
+  }
+
+  #stopPongLimit(): void {
+    clearTimeout(this.#pongLimit);
+    this.#pongLimit = undefined;
+  }
+
+  #failureFrom(error: Error): UpstreamFailure {
+    const code = errorCode(error);
+    const isTooLarge = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+    if (isTooLarge && this.#waiting.size === 1) return new UpstreamFailure('malformed', 'the reply is too large');
+    // Sent again, the call with the large reply would end the next connection too.
+    return new UpstreamFailure('transport', code, this.#hasOpened && !isTooLarge);
+  }
+
+  #end(failure: UpstreamFailure): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearInterval(this.#heartbeat);
+    this.#stopPongLimit();
+    this.#socket.terminate();
+    this.#onEnd(this.#hasOpened);
+    for (const id of this.#waiting.keys()) this.#take(id)?.reject(failure);
+  }
+}

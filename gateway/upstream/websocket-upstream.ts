@@ -1,0 +1,79 @@
+import { credentialsOf } from './credentials.ts';
+import type { HttpReply } from './http-upstream.ts';
+import { UpstreamFailure } from './reply.ts';
+import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
+
+export interface WebSocketUpstreamOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Bytes of a reply; more ends the connection and counts as a failure. */
+  readonly responseMaxBytes: number;
+  readonly times?: Partial<ConnectionTimes>;
+}
+
+const usualTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pongMs: 10_000, idleMs: 300_000 };
+
+/** Between handshakes that fail. Longer rests are the business of `Health`, which knows of other upstreams. */
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 5_000;
+
+/**
+ * One upstream over one WebSocket, opened by the first call, shared by all, and opened again by the next call after it
+ * was lost. After a handshake that failed, calls fail at once for a while.
+ */
+export class WebSocketUpstream {
+  readonly secrets: readonly string[];
+  readonly #open: () => WebSocketConnection;
+  #connection: WebSocketConnection | undefined;
+  #failedHandshakes = 0;
+  #waitsUntil = 0;
+  #isClosed = false;
+
+  constructor({ url: address, headers: given, responseMaxBytes, times }: WebSocketUpstreamOptions) {
+    const { url, headers, secrets } = credentialsOf(address, given);
+    const options = {
+      url,
+      headers: Object.fromEntries(headers),
+      responseMaxBytes,
+      times: { ...usualTimes, ...times },
+    };
+    this.secrets = secrets;
+    this.#open = () =>
+      new WebSocketConnection(options, (hasOpened) => {
+        this.#ended(hasOpened);
+      });
+  }
+
+  /**
+   * Sends a call and waits for the reply to it.
+   * @param limitMs from now until the reply, a handshake included
+   * @param id the id in the body: the reply is found by it
+   * @throws UpstreamFailure
+   */
+  async exchange(body: string, limitMs: number, id: number): Promise<HttpReply> {
+    if (this.#connection?.isUsable !== true) {
+      if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
+      if (performance.now() < this.#waitsUntil) throw new UpstreamFailure('transport', 'waits before a new handshake');
+      this.#connection = this.#open();
+    }
+    return this.#connection.exchange(body, limitMs, id);
+  }
+
+  /** Breaks off what is under way. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#connection?.close();
+    return Promise.resolve();
+  }
+
+  /** The time to wait doubles; half of it is chance, so that many gateways do not come back at the same moment. */
+  #ended(hasOpened: boolean): void {
+    if (hasOpened) {
+      this.#failedHandshakes = 0;
+      return;
+    }
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(this.#failedHandshakes, 10), LONGEST_WAIT_MS);
+    this.#failedHandshakes++;
+    this.#waitsUntil = performance.now() + wait * (0.5 + Math.random() / 2);
+  }
+}

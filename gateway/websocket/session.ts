@@ -1,0 +1,233 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import type { Log } from '../config/log.ts';
+import { handleBody, type BatchLimits } from '../handle-body.ts';
+import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { refusalOf } from '../jsonrpc/refusal-of.ts';
+import type { Caller } from '../keys/entry-rules.ts';
+import type { KeyAccess } from '../keys/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Load } from '../load.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { ServedNetwork } from '../served-network.ts';
+
+/** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
+const PING_EVERY_MS = 30_000;
+/** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
+const UNREAD_USUAL_BYTES = 1_000_000;
+
+/**
+ * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
+ * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
+ */
+const endings = {
+  'key-invalid': { code: 1008, text: 'invalid project id' },
+  'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
+  'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
+  'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
+  stopping: { code: 1012, text: 'service restart' },
+  'slow-reader': undefined,
+  silent: undefined,
+} as const satisfies Record<string, { code: number; text: string } | undefined>;
+
+export type Ending = keyof typeof endings;
+
+export interface SessionParts {
+  readonly network: ServedNetwork;
+  readonly caller: Caller;
+  /** With what the key opens by now: its rules may change while the socket is open. */
+  readonly holder: { readonly access: KeyAccess };
+  readonly limiter: Limiter;
+  readonly requestId: string;
+  /** Time for a message, all its calls together. */
+  readonly callTimeoutMs: number;
+  readonly load: Load;
+  readonly batch: BatchLimits;
+  /** Messages under way at once. */
+  readonly messagesMax: number;
+  readonly unreadMaxBytes: number;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
+export class Session {
+  readonly #socket: WebSocket;
+  readonly #wire: Socket;
+  readonly #parts: SessionParts;
+  #underWay = 0;
+  /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
+  readonly #waiting: string[] = [];
+  #isLeaving = false;
+  #endedBy: string | undefined;
+  #pingAt = performance.now() + PING_EVERY_MS;
+  #seen = { read: 0, taken: 0, unread: 0 };
+
+  /**
+   * @param wire the connection under the socket
+   * @param onClosed hears once, when the socket is no more, of an ending's name, or `caller`, `message-too-large`, `bad-frame`
+   */
+  constructor(socket: WebSocket, wire: Socket, parts: SessionParts, onClosed: (reason: string) => void) {
+    this.#socket = socket;
+    this.#wire = wire;
+    this.#parts = parts;
+    // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
+    socket.on('message', (data) => {
+      this.#receive((data as Buffer).toString('utf8'));
+    });
+    // ws has queued the pong already: a caller may not fill our memory with those either.
+    socket.on('ping', () => {
+      if (this.#leavesTooMuchUnread()) this.end('slow-reader');
+    });
+    // What is wrong with a frame ws tells the caller by itself, with 1002, 1007 or 1009.
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#endedBy ??= faultIn(error);
+    });
+    socket.on('close', () => {
+      this.#waiting.length = 0;
+      onClosed(this.#endedBy ?? 'caller');
+    });
+    wire.on('drain', () => {
+      this.#proceed();
+    });
+  }
+
+  /** To be called a few times a second. @param now as `performance.now()` has it */
+  beat(now: number): void {
+    this.#askRules();
+    if (now < this.#pingAt || !this.#isOpen()) return;
+    this.#pingAt = now + PING_EVERY_MS;
+    if (!this.#isAlive()) {
+      this.end('silent');
+      return;
+    }
+    this.#socket.ping();
+    this.#seen = { read: this.#wire.bytesRead, taken: this.#taken(), unread: this.#socket.bufferedAmount };
+  }
+
+  /** Whoever could not come in any more shall not stay. */
+  #askRules(): void {
+    const { caller, holder } = this.#parts;
+    try {
+      holder.access.entry?.admit(caller);
+    } catch (error) {
+      this.end(endingFor(error));
+    }
+  }
+
+  /** Takes no more messages, answers those that came, then ends. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#proceed();
+  }
+
+  /** Ends at once: answers under way are dropped. */
+  end(reason: Ending): void {
+    if (!this.#isOpen()) return;
+    this.#endedBy ??= reason;
+    this.#waiting.length = 0;
+    const ending = endings[reason];
+    if (ending === undefined) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#socket.close(ending.code, ending.text);
+    // Else the caller's own close frame would never be read.
+    this.#socket.resume();
+  }
+
+  #receive(text: string): void {
+    if (this.#isLeaving || !this.#isOpen()) return;
+    this.#parts.network.sockets.heard();
+    if (this.#mayBegin()) {
+      void this.#answer(text);
+      return;
+    }
+    // Not refused, since a client that sends each call by itself would see its 101st fail: TCP makes it wait.
+    this.#waiting.push(text);
+    this.#socket.pause();
+  }
+
+  #mayBegin(): boolean {
+    return this.#underWay < this.#parts.messagesMax && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
+  }
+
+  #proceed(): void {
+    while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
+    if (this.#waiting.length > 0) return;
+    if (this.#isLeaving && this.#underWay === 0) this.end('stopping');
+    else if (this.#socket.isPaused) this.#socket.resume();
+  }
+
+  /** Never rejects. */
+  async #answer(text: string): Promise<void> {
+    this.#underWay += 1;
+    const body = await this.#bodyFor(text);
+    this.#underWay -= 1;
+    if (body !== undefined) this.#say(body);
+    this.#proceed();
+  }
+
+  async #bodyFor(text: string): Promise<string | undefined> {
+    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    let held: number | undefined;
+    try {
+      load.begin(text.length);
+      held = text.length;
+      const deadline = performance.now() + callTimeoutMs;
+      const context = { network, access: holder.access, limiter, requestId, deadline, log };
+      return (await handleBody(text, context, batch))?.body;
+    } catch (error) {
+      const refusal = refusalOf(error, requestId, log);
+      metrics.refused(refusal.reason);
+      return refusalAnswer('null', refusal).body;
+    } finally {
+      if (held !== undefined) load.end(held);
+    }
+  }
+
+  /** Where the caller has left there is nobody to tell. */
+  #say(body: string): void {
+    if (!this.#isOpen()) return;
+    // Looked at before, so that one answer of any size gets through.
+    if (this.#leavesTooMuchUnread()) this.end('slow-reader');
+    else this.#socket.send(body);
+  }
+
+  #isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  #leavesTooMuchUnread(): boolean {
+    return this.#socket.bufferedAmount > this.#parts.unreadMaxBytes;
+  }
+
+  /** Whether anything was heard of the caller since the last ping. */
+  #isAlive(): boolean {
+    if (this.#wire.bytesRead !== this.#seen.read) return true;
+    // Our ping stands behind a large answer, which the caller is taking.
+    if (this.#seen.unread > 0 && this.#taken() !== this.#seen.taken) return true;
+    // We do not listen, because of calls under way; they have their own time limit.
+    return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
+  }
+
+  /** Changes when the caller takes some of what is unread. Node's own socket timeout looks at the same member. */
+  #taken(): number {
+    const { _handle: handle } = this.#wire as { _handle?: { writeQueueSize?: number } | null };
+    return this.#wire.bytesWritten - this.#wire.writableLength - (handle?.writeQueueSize ?? 0);
+  }
+}
+
+/** Why a key that was let in before is not any more. */
+export function endingFor(error: unknown): Ending {
+  const reason = error instanceof RpcError ? error.reason : undefined;
+  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
+    ? reason
+    : 'key-store-unreachable';
+}
+
+function faultIn({ code }: NodeJS.ErrnoException): string {
+  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
+  return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
+}

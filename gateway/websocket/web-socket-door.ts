@@ -1,0 +1,188 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { Log } from '../config/log.ts';
+import type { BatchLimits } from '../handle-body.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { refusalOf } from '../jsonrpc/refusal-of.ts';
+import type { Authenticator } from '../keys/authenticate.ts';
+import type { Caller } from '../keys/entry-rules.ts';
+import type { KeyAccess } from '../keys/key-access.ts';
+import { digestOf } from '../keys/key.ts';
+import type { TrustedProxies } from '../http/trusted-proxies.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { NetworkFinder } from '../network/find-network.ts';
+import type { Load } from '../load.ts';
+import type { ServedNetwork } from '../served-network.ts';
+import { endingFor, Session } from './session.ts';
+
+/** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
+const BEAT_MS = 250;
+/** At a restart sockets are closed over so long, and so far apart at most: clients come back as soon as they are. */
+const STAGGER_MS = 3_000;
+const STAGGER_GAP_MS = 100;
+
+export interface WebSocketDoorParts {
+  readonly networks: NetworkFinder<ServedNetwork>;
+  readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly proxies: TrustedProxies;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** One sentence that says which base URLs there are. */
+  readonly baseUrlsHint: string;
+  readonly load: Load;
+  readonly callTimeoutMs: number;
+  readonly batch: BatchLimits;
+  readonly messageMaxBytes: number;
+  readonly messagesMax: number;
+  readonly unreadMaxBytes: number;
+  readonly socketsPerKey: number;
+}
+
+/** The sessions of one key. */
+interface Holder {
+  readonly digest: string;
+  access: KeyAccess;
+  readonly sessions: Set<Session>;
+  isBeingConfirmed: boolean;
+}
+
+/** `<base>/ws/v3/<KEY>`: lets WebSockets in, for as long as a call with their key would be let in. */
+export class WebSocketDoor {
+  readonly #parts: WebSocketDoorParts;
+  readonly #server: WebSocketServer;
+  readonly #holders = new Map<string, Holder>();
+  #timer: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  constructor(parts: WebSocketDoorParts) {
+    this.#parts = parts;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      // It costs 300 kB a socket and more time than it saves (ws' README).
+      perMessageDeflate: false,
+      maxPayload: parts.messageMaxBytes,
+    });
+  }
+
+  /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
+  async admit(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): Promise<void> {
+    try {
+      const { network, key } = this.#routeOf(request);
+      const address = this.#parts.proxies.addressOf(request);
+      const access = await this.#parts.authenticator.authenticate(key, address);
+      const caller = { network: network.config.slug, address, headers: request.headers };
+      access.entry?.admit(caller);
+      if (this.#isDraining) throw new RpcError('stopping');
+      const digest = digestOf(key);
+      const { socketsPerKey } = this.#parts;
+      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsPerKey) {
+        throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
+      }
+      const socket = this.#shakeHands(request, wire, head, requestId);
+      if (socket !== undefined)
+        this.#open(socket, wire, { network, caller, holder: this.#holderOf(digest, access), requestId });
+    } catch (error) {
+      const refusal = refusalOf(error, requestId, this.#parts.log);
+      this.#parts.metrics.refused(refusal.reason);
+      throw refusal;
+    }
+  }
+
+  /** Closes all sockets, one after the other within half of `limitMs`, each when its calls under way are answered. */
+  drain(limitMs: number): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    const sessions = [...this.#holders.values()].flatMap((holder) => [...holder.sessions]);
+    const gap = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, limitMs / 2) / sessions.length);
+    for (const [index, session] of sessions.entries()) {
+      setTimeout(() => {
+        session.leave();
+      }, gap * index).unref();
+    }
+  }
+
+  #routeOf(request: IncomingMessage): { network: ServedNetwork; key: string } {
+    if (this.#isDraining) throw new RpcError('stopping');
+    const route = this.#parts.networks.find(request.url ?? '', this.#parts.proxies.hostOf(request));
+    if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.baseUrlsHint);
+    // One address for each transport, so that what stands in front of a gateway can tell them apart.
+    if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
+    return { network: route.network, key: route.key };
+  }
+
+  /** @returns undefined when the caller has left */
+  #shakeHands(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): WebSocket | undefined {
+    let socket: WebSocket | undefined;
+    let complaint: string | undefined;
+    const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${requestId}`);
+    const noteComplaint = (error: Error): void => void (complaint = error.message);
+    // All of it happens within the call: there is nothing to wait for.
+    this.#server.on('headers', addRequestId).on('wsClientError', noteComplaint);
+    this.#server.handleUpgrade(request, wire, head, (opened) => (socket = opened));
+    this.#server.off('headers', addRequestId).off('wsClientError', noteComplaint);
+    if (complaint !== undefined) throw new RpcError('bad-http', `bad HTTP request: ${complaint}`);
+    return socket;
+  }
+
+  #holderOf(digest: string, access: KeyAccess): Holder {
+    const holder = this.#holders.get(digest) ?? { digest, access, sessions: new Set(), isBeingConfirmed: false };
+    holder.access = access;
+    return holder;
+  }
+
+  #open(
+    socket: WebSocket,
+    wire: Socket,
+    own: { network: ServedNetwork; caller: Caller; holder: Holder; requestId: string },
+  ): void {
+    const { network, holder } = own;
+    const { digest } = holder;
+    const session = new Session(socket, wire, { ...this.#parts, ...own }, (reason) => {
+      network.sockets.closed(reason);
+      holder.sessions.delete(session);
+      if (holder.sessions.size === 0) this.#holders.delete(digest);
+      if (this.#holders.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    });
+    network.sockets.opened();
+    holder.sessions.add(session);
+    this.#holders.set(digest, holder);
+    this.#timer ??= setInterval(() => {
+      this.#beat();
+    }, BEAT_MS).unref();
+  }
+
+  #beat(): void {
+    const now = performance.now();
+    for (const holder of this.#holders.values()) {
+      this.#confirm(holder);
+      for (const session of holder.sessions) session.beat(now);
+    }
+  }
+
+  /** Costs a look-up only where the store told of a change, or may have missed to. */
+  #confirm(holder: Holder): void {
+    if (holder.isBeingConfirmed) return;
+    const confirmed = this.#parts.authenticator.confirm(holder.digest, BEAT_MS);
+    if (!(confirmed instanceof Promise)) {
+      holder.access = confirmed;
+      return;
+    }
+    holder.isBeingConfirmed = true;
+    confirmed
+      .then((access) => {
+        holder.access = access;
+      })
+      .catch((error: unknown) => {
+        for (const session of holder.sessions) session.end(endingFor(error));
+      })
+      .finally(() => {
+        holder.isBeingConfirmed = false;
+      });
+  }
+}

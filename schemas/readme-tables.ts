@@ -1,0 +1,46 @@
+import { settingRows } from '../gateway/config/settings.ts';
+import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
+
+type Row = readonly string[];
+
+/** README with its tables of settings and errors as the code has them. */
+export function withTables(readme: string): string {
+  return replaceTable(replaceTable(readme, 'Settings', settingsTable()), 'Errors', errorsTable());
+}
+
+function settingsTable(): Row[] {
+  const rows = settingRows.map(({ name, default: value, meaning }) => [
+    code(name),
+    value === undefined ? 'unset' : code(value),
+    meaning,
+  ]);
+  return [['name', 'default', 'meaning'], ...rows];
+}
+
+function errorsTable(): Row[] {
+  const rows = reasons.map((reason) => {
+    const { code: number, status, message } = new RpcError(reason);
+    return [code(reason), String(number), String(status), message];
+  });
+  return [['reason (metric label)', 'code', 'HTTP', 'message'], ...rows];
+}
+
+/** The first table below a heading. */
+function replaceTable(readme: string, heading: string, rows: readonly Row[]): string {
+  const section = readme.indexOf(`\n## ${heading}\n`);
+  const start = readme.indexOf('\n|', section) + 1;
+  const end = /\n(?!\|)/.exec(readme.slice(start))?.index;
+  if (section === -1 || start === 0 || end === undefined) throw new Error(`README.md has no table under ${heading}`);
+  return readme.slice(0, start) + table(rows) + readme.slice(start + end);
+}
+
+/** As Prettier would write it. */
+function table([head = [], ...rows]: readonly Row[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const line = (row: Row): string => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+function code(value: string | number): string {
+  return `\`${value}\``;
+}

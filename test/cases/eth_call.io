@@ -1,0 +1,35 @@
+// what a contract gives back
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x000000000000000000000000000000000000000000000000000000000000002a"}
+
+// nothing, where there is no contract; the block is left out
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"}]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x"}
+
+// a call without a receiver, with overrides of state and block
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"data":"0x6001"},"pending",{"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b":{"balance":"0x1"}},{"time":"0x5"}]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x"}
+
+// gas over the cap, ten times the block gas limit, is lowered
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03","gas":"0xffffffffffffffff"},"safe"]}
+-> {"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03","gas":"0x11e1a300"},"safe"]}
+<- {"result":"0x01"}
+<< {"jsonrpc":"2.0","id":1,"result":"0x01"}
+
+// a revert with a reason, in the words of an older node
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x01"},"latest"]}
+<- {"error":{"code":-32015,"message":"execution reverted","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: no more","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
+
+// a halt, which is no revert
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x02"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"out of gas"}}
+
+// null, which is no answer
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03"},"0xffffffff"]}
+<- {"result":null}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer"}}
+
+// half a byte of data
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x1"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction.data: expected hexadecimal bytes"}}

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { readSettings, settingRows } from '../../gateway/config/settings.ts';
+import { argumentsOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
+
+interface Service {
+  readonly image?: string;
+  readonly build?: string;
+  readonly restart?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly command?: string;
+  readonly stop_grace_period?: string;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: object;
+}
+
+const read = (file: string): string => readFileSync(join(packageRoot, file), 'utf8');
+const compose = parse(read('docker-compose.yml'), { merge: true }) as {
+  services: Record<string, Service>;
+  networks: Record<string, unknown>;
+  volumes: Record<string, unknown>;
+};
+const services = Object.entries(compose.services);
+const gateway = compose.services['gateway'] ?? {};
+const stages = readStages();
+const image = stages.at(-1) ?? [];
+const allowed = read('.dockerignore')
+  .split('\n')
+  .filter((line) => line.startsWith('!'))
+  .map((line) => line.slice(1));
+const composeSettings = Object.fromEntries(
+  Object.entries(gateway.environment ?? {}).map(([name, value]) => [name, String(value)]),
+);
+const settings = readSettings({ ...environmentOf(image), ...composeSettings });
+
+describe('Dockerfile', () => {
+  it('builds upon one exact Node', () => {
+    const bases = stages.flatMap((stage) => argumentsOf(stage, 'FROM')).map((from) => from.split(' ')[0]);
+    expect(bases).toHaveLength(3);
+    expect(new Set(bases).size).toBe(1);
+    expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
+  });
+
+  it('copies what is there, .dockerignore lets through, and other stages make', () => {
+    const copies = stages.flatMap((stage) => copiesOf(stage));
+    const ofContext = copies.filter(({ from }) => from === undefined).flatMap(({ sources }) => sources);
+    for (const source of ofContext) {
+      expect([source, existsSync(join(packageRoot, source))]).toEqual([source, true]);
+      expect(allowed).toContain(source.split('/')[0]);
+    }
+    expect(allowed.filter((name) => !ofContext.some((source) => source.split('/')[0] === name))).toEqual([]);
+    const names = stages.flatMap((stage) => argumentsOf(stage, 'FROM')).map((from) => from.split(' AS ')[1]);
+    for (const { from } of copies) if (from !== undefined) expect(names).toContain(from);
+  });
+
+  it('runs as a user who is not root, and who has a number', () => {
+    expect(argumentsOf(image, 'USER')).toEqual(['1000:1000']);
+  });
+
+  it('opens the ports that it sets', () => {
+    const { PORT, OPS_PORT } = environmentOf(image);
+    expect(argumentsOf(image, 'EXPOSE')).toEqual([`${PORT} ${OPS_PORT}`]);
+  });
+});
+
+describe('docker-compose.yml', () => {
+  it('sets what are settings, to what they can be', () => {
+    const known = settingRows.map(({ name }) => name);
+    const set = [...Object.keys(environmentOf(image)), ...Object.keys(composeSettings)];
+    expect(set.filter((name) => !known.includes(name))).toEqual([]);
+    expect(settings).toMatchObject({ HOST: '0.0.0.0', NODE_ENV: 'production', REDIS_URL: 'redis://redis:6379' });
+  });
+
+  it('has the image’s ports: calls on loopback and behind Caddy, the others for Prometheus and inside only', () => {
+    expect(composeSettings).toMatchObject({ PORT: '8545', OPS_PORT: environmentOf(image)['OPS_PORT'] });
+    expect(gateway.ports).toEqual([`127.0.0.1:8545:${settings.PORT}`]);
+    expect(read('deploy/Caddyfile')).toContain(`reverse_proxy gateway:${settings.PORT} {`);
+    const { scrape_configs } = parse(read('deploy/prometheus.yml')) as { scrape_configs: object[] };
+    expect(scrape_configs).toMatchObject([{ static_configs: [{ targets: [`gateway:${settings.OPS_PORT}`] }] }]);
+    expect(compose.services['redis']?.ports).toBeUndefined();
+    expect(compose.services['prometheus']?.ports).toEqual(['127.0.0.1:9090:9090']);
+  });
+
+  it.each(services)('locks %s down, and names its version exactly', (name, service) => {
+    expect(service).toMatchObject({
+      restart: 'unless-stopped',
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+    if (name === 'gateway') expect(service.build).toBe('.');
+    else expect(service.image).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?$/);
+  });
+
+  it('mounts files that are there, for reading only, and volumes and networks that it declares', () => {
+    const mounts = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')));
+    for (const [source = '', , mode] of mounts) {
+      if (source.startsWith('./'))
+        expect([source, existsSync(join(packageRoot, source)), mode]).toEqual([source, true, 'ro']);
+      else expect(Object.keys(compose.volumes)).toContain(source);
+    }
+    expect(gateway.volumes).toEqual([`./networks:/app/${settings.NETWORKS_DIR}:ro`]);
+    expect(gateway.networks).toEqual(['default', ...Object.keys(compose.networks)]);
+    expect(compose.services['redis']?.networks).toEqual(Object.keys(compose.networks));
+  });
+
+  it('gives the gateway longer to stop than it may take', () => {
+    // Twice: main.ts.
+    expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(2 * settings.DRAIN_TIMEOUT_MS);
+  });
+
+  it('keeps keys: an append-only file in a volume, and nothing evicted', () => {
+    const { command = '', volumes } = compose.services['redis'] ?? {};
+    expect(command).toContain('--appendonly yes');
+    expect(command).toContain('--maxmemory-policy noeviction');
+    expect(volumes).toEqual(['redis-data:/data']);
+  });
+
+  it('waits for nothing that has no health check', () => {
+    for (const [, { depends_on = {} }] of services) {
+      for (const [name, { condition }] of Object.entries(depends_on)) {
+        expect(condition).toBe('service_healthy');
+        const hasCheck = compose.services[name]?.healthcheck !== undefined || compose.services[name]?.build === '.';
+        expect([name, hasCheck]).toEqual([name, true]);
+      }
+    }
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { passThrough } from '../../gateway/spec/method-spec.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { answer, elsewhere, hash, ofError, ofResult, word } from './judged.ts';
+
+const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
+const receipt = (more: object = {}): object => ({ ...place, transactionHash: hash('b'), status: '0x01', ...more });
+
+describe('a text', () => {
+  it.each(['0x', '0x00', '0xABcd', `0x${'ab'.repeat(100_000)}`])('of bytes is passed on', (bytes) => {
+    for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(answer(bytes));
+  });
+
+  it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is no bytes: %j', (given) => {
+    expect(ofResult('eth_call', given)).toMatchObject(elsewhere('malformed'));
+  });
+
+  it('of a sent transaction is a hash', () => {
+    expect(ofResult('eth_sendRawTransaction', hash('b'))).toEqual(answer(hash('b')));
+    expect(ofResult('eth_sendRawTransaction', '0x1')).toMatchObject(elsewhere('malformed'));
+  });
+
+  it('of a quantity has digits', () => {
+    for (const method of ['eth_gasPrice', 'eth_getBalance', 'eth_getBlockTransactionCountByHash']) {
+      expect(ofResult(method, '0x0')).toEqual(answer('0x0'));
+      expect(ofResult(method, '0x')).toMatchObject(elsewhere('malformed'));
+      expect(ofResult(method, 5)).toMatchObject(elsewhere('malformed'));
+    }
+  });
+});
+
+describe('null', () => {
+  it.each([
+    ...['eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getTransactionByBlockHashAndIndex'],
+    ...['eth_getUncleCountByBlockNumber', 'zks_getBlockDetails'],
+  ])('is the answer where %s finds nothing', (method) => {
+    expect(ofResult(method, null)).toEqual(answer(null));
+  });
+
+  it.each(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getProof', 'eth_syncing', 'eth_sendRawTransaction'])(
+    'is no answer to %s',
+    (method) => {
+      expect(ofResult(method, null)).toMatchObject(elsewhere('node-state'));
+    },
+  );
+});
+
+describe('eth_syncing', () => {
+  it('is false or an object', () => {
+    expect(ofResult('eth_syncing', false)).toEqual(answer(false));
+    const status = { startingBlock: '0x0', currentBlock: '0x1', highestBlock: '0x2', healedTrienodes: '0x0' };
+    expect(ofResult('eth_syncing', { ...status })).toEqual(answer(status));
+    for (const given of ['false', 0, []]) expect(ofResult('eth_syncing', given)).toMatchObject(elsewhere('malformed'));
+  });
+});
+
+describe('a block that is not the one asked for makes another upstream be asked', () => {
+  const block = (number: unknown): object => ({ number, hash: hash('a') });
+
+  it('by number, whatever zeros lead it', () => {
+    for (const [asked, given] of [
+      ['0x10', '0x10'],
+      ['0x0010', '0x10'],
+      ['0x10', '0x010'],
+      ['0xAB', '0xab'],
+      ['0x0', '0x00'],
+    ]) {
+      expect(ofResult('eth_getBlockByNumber', block(given), [asked, false])).toMatchObject({ final: true });
+    }
+    for (const given of ['0x11', '0x1', null, undefined, 16]) {
+      expect(ofResult('eth_getBlockByNumber', block(given), ['0x10', false])).toMatchObject(elsewhere('malformed'));
+    }
+  });
+
+  it('but a tag may be any block', () => {
+    for (const tag of ['latest', 'pending', 'earliest']) {
+      expect(ofResult('eth_getBlockByNumber', block(null), [tag, false])).toMatchObject({ final: true });
+    }
+  });
+});
+
+describe('a transaction of a block', () => {
+  const byHash = (transaction: object) =>
+    ofResult('eth_getTransactionByBlockHashAndIndex', { hash: hash('b'), ...transaction }, [hash('a'), '0x1']);
+  const byNumber = (transaction: object, block = '0x10') =>
+    ofResult('eth_getTransactionByBlockNumberAndIndex', { hash: hash('b'), ...transaction }, [block, '0x01']);
+
+  it('is completed', () => {
+    for (const verdict of [byHash({ ...place, r: '0x1' }), byNumber({ ...place, r: '0x1' })]) {
+      expect(verdict).toMatchObject({ final: true, reply: { result: { ...place, r: word('1'), value: null } } });
+    }
+  });
+
+  it('must be of that block and at that place', () => {
+    for (const wrong of [{ blockHash: hash('c') }, { transactionIndex: '0x2' }, { blockHash: null }]) {
+      expect(byHash({ ...place, ...wrong })).toMatchObject(elsewhere('malformed'));
+    }
+    expect(byNumber({ ...place, blockNumber: '0x11' })).toMatchObject(elsewhere('malformed'));
+    expect(byNumber({ ...place, blockNumber: '0x11' }, 'latest')).toMatchObject({ final: true });
+  });
+});
+
+describe('the receipts of a block', () => {
+  const of = (receipts: unknown, block: unknown = '0x10') => ofResult('eth_getBlockReceipts', receipts, [block]);
+
+  it('are completed one by one', () => {
+    const anvils = receipt({ blockTimestamp: 5, root: hash('d'), logs: [{}] });
+    expect(of([receipt(), anvils])).toMatchObject({
+      final: true,
+      reply: {
+        result: [
+          { status: '0x1', to: null },
+          { status: '0x1', blockTimestamp: '0x5', logs: [{ topics: null }] },
+        ],
+      },
+    });
+    expect(anvils).not.toHaveProperty('root');
+    expect(of([])).toEqual(answer([]));
+  });
+
+  it('must be of that block, by number or by hash', () => {
+    const others = [receipt(), receipt({ blockNumber: '0x11' })];
+    expect(of(others)).toMatchObject(elsewhere('malformed'));
+    expect(of(others, 'latest')).toMatchObject({ final: true });
+    for (const block of [hash('a'), { blockHash: hash('a') }]) {
+      expect(of([receipt()], block)).toMatchObject({ final: true });
+      expect(of([receipt(), receipt({ blockHash: hash('c') })], block)).toMatchObject(elsewhere('malformed'));
+    }
+    expect(of([receipt()], { blockNumber: '0x11' })).toMatchObject(elsewhere('malformed'));
+  });
+
+  it('are another upstream’s where one has neither root nor status, or is none', () => {
+    expect(of([receipt(), receipt({ status: null })])).toMatchObject(elsewhere('node-state'));
+    for (const none of [null, 5, '0x', []]) expect(of([receipt(), none])).toMatchObject(elsewhere('malformed'));
+  });
+
+  it('of the pending block are null', () => {
+    expect(of([receipt({ blockHash: null })], 'pending')).toEqual(answer(null));
+  });
+});
+
+describe('logs', () => {
+  const log = { blockHash: hash('a'), topics: [], address: `0x${'1'.repeat(40)}` };
+  const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
+
+  it('have every field that the specification names', () => {
+    expect(of([{ ...log }], {})).toMatchObject({ final: true, reply: { result: [{ ...log, data: null }] } });
+  });
+
+  it('of one block must be of that block', () => {
+    expect(of([{ ...log }], { blockHash: hash('a') })).toMatchObject({ final: true });
+    expect(of([{ ...log }], { blockHash: hash('b') })).toMatchObject(elsewhere('malformed'));
+    expect(of([{ ...log }], { fromBlock: '0x1', toBlock: '0x2' })).toMatchObject({ final: true });
+  });
+
+  it('are a list', () => {
+    for (const none of [{}, { ...log }, '0x', false]) expect(of(none, {})).toMatchObject(elsewhere('malformed'));
+    for (const none of [[], null, '0x', 5]) expect(of([{ ...log }, none], {})).toMatchObject(elsewhere('malformed'));
+  });
+});
+
+it('a method that the spec does not know gives whatever the node gives', () => {
+  const spec = passThrough('debug_traceTransaction');
+  for (const result of [null, 5, '', 'x', {}, [], false, { structLogs: [] }]) {
+    expect(judge(spec, [], { kind: 'result', result })).toEqual(answer(result));
+  }
+});
+
+it('a revert of eth_call is code 3 whatever the code was', () => {
+  expect(ofError('eth_call', -32000, 'execution reverted')).toMatchObject({ reply: { code: 3, data: '0x' } });
+  expect(ofError('eth_getBalance', 3, 'execution reverted')).not.toMatchObject({ reply: { code: 3 } });
+});

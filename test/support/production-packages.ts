@@ -1,0 +1,14 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+/** Folders, from the package's root, that `npm ci --omit=dev` makes and that are there. */
+export function productionPackages(): string[] {
+  const lockfile = JSON.parse(readFileSync(join(packageRoot, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+  };
+  return Object.entries(lockfile.packages)
+    .filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true)
+    .map(([path]) => path)
+    .filter((path) => path.lastIndexOf('node_modules') === 0 && existsSync(join(packageRoot, path)));
+}
