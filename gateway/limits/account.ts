@@ -32,9 +32,10 @@ export interface Account {
   owed: number;
   /** What was taken in advance and not used yet. */
   readonly lease: { left: number; until: number; limits: KeyLimits | undefined };
-  /** Weight that was let through since Redis was last asked, and when that was. */
+  /** Weight that was let through since then, and in the time of a lease before. */
   used: number;
-  askedAt: number;
+  countedFrom: number;
+  demand: number;
   waiting: Waiting[];
   isAsking: boolean;
 }
@@ -52,16 +53,21 @@ export function newAccount(): Account {
     owed: 0,
     lease: { left: 0, until: 0, limits: undefined },
     used: 0,
-    askedAt: -Infinity,
+    countedFrom: 0,
+    demand: 0,
     waiting: [],
     isAsking: false,
   };
 }
 
-/** As much as was used lately in the time that a lease lasts, and no more than twice what was used since the last. */
-export function leaseFor({ used, askedAt }: Account, now: number): number {
-  const weight = Math.floor(Math.min((used * leaseMs) / Math.max(1, now - askedAt), 2 * used));
-  return weight < leaseMin ? 0 : weight;
+/** As much as was used lately in the time that a lease lasts. */
+export function leaseFor(account: Account, now: number): number {
+  const elapsed = now - account.countedFrom;
+  if (elapsed >= leaseMs) {
+    account.demand = Math.floor((account.used * leaseMs) / elapsed);
+    [account.used, account.countedFrom] = [0, now];
+  }
+  return account.demand < leaseMin ? 0 : account.demand;
 }
 
 export function takeFrom({ tally }: Account, limits: KeyLimits, charge: Charge): Verdict {

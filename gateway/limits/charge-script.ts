@@ -11,14 +11,17 @@ import type { Charge, Tally, UtcDate } from './tally.ts';
 const limitPrefix = 'gatehouse:limit:';
 /** Longer than a month, whose count must last. */
 const quotaKeptMs = 32 * 86_400_000;
+/** The longest that anything is kept: thirty years, however slowly a bucket fills. */
+const keptMaxMs = 1e12;
 
 /**
  * What `tally.ts` does, for several charges at once and on Redis' clock, so that all gateways share one account. Each
  * charge is taken whole or not at all.
  *
  * A script of our own in place of rate-limiter-flexible's limiters: those count in fixed windows, of which two may
- * meet within any second (twice the limit), need a round trip for each of burst, day and month, and cannot take many
- * calls' charges in one. bench/limits.ts has the numbers.
+ * meet within any second (twice the limit), and charge one call at a time. Measured (rate and day, Node 20): with 8 calls
+ * under way at once theirs cost 23 µs a call in two round trips, ours 11 in one for all that came together, 0.7 with
+ * leases. What it adds to a whole call: bench/limits.ts.
  *
  * A lease is taken in advance and used within so many ms. Used late, it could fall together with what came back
  * meanwhile; so it is taken as if at its end, and the bucket stays that much below its brim: in any time t no more
@@ -165,5 +168,6 @@ function partOf({ weight, byMethod }: Charge, method: string): number {
 function keepMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
   if (daily !== undefined || monthly !== undefined) return quotaKeptMs;
   const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];
-  return Math.ceil(Math.max(...rates.map(({ perSecond, burst }) => (burst * 1000) / perSecond))) + 1_000;
+  const fillMs = rates.map(({ perSecond, burst }) => (burst * 1000) / perSecond);
+  return Math.ceil(Math.min(Math.max(...fillMs) + 1_000, keptMaxMs));
 }

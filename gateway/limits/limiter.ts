@@ -130,7 +130,7 @@ export class Limiter {
     const now = performance.now();
     const wanted = limits.methodRates === undefined ? leaseFor(account, now) : 0;
     const owed = account.owed - lease.left;
-    [account.owed, lease.left, account.used, account.askedAt] = [0, 0, 0, now];
+    [account.owed, lease.left] = [0, 0];
     let taken: boolean[];
     try {
       const charges = together.map(({ charge }) => charge);

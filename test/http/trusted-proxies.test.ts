@@ -36,7 +36,7 @@ describe('the caller’s address', () => {
 
   it('is that of the connection where nobody is trusted, or somebody else', async () => {
     for (const env of [{}, { TRUSTED_PROXIES: '10.0.0.0/8' }]) {
-      const one = await limited(env as Record<string, string>);
+      const one = await limited(env);
       await one.rules({ ips: '192.0.2.0/24' });
       expect(await statusFrom(one, '192.0.2.7')).toBe(403);
       await one.rules({ ips: '127.0.0.1' });

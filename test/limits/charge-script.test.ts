@@ -22,22 +22,25 @@ const perSecond = 1e-6;
 const rate = fc.record({ perSecond: fc.constant(perSecond), burst: fc.integer({ min: 1, max: 30 }) });
 const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined });
 const quota = maybe(fc.integer({ min: 1, max: 60 }));
-const limits = fc.record({
-  rate: maybe(rate),
-  methodRates: maybe(
-    fc.tuple(rate, rate).map(
-      ([a, b]) =>
-        new Map([
-          ...([
-            ['eth_a', a],
-            ['eth_b', b],
-          ] as const),
-        ]),
+const limits = fc
+  .record({
+    rate: maybe(rate),
+    methodRates: maybe(
+      fc.tuple(rate, rate).map(
+        ([a, b]) =>
+          new Map([
+            ...([
+              ['eth_a', a],
+              ['eth_b', b],
+            ] as const),
+          ]),
+      ),
     ),
-  ),
-  daily: quota,
-  monthly: quota,
-});
+    daily: quota,
+    monthly: quota,
+  })
+  // A key without any is never charged.
+  .filter((some) => Object.values(some).some((one) => one !== undefined));
 const charge: fc.Arbitrary<Charge> = fc
   .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.integer({ min: 1, max: 6 }) })
   .map(({ a, b, rest }) => ({
