@@ -1,13 +1,15 @@
 import type { Log } from './config/log.ts';
-import { isDevelopment, type Settings } from './config/settings.ts';
+import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
 import { requestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
+import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from './keys/authenticate.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { openKeyStore } from './keys/open-key-store.ts';
+import { openLimiter } from './limits/open-limiter.ts';
 import { Load } from './load.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { NetworkFinder } from './network/find-network.ts';
@@ -51,13 +53,16 @@ export async function openGateway(
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
+    log,
   });
+  const limiter = openLimiter(settings, log);
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
+  metrics.watchLimits(() => limiter.counts);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
-  await keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined);
+  await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
   const localChains = await startLocalChains(configs, settings, log);
   if (localChains.networks.length === 0) {
-    await keys.close();
+    await Promise.all([keys.close(), limiter.close()]);
     const lines = [...localChains.leftOut, 'no network is left to serve'];
     throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
@@ -79,6 +84,8 @@ export async function openGateway(
   const callers = {
     networks: new NetworkFinder(networks),
     authenticator,
+    limiter,
+    proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
     metrics,
     log,
     baseUrlsHint,
@@ -109,7 +116,12 @@ export async function openGateway(
   const close = async (): Promise<void> => {
     // In order: the ops port tells that we are not ready until the last call has ended.
     for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
-    await Promise.all([...networks.map(({ upstreams }) => upstreams.close()), localChains.stop(), keys.close()]);
+    await Promise.all([
+      ...networks.map(({ upstreams }) => upstreams.close()),
+      localChains.stop(),
+      keys.close(),
+      limiter.close(),
+    ]);
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });

@@ -1,7 +1,12 @@
+import { chargeCalls } from './charge-calls.ts';
 import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
-import { readEnvelope, type Call, type NotACall } from './jsonrpc/envelope.ts';
+import { readEnvelope, type Call, type Envelope, type NotACall } from './jsonrpc/envelope.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
+import type { KeyLimits } from './keys/key-access.ts';
+import type { Shortage } from './limits/tally.ts';
+
+type Answering = Promise<Answer | undefined> | Answer | undefined;
 
 export interface BatchLimits {
   readonly maxItems: number;
@@ -15,10 +20,46 @@ export interface BatchLimits {
  * @throws RpcError when nothing in it can be answered on its own
  */
 export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
-  const { isBatch, items } = readEnvelope(text, limits.maxItems);
+  const envelope = readEnvelope(text, limits.maxItems);
+  const { limits: keyLimits } = context.access;
+  return keyLimits === undefined
+    ? handleEnvelope(envelope, context, limits)
+    : handleWithin(keyLimits, envelope, context, limits);
+}
+
+function handleEnvelope({ isBatch, items }: Envelope, context: CallContext, limits: BatchLimits): Answering {
   const [first] = items;
-  if (isBatch || first === undefined) return handleBatch(items, context, limits);
-  return handleItem(first, context);
+  return isBatch || first === undefined ? handleBatch(items, context, limits) : handleItem(first, context);
+}
+
+/** All of it is charged at once, and refused at once when there is not enough: a batch with an error for each id. */
+async function handleWithin(
+  keyLimits: KeyLimits,
+  envelope: Envelope,
+  context: CallContext,
+  limits: BatchLimits,
+): Promise<Answer | undefined> {
+  const verdict = await chargeCalls(envelope.items, keyLimits, context);
+  if (verdict === undefined) return handleEnvelope(envelope, context, limits);
+  const { shortage, allowance } = verdict;
+  const answer =
+    shortage === undefined
+      ? await handleEnvelope(envelope, context, limits)
+      : refuseAll(envelope, refusalFor(shortage), context);
+  return answer === undefined ? undefined : { ...answer, allowance };
+}
+
+function refusalFor({ reason, waitS }: Shortage): RpcError {
+  if (waitS !== undefined) return new RpcError(reason, undefined, { retryAfterS: waitS });
+  const { message } = new RpcError(reason);
+  return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
+}
+
+function refuseAll({ isBatch, items }: Envelope, refusal: RpcError, context: CallContext): Answer | undefined {
+  const answers = items.map(({ id }) => refuse(id, refusal, context)).filter((answer) => answer !== undefined);
+  const [first] = answers;
+  if (first === undefined || !isBatch) return first;
+  return { ...first, body: `[${answers.map(({ body }) => body).join(',')}]` };
 }
 
 async function handleBatch(
@@ -42,7 +83,7 @@ async function handleBatch(
   return bodies.length === 0 ? undefined : { status: 200, body: `[${bodies.join(',')}]` };
 }
 
-function handleItem(item: Call | NotACall, context: CallContext): Promise<Answer | undefined> | Answer | undefined {
+function handleItem(item: Call | NotACall, context: CallContext): Answering {
   return 'refusal' in item ? refuse(item.id, item.refusal, context) : handleCall(item, context);
 }
 

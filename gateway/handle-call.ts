@@ -2,13 +2,17 @@ import { causeOf, type Log } from './config/log.ts';
 import { errorAnswer, largeAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
 import type { Call } from './jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
+import type { KeyAccess } from './keys/key-access.ts';
+import type { Limiter } from './limits/limiter.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
 import type { Reply } from './upstream/reply.ts';
 
-/** Who calls, and within what. The key was checked before. */
+/** Who calls, and within what. The key was checked before, and let in. */
 export interface CallContext {
   readonly network: ServedNetwork;
+  readonly access: KeyAccess;
+  readonly limiter: Limiter;
   /** Shown to the caller and logged with what was unforeseen. */
   readonly requestId: string;
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
@@ -25,8 +29,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
-    const complaint = method.check(call.params);
-    if (complaint !== undefined) throw new RpcError('invalid-params', complaint);
+    const objection = objectionTo(method, call.params, context.access);
+    if (objection !== undefined) throw objection;
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
     if (call.id === undefined && method.spec.sends !== true) {
       outcome = 'notification';
@@ -43,6 +47,18 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   } finally {
     meter.ended(outcome, startedAt);
   }
+}
+
+/** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. */
+export function objectionTo(
+  { spec, check }: ServedMethod,
+  params: readonly unknown[],
+  { calls }: KeyAccess,
+): RpcError | undefined {
+  if (calls?.allowMethod(spec) === false) return new RpcError('key-settings');
+  const complaint = check(params);
+  if (complaint !== undefined) return new RpcError('invalid-params', complaint);
+  return calls?.allowContract(spec, params) === false ? new RpcError('key-settings') : undefined;
 }
 
 async function askUpstreams(

@@ -1,4 +1,5 @@
 import type { Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
+import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource, Sources } from './read-sources.ts';
 
@@ -8,10 +9,11 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, gasCap, identity, unsupported } = method['x-gatehouse'] ?? {};
+  const { answer, send, gasCap, identity, unsupported, weight } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
+  const contractAt = contractPlace(method, types);
   return {
     name: method.name,
     namespace: method.name.slice(0, method.name.indexOf('_')),
@@ -26,6 +28,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(identity !== undefined && { identity: identities(identity, method, types) }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
     ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
+    ...(contractAt !== undefined && { contractAt }),
+    ...(weight !== undefined && { weight }),
     ...(object !== undefined && { shape: objectShape(object, types) }),
   };
 }

@@ -41,6 +41,8 @@ export interface MethodExtension {
   readonly identity?: Readonly<Record<string, string>>;
   /** The answer is null where no upstream has the method; without this it is -32601. */
   readonly unsupported?: 'not-found';
+  /** How much of a key's limits a call uses up; without this, 1. */
+  readonly weight?: number;
 }
 
 export interface ErrorSource {

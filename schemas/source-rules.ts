@@ -39,6 +39,7 @@ const extension = {
     gasCap: { type: 'string' },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
+    weight: { type: 'integer', minimum: 2 },
   },
 };
 

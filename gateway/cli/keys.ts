@@ -2,9 +2,13 @@ import { Command, CommanderError } from 'commander';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { FileKeyStore } from '../keys/file-key-store.ts';
-import { KeyStoreError, type KeyRecord, type KeyStore } from '../keys/key-store.ts';
-import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../keys/key.ts';
+import { changedRules, KeyStoreError, type KeyRecord, type KeyStore } from '../keys/key-store.ts';
+import { isWellFormedKey, keyIdOf } from '../keys/key.ts';
+import { KeyRulesError } from '../keys/key-rules.ts';
+import { KeyManager, type Made } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
+import { addRuleOptions, durationOf, rulesFrom } from './key-options.ts';
+import { rulesOf, shownRecord, tableOf } from './show-keys.ts';
 
 /** Redis may be just starting beside us; longer than this nobody likes to wait. */
 const openLimitMs = 1_500;
@@ -25,7 +29,7 @@ export interface KeysCommandContext {
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
   const keys = new Command('keys')
-    .description('Make, list and revoke keys')
+    .description('Make, list, change and revoke keys')
     .exitOverride()
     .configureOutput({ writeOut: out, writeErr: context.err });
 
@@ -40,30 +44,37 @@ export function keysCommand(context: KeysCommandContext): Command {
       }
     });
 
-  keys
+  const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
+    withStore((store) => work(new KeyManager(store)));
+  const told = (made: Made, json: true | undefined, sentence: string): void => {
+    out(json ? `${JSON.stringify(made)}\n` : `${sentence}${onceTexts(made)}\n`);
+  };
+
+  const create = keys
     .command('create')
     .description('Make a key; it is shown once')
     .requiredOption('--name <name>', 'who or what it is for: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…}')
-    .option('--key-stdin', 'take over a key of another service (32 hexadecimal digits) from standard input')
+    .option('--key-stdin', 'take over a key of another service (32 hexadecimal digits) from standard input');
+  addRuleOptions(create)
+    .option('--secret', 'demand a secret besides, as the password of Basic authentication; it is made and shown once')
     .addHelpText(
       'after',
-      '\nExamples:\n  gatehouse keys create --name alice\n  gatehouse keys create --name bob --json',
+      '\nEntries are separated by commas.\n\nExamples:\n' +
+        '  gatehouse keys create --name alice\n' +
+        '  gatehouse keys create --name dapp --networks base,linea --origins app.example.org --rate 50 --daily 100000\n' +
+        '  gatehouse keys create --name backend --ips 10.0.0.0/8 --secret --json',
     )
-    .action((options: { name: string; json?: true; keyStdin?: true }) =>
-      withStore(async (store) => {
+    .action((options: { name: string; json?: true; keyStdin?: true; secret?: true }) =>
+      withManager(async (manager) => {
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
-        const key = given ?? makeKey();
-        const digest = digestOf(key);
-        const id = keyIdOf(digest);
-        if (!(await store.add(digest, { name, createdAt: new Date().toISOString() }))) {
-          throw new Refusal(`This key is there already: gatehouse keys show ${id}`);
-        }
-        // A key that came from elsewhere is known there: it is not shown again.
-        if (options.json) out(`${JSON.stringify(given === undefined ? { id, key } : { id })}\n`);
-        else if (given === undefined) out(`Key ${id} for ${name}, shown only this once:\n\n${key}\n`);
-        else out(`Key ${id} for ${name} taken over.\n`);
+        const rules = changedRules(undefined, rulesFrom(options));
+        const made = await manager.create(name, rules, {
+          ...(given !== undefined && { given }),
+          withSecret: options.secret === true,
+        });
+        told(made, options.json, `Key ${made.id} for ${name}${given === undefined ? '' : ' taken over'}`);
       }),
     );
 
@@ -74,7 +85,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((options: { json?: true }) =>
       withStore(async (store) => {
         const records = await store.list();
-        if (options.json) out(`${JSON.stringify(records)}\n`);
+        if (options.json) out(`${JSON.stringify(records.map(shownRecord))}\n`);
         else if (records.length === 0) out('No keys yet. Make one: gatehouse keys create --name <name>\n');
         else out(tableOf(records));
       }),
@@ -82,14 +93,56 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('show')
-    .description('Show what is known of a key')
+    .description('Show what is known of a key, and what it may do')
     .argument('<id>', 'as `keys list` shows it')
     .option('--json', 'print the record on one line')
     .action((id: string, options: { json?: true }) =>
       withStore(async (store) => {
         const record = existing(id, await store.show(id));
-        if (options.json) out(`${JSON.stringify(record)}\n`);
-        else out(tableOf([record]));
+        if (options.json) out(`${JSON.stringify(shownRecord(record))}\n`);
+        else out(tableOf([record]) + rulesOf(record));
+      }),
+    );
+
+  addRuleOptions(
+    keys
+      .command('update')
+      .description('Change what a key may do, on all gateways within a second; an empty value takes a rule away')
+      .argument('<id>', 'as `keys list` shows it')
+      .option('--json', 'print {"id":…} and, where one was made, the secret'),
+  )
+    .option('--secret', 'demand a new secret in place of all others; it is shown once')
+    .option('--no-secret', 'demand no secret any more')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  gatehouse keys update 0123456789ab --rate 20 --burst 100\n' +
+        '  gatehouse keys update 0123456789ab --origins ""',
+    )
+    .action((id: string, options: { json?: true; secret?: boolean }) =>
+      withManager(async (manager) => {
+        const change = rulesFrom(options);
+        if (Object.keys(change).length === 0 && options.secret === undefined) {
+          throw new Refusal('Nothing to change: see gatehouse keys update --help');
+        }
+        told(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
+      }),
+    );
+
+  keys
+    .command('rotate')
+    .description('Make a new key with the same rules; the old one goes on for a while')
+    .argument('<id>', 'as `keys list` shows it')
+    .option('--grace <time>', 'how long the old one goes on: 7d, 24h, 0m', '24h')
+    .option('--secret', 'make a new secret instead; the key stays as it is')
+    .option('--json', 'print what was made')
+    .addHelpText('after', '\nExamples:\n  gatehouse keys rotate 0123456789ab --grace 7d')
+    .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
+      withManager(async (manager) => {
+        const graceMs = durationOf(options.grace);
+        if (graceMs === undefined) throw new Refusal('--grace: expected a time such as 7d, 24h or 0m');
+        const made = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
+        const what = options.secret ? `A new secret for key ${id}` : `Key ${made.id} in place of ${id}`;
+        told(made, options.json, `${what}; the old one ends in ${options.grace}`);
       }),
     );
 
@@ -98,8 +151,8 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('End a key on all gateways, within a second')
     .argument('<id>', 'as `keys list` shows it')
     .action((id: string) =>
-      withStore(async (store) => {
-        const { name } = existing(id, await store.revoke(id));
+      withManager(async (manager) => {
+        const { name } = await manager.revoke(id);
         out(`Key ${id} (${name}) is revoked.\n`);
       }),
     );
@@ -110,7 +163,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action(() =>
       withStore(async (store) => {
         if (store.kind !== 'redis') throw new Refusal('keys import carries keys over to Redis: set REDIS_URL');
-        out(await importKeys(context.settings().DATA_DIR, store));
+        out(await importKeys(context.settings().DATA_DIR, store, new KeyManager(store)));
       }),
     );
 
@@ -125,7 +178,7 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
     await work();
   } catch (error) {
     if (error instanceof CommanderError) throw error;
-    const known = [Refusal, KeyStoreError, SettingsError].some((kind) => error instanceof kind);
+    const known = [Refusal, KeyStoreError, KeyRulesError, SettingsError].some((kind) => error instanceof kind);
     // What the operating system says of a file (EACCES …) is one clear line, too.
     const ofSystem = error instanceof Error && 'syscall' in error;
     if (known || ofSystem) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
@@ -133,14 +186,18 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
   }
 }
 
-async function importKeys(dataDir: string, redis: KeyStore): Promise<string> {
+async function importKeys(dataDir: string, redis: KeyStore, manager: KeyManager): Promise<string> {
   const file = new FileKeyStore(dataDir, openLog('silent'));
   try {
     const entries = file.entries();
     if (entries.length === 0) return `No keys in ${file.path}.\n`;
     const lasting = entries.filter(([, key]) => key.development !== true);
     let added = 0;
-    for (const [digest, key] of lasting) if (await redis.add(digest, key)) added += 1;
+    for (const [digest, key] of lasting) {
+      if (!(await redis.add(digest, key))) continue;
+      added += 1;
+      await manager.noteImport(keyIdOf(digest));
+    }
     const there = lasting.length - added;
     const left = entries.length - lasting.length;
     return `Carried over to Redis: ${added}; there already: ${there}; development keys left out: ${left}.\n`;
@@ -171,28 +228,8 @@ async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<strin
   return key;
 }
 
-function tableOf(records: KeyRecord[]): string {
-  const rows = records.map((record) => [record.id, record.name, shortTime(record.createdAt), stateOf(record)]);
-  const lines = [['ID', 'NAME', 'CREATED', 'STATE'], ...rows];
-  const widthOf = (column: number): number => Math.max(...lines.map((cells) => cells[column]?.length ?? 0));
-  const widths = [0, 1, 2, 3].map(widthOf);
-  return lines
-    .map(
-      (cells) =>
-        `${cells
-          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
-}
-
-function stateOf(record: KeyRecord): string {
-  if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
-  return record.development === true ? 'development' : 'live';
-}
-
-/** To the minute, in UTC. */
-function shortTime(iso: string): string {
-  return iso === '' ? '-' : `${iso.slice(0, 16).replace('T', ' ')}Z`;
+/** What is never shown again. */
+function onceTexts({ key, secret }: Made): string {
+  const texts = [...(key === undefined ? [] : [key]), ...(secret === undefined ? [] : [`secret: ${secret}`])];
+  return texts.length === 0 ? '.' : `, shown only this once:\n\n${texts.join('\n')}`;
 }

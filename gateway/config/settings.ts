@@ -1,3 +1,5 @@
+import { isAddressRange } from './address-ranges.ts';
+
 /** Every setting of the gateway: one row each, all from the environment. README's table is held against this one. */
 const table = {
   HOST: { type: 'string', default: '127.0.0.1', meaning: 'Address to listen on' },
@@ -34,6 +36,16 @@ const table = {
     meaning: 'Seconds that a key seen before goes on while Redis is away',
   },
   UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Unknown keys that one address may try in 10 s' },
+  TRUSTED_PROXIES: {
+    type: 'ranges',
+    default: undefined,
+    meaning: 'Proxies whose X-Forwarded-For and -Host count, as `10.0.0.0/8,::1`; unset: none',
+  },
+  QUOTAS_WITHOUT_REDIS: {
+    type: ['open', 'closed'],
+    default: 'open',
+    meaning: 'Keys with a daily or monthly quota while Redis is away: `open` go on, `closed` get 503',
+  },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
   BODIES_MAX_BYTES: {
@@ -77,7 +89,7 @@ const table = {
 const COUNT_MAX = 1_000_000_000;
 
 interface Row {
-  readonly type: 'string' | 'port' | 'count' | readonly string[];
+  readonly type: 'string' | 'port' | 'count' | 'ranges' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
 }
@@ -117,6 +129,12 @@ export class SettingsError extends Error {
 
 function parse(row: Row & { name: string }, given: string, mistakes: string[]): string | number | undefined {
   if (row.type === 'string') return given;
+  if (row.type === 'ranges') {
+    if (!rangesIn(given).every(isAddressRange)) {
+      mistakes.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
+    }
+    return given;
+  }
   if (Array.isArray(row.type)) {
     if (!row.type.includes(given)) mistakes.push(`${row.name}: expected one of ${row.type.join(', ')}`);
     return given;
@@ -128,6 +146,11 @@ function parse(row: Row & { name: string }, given: string, mistakes: string[]): 
     mistakes.push(`${row.name}: expected a whole number from 1 to ${COUNT_MAX}`);
   }
   return number;
+}
+
+/** What a setting of the type `ranges` lists. */
+export function rangesIn(text: string | undefined): string[] {
+  return text === undefined ? [] : text.split(',').map((range) => range.trim());
 }
 
 /** One machine, one person: the banner may show a key, and a local chain may be started. */

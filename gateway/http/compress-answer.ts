@@ -22,7 +22,7 @@ export async function compressAnswer(
   if (Buffer.byteLength(answer.body) <= overBytes || !takesGzip(request.headers['accept-encoding'])) return answer;
   const body = await gzipAsync(answer.body, { level: 1 });
   response.setHeader('Content-Encoding', 'gzip');
-  return { status: answer.status, body };
+  return { ...answer, body };
 }
 
 /** `gzip` by either of its names, or `*` where none of them is named; a weight of 0 says no (RFC 9110 §12.4.2, §12.5.3). */

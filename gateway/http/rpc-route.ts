@@ -5,17 +5,21 @@ import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { compressAnswer } from './compress-answer.ts';
 import type { Load } from '../load.ts';
+import { compressAnswer } from './compress-answer.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
   readonly networks: NetworkFinder<ServedNetwork>;
   readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly nextRequestId: () => string;
@@ -35,7 +39,7 @@ export interface RpcRouteParts {
  */
 export function rpcRoute(parts: RpcRouteParts) {
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
-    const route = parts.networks.find(request.url ?? '', request.headers.host);
+    const route = parts.networks.find(request.url ?? '', parts.proxies.hostOf(request));
     if (route === undefined) {
       next();
       return;
@@ -45,7 +49,7 @@ export function rpcRoute(parts: RpcRouteParts) {
       if (error instanceof RequestAborted) return;
       const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
-      writeAnswer(response, requestId, refusalAnswer('null', refusal), refusal.retryAfterS);
+      writeAnswer(response, requestId, refusalAnswer('null', refusal));
     });
   };
 }
@@ -65,8 +69,10 @@ async function serve(
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
   if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  const record = parts.authenticator.authenticate(key, request.socket.remoteAddress ?? '');
-  if (record instanceof Promise) await record;
+  const address = parts.proxies.addressOf(request);
+  const found = parts.authenticator.authenticate(key, address);
+  const access = found instanceof Promise ? await found : found;
+  access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
   parts.load.begin();
   let held = 0;
   try {
@@ -74,7 +80,7 @@ async function serve(
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, requestId, deadline, log: parts.log };
+    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
     if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
     else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));

@@ -1,24 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from '../jsonrpc/answer.ts';
 
 /** A day: without it a browser asks before nearly every call (5 s is its default). */
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-export const EXPOSED = 'Retry-After, X-Request-Id';
+export const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
 
 /** An answer, or one that was compressed. */
-export interface WrittenAnswer {
-  readonly status: number;
-  readonly body: string | Buffer;
-}
+export type WrittenAnswer = Omit<Answer, 'body'> & { readonly body: string | Buffer };
 
 /** Writes what a caller is told, in one go. Undefined: notifications only. */
-export function writeAnswer(
-  response: ServerResponse,
-  requestId: string,
-  answer: WrittenAnswer | undefined,
-  retryAfterS?: number,
-): void {
+export function writeAnswer(response: ServerResponse, requestId: string, answer: WrittenAnswer | undefined): void {
   if (answer === undefined) {
     // prettier-ignore
     response.writeHead(204, [
@@ -37,7 +30,8 @@ export function writeAnswer(
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Expose-Headers', EXPOSED,
   ];
-  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, retryAfterS);
+  if (answer.allowance !== undefined) addAllowance(headers, answer.allowance);
+  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, answer.retryAfterS);
   response.writeHead(answer.status, headers);
   if (response.req.complete) response.end(answer.body);
   else endAfterRequest(response, answer.body);
@@ -78,4 +72,14 @@ function addRefusalHeaders(headers: string[], status: number, retryAfterS: numbe
 /** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */
 export function retryAfter(seconds: number): string {
   return String(seconds).padStart(2, '0');
+}
+
+/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03: what clients know so far. */
+function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullable<Answer['allowance']>): void {
+  // prettier-ignore
+  headers.push(
+    'RateLimit-Limit', String(limit),
+    'RateLimit-Remaining', String(remaining),
+    'RateLimit-Reset', String(resetS),
+  );
 }

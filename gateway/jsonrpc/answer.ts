@@ -6,6 +6,10 @@ export interface Answer {
   readonly status: number;
   /** A JSON-RPC response object as text, or as bytes where they came so. */
   readonly body: string | Buffer;
+  /** Seconds that the caller should wait. */
+  readonly retryAfterS?: number | undefined;
+  /** What the key has left of its limits: this many of so many, until so many seconds from now. */
+  readonly allowance?: { readonly limit: number; readonly remaining: number; readonly resetS: number } | undefined;
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
@@ -28,7 +32,8 @@ export function errorAnswer(id: string, code: number, message: string, data: str
 
 /** Our own refusal. */
 export function refusalAnswer(id: string, error: RpcError): Answer {
-  return { status: error.status, body: errorBody(id, error.code, error.message, undefined) };
+  const body = errorBody(id, error.code, error.message, undefined);
+  return { status: error.status, body, retryAfterS: error.retryAfterS };
 }
 
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {

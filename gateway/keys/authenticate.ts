@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './address-group.ts';
+import { compileAccess, type KeyAccess } from './key-access.ts';
+import { KeyRulesError } from './key-rules.ts';
 import { digestOf, isWellFormedKey, keyMaxLength } from './key.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
 
@@ -9,8 +11,10 @@ const knownMax = 10_000;
 const unknownMax = 10_000;
 /** How long a key that the store does not know is refused without asking again. */
 const unknownForMs = 5_000;
-/** Over how many seconds the unknown keys of an address are counted. */
-const guessesWithinS = 10;
+/** Over how long the unknown keys of an address are counted. */
+const guessesWithinMs = 10_000;
+/** Of so many addresses. Whoever has more of them makes us forget some, but no memory is lost. */
+const guessersMax = 50_000;
 
 export interface AuthenticatorOptions {
   /** How long a key seen before goes on while the store cannot be asked. */
@@ -19,19 +23,20 @@ export interface AuthenticatorOptions {
   readonly unknownKeysMax: number;
   /** Whether keys that were made for a first start are let in. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
+  readonly log: Log;
 }
 
 /** A key as the store last confirmed it. */
 interface Known {
-  readonly record: KeyRecord;
+  readonly access: KeyAccess;
   readonly confirmedAt: number;
   readonly generation: number;
 }
 
 /** One look-up under way, shared by all calls that wait for it. */
 interface Flight {
-  /** The key's record; undefined: it opens nothing. */
-  readonly answer: Promise<KeyRecord | undefined>;
+  /** What the key opens; undefined: nothing. */
+  readonly answer: Promise<KeyAccess | undefined>;
   /** A change was told of meanwhile: the answer may be from before it. */
   outdated: boolean;
 }
@@ -52,13 +57,17 @@ export class Authenticator {
   readonly #known = new LRUCache<string, Known>({ max: knownMax });
   readonly #unknown = new LRUCache<string, true>({ max: unknownMax, ttl: unknownForMs });
   readonly #flights = new Map<string, Flight>();
-  readonly #guesses: RateLimiterMemory;
+  /** Unknown keys by address; an entry ends some time after the first of them, however many follow. */
+  readonly #guesses = new LRUCache<string, { count: number }>({ max: guessersMax, ttl: guessesWithinMs });
+  readonly #guessesMax: number;
+  readonly #log: Log;
   /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */
   #generation = 0;
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
-    this.#guesses = new RateLimiterMemory({ points: options.unknownKeysMax, duration: guessesWithinS });
+    this.#guessesMax = options.unknownKeysMax;
+    this.#log = options.log;
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     store.onChange((digest) => {
@@ -68,10 +77,10 @@ export class Authenticator {
 
   /**
    * @param address of the caller, by which unknown keys are limited
-   * @returns the key's record; not a promise where memory has the answer
+   * @returns what the key opens, its entry rules not yet asked; not a promise where memory has the answer
    * @throws RpcError (or rejects with it): key-missing, key-invalid, key-store-unreachable, unknown-key-limit
    */
-  authenticate(keyText: string, address: string): KeyRecord | Promise<KeyRecord> {
+  authenticate(keyText: string, address: string): KeyAccess | Promise<KeyAccess> {
     if (keyText === '') throw new RpcError('key-missing');
     if (keyText.length > keyMaxLength) throw new RpcError('key-invalid');
     const digest = digestOf(keyText);
@@ -86,7 +95,7 @@ export class Authenticator {
       const trust = this.#trustIn(known);
       if (trust !== undefined) {
         this.counts[trust] += 1;
-        return known.record;
+        return known.access;
       }
     }
     if (!this.#store.available) {
@@ -100,12 +109,12 @@ export class Authenticator {
   /**
    * For a key whose holder stays connected: whether a call with it would still be let in, now and `aheadMs` from now.
    * Asks the store only where memory cannot tell.
-   * @returns undefined: yes; a promise: yes, when it resolves
+   * @returns what the key opens by now, its entry rules not yet asked
    * @throws RpcError (rejects with it): key-invalid, key-store-unreachable
    */
-  confirm(digest: string, aheadMs: number): Promise<unknown> | undefined {
+  confirm(digest: string, aheadMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
-    if (known !== undefined && this.#trustIn(known, aheadMs) !== undefined) return undefined;
+    if (known !== undefined && this.#trustIn(known, aheadMs) !== undefined) return known.access;
     if (!this.#store.available) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#ask(digest, undefined);
   }
@@ -116,21 +125,21 @@ export class Authenticator {
   }
 
   /** @param guesser address that the look-up counts against, where the key is not known to it */
-  async #ask(digest: string, guesser: string | undefined): Promise<KeyRecord> {
-    if (guesser !== undefined) await this.#refuseGuessing(guesser);
+  async #ask(digest: string, guesser: string | undefined): Promise<KeyAccess> {
+    if (guesser !== undefined) this.#refuseGuessing(guesser);
     const flight = this.#flights.get(digest) ?? this.#lookUp(digest, guesser);
-    let record: KeyRecord | undefined;
+    let access: KeyAccess | undefined;
     try {
-      record = await flight.answer;
+      access = await flight.answer;
     } catch (error) {
       return this.#withoutStore(digest, error);
     }
-    if (record === undefined) {
+    if (access === undefined) {
       this.counts.unknown += 1;
       throw new RpcError('key-invalid');
     }
     this.counts.found += 1;
-    return record;
+    return access;
   }
 
   /** Why memory is enough, `aheadMs` from now; undefined: it is not. */
@@ -144,17 +153,17 @@ export class Authenticator {
     // Before the question goes out: what is confirmed is the state of no earlier moment.
     const confirmedAt = performance.now();
     const generation = this.#generation;
-    const land = async (): Promise<KeyRecord | undefined> => {
+    const land = async (): Promise<KeyAccess | undefined> => {
       try {
         const found = await this.#store.find(digest);
-        const record = found !== undefined && this.#mayPass(found) ? found : undefined;
-        if (record === undefined) this.#known.delete(digest);
+        const access = found !== undefined && this.#mayPass(found) ? this.#accessOf(found) : undefined;
+        if (access === undefined) this.#known.delete(digest);
         if (!flight.outdated) {
-          if (record === undefined) this.#unknown.set(digest, true);
-          else this.#known.set(digest, { record, confirmedAt, generation });
+          if (access === undefined) this.#unknown.set(digest, true);
+          else this.#known.set(digest, { access, confirmedAt, generation });
         }
-        if (found === undefined && guesser !== undefined) await this.#guesses.penalty(addressGroup(guesser));
-        return record;
+        if (found === undefined && guesser !== undefined) this.#noteGuess(addressGroup(guesser));
+        return access;
       } finally {
         if (this.#flights.get(digest) === flight) this.#flights.delete(digest);
       }
@@ -166,23 +175,40 @@ export class Authenticator {
   }
 
   /** The store was thought to be there, but gave no answer. */
-  #withoutStore(digest: string, cause: unknown): KeyRecord {
+  #withoutStore(digest: string, cause: unknown): KeyAccess {
     // Looked for again: a change may have been told of since.
     const known = this.#known.get(digest);
     if (known !== undefined && performance.now() - known.confirmedAt < this.#staleMaxMs) {
       this.counts.stale += 1;
-      return known.record;
+      return known.access;
     }
     this.counts.unreachable += 1;
     throw new RpcError('key-store-unreachable', undefined, { cause });
   }
 
-  async #refuseGuessing(address: string): Promise<void> {
-    const state = await this.#guesses.get(addressGroup(address));
-    if (state === null || state.consumedPoints < this.#guesses.points) return;
+  #refuseGuessing(address: string): void {
+    const guesser = addressGroup(address);
+    if ((this.#guesses.get(guesser)?.count ?? 0) < this.#guessesMax) return;
     throw new RpcError('unknown-key-limit', undefined, {
-      retryAfterS: Math.max(1, Math.ceil(state.msBeforeNext / 1000)),
+      retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(guesser) / 1000)),
     });
+  }
+
+  #noteGuess(guesser: string): void {
+    const guesses = this.#guesses.get(guesser);
+    if (guesses === undefined) this.#guesses.set(guesser, { count: 1 });
+    else guesses.count += 1;
+  }
+
+  /** A record with a rule that nobody understands opens nothing: it was written to restrict. */
+  #accessOf(record: KeyRecord): KeyAccess | undefined {
+    try {
+      return compileAccess(record);
+    } catch (error) {
+      if (!(error instanceof KeyRulesError)) throw error;
+      this.#log.error({ key: record.id, mistakes: error.mistakes }, 'a key is refused: its record has mistakes');
+      return undefined;
+    }
   }
 
   #mayPass(record: KeyRecord): boolean {

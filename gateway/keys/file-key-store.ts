@@ -3,8 +3,18 @@ import type { Log } from '../config/log.ts';
 import { withFileLock } from './file-lock.ts';
 import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
 import { keyIdOf } from './key.ts';
-import { byAge, keyRecord, type ChangeListener, type KeyRecord, type KeyStore, type StoredKey } from './key-store.ts';
-import { makePrivateFolderFor } from './private-file.ts';
+import {
+  byAge,
+  changedRules,
+  keyRecord,
+  type ChangeListener,
+  type KeyRecord,
+  type KeyStore,
+  type ManagementAct,
+  type RuleChange,
+  type StoredKey,
+} from './key-store.ts';
+import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
 
 /** Other processes' changes are noticed this soon. Polled: file events do not cross every kind of mounted folder. */
 const pollMs = 200;
@@ -16,6 +26,7 @@ export class FileKeyStore implements KeyStore {
   /** Every change is told of, and asking reads the same memory. */
   readonly freshForMs = Number.POSITIVE_INFINITY;
   readonly path: string;
+  readonly #auditPath: string;
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
   readonly #listeners = new Set<ChangeListener>();
@@ -27,6 +38,7 @@ export class FileKeyStore implements KeyStore {
   /** @throws KeyFileError where the file is there but broken. */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
+    this.#auditPath = join(dataDir, 'audit.jsonl');
     this.#log = log;
     this.#file = readKeyFile(this.path);
     this.#seen = this.#file.version;
@@ -64,15 +76,17 @@ export class FileKeyStore implements KeyStore {
   }
 
   revoke(id: string): Promise<KeyRecord | undefined> {
-    return this.#change((keys) => {
-      for (const [digest, key] of keys) {
-        if (keyIdOf(digest) !== id) continue;
-        const revoked = { ...key, revokedAt: key.revokedAt ?? new Date().toISOString() };
-        keys.set(digest, revoked);
-        return keyRecord(digest, revoked);
-      }
-      return undefined;
-    });
+    return this.#changeOne(id, (key) => ({ ...key, revokedAt: key.revokedAt ?? new Date().toISOString() }));
+  }
+
+  update(id: string, change: RuleChange): Promise<KeyRecord | undefined> {
+    return this.#changeOne(id, (key) => ({ ...key, rules: changedRules(key.rules, change) }));
+  }
+
+  /** Beside the keys: one JSON object a line. */
+  note(act: ManagementAct): Promise<void> {
+    appendPrivateFile(this.#auditPath, `${JSON.stringify(act)}\n`);
+    return Promise.resolve();
   }
 
   onChange(listener: ChangeListener): void {
@@ -88,6 +102,18 @@ export class FileKeyStore implements KeyStore {
   /** Digests and what is kept of them, for `keys import`. */
   entries(): [digest: string, key: StoredKey][] {
     return [...this.#file.keys];
+  }
+
+  #changeOne(id: string, edit: (key: StoredKey) => StoredKey): Promise<KeyRecord | undefined> {
+    return this.#change((keys) => {
+      for (const [digest, key] of keys) {
+        if (keyIdOf(digest) !== id) continue;
+        const edited = edit(key);
+        keys.set(digest, edited);
+        return keyRecord(digest, edited);
+      }
+      return undefined;
+    });
   }
 
   /** Applies an edit to what is in the file now, not to what this process last read. */

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
 import { isDigest } from './key.ts';
-import { KeyStoreError, type StoredKey } from './key-store.ts';
+import { fieldsOfKey, keyFromFields, KeyStoreError, type StoredKey } from './key-store.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?}}}` */
+/** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, and rules as in Redis}}}` */
 export interface KeyFile {
   readonly keys: ReadonlyMap<string, StoredKey>;
   /** Differs for each content that the file ever had; see `keyFileVersion`. */
@@ -41,7 +41,8 @@ export function writeKeyFile(path: string, keys: ReadonlyMap<string, StoredKey>)
 }
 
 export function keyFileText(keys: ReadonlyMap<string, StoredKey>): string {
-  return `${JSON.stringify({ keys: Object.fromEntries(keys) }, undefined, 2)}\n`;
+  const flat = [...keys].map(([digest, key]) => [digest, fieldsOfKey(key)] as const);
+  return `${JSON.stringify({ keys: Object.fromEntries(flat) }, undefined, 2)}\n`;
 }
 
 /** Tells a changed file from an unchanged one without reading it: we always replace it, never write into it. */
@@ -69,17 +70,18 @@ function parse(path: string, text: string): Map<string, StoredKey> {
   if (!isObject(keys)) throw new KeyFileError(`${path} is not a key file: expected {"keys": {…}}`);
   return new Map(
     Object.entries(keys).map(([digest, key]) => {
-      if (!isDigest(digest) || !isStoredKey(key)) {
+      if (!isDigest(digest) || !isKeyEntry(key)) {
         throw new KeyFileError(
           `${path}: the entry ${digest.slice(0, 12)}… is not a key: expected a SHA-256 and a record`,
         );
       }
-      return [digest, key];
+      return [digest, keyFromFields(key)];
     }),
   );
 }
 
-function isStoredKey(value: unknown): value is StoredKey {
+/** Rules are checked when the key is used: a mistake in one key's is no reason to have none. */
+function isKeyEntry(value: unknown): value is Record<string, unknown> {
   return (
     isObject(value) &&
     typeof value['name'] === 'string' &&

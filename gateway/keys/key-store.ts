@@ -1,4 +1,5 @@
 import { keyIdOf } from './key.ts';
+import type { RuleField, RuleTexts } from './key-rules.ts';
 
 /** What is known of a key. The key itself is known to nobody but its holder; stores have its digest. */
 export interface KeyRecord {
@@ -11,6 +12,8 @@ export interface KeyRecord {
   readonly revokedAt?: string;
   /** Made by the gateway for the banner of a first start; refused in production. */
   readonly development?: true;
+  /** What it may do and how much, as text by field (`key-rules.ts`); absent: everything. As written, so unchecked. */
+  readonly rules?: RuleTexts;
 }
 
 /** A record as it is stored: the id follows from the digest. */
@@ -43,10 +46,28 @@ export interface KeyStore {
   show(id: string): Promise<KeyRecord | undefined>;
   /** Revokes the key with this id. @returns its record now, or undefined where there is none. */
   revoke(id: string): Promise<KeyRecord | undefined>;
+  /** Writes rules of the key with this id, and takes away those that are undefined. @returns as `revoke` does. */
+  update(id: string, change: RuleChange): Promise<KeyRecord | undefined>;
+  /** Notes what was done to a key, by whom; kept as long as there is room. Nothing secret. */
+  note(act: ManagementAct): Promise<void>;
   /** `listener` hears the digest of each key that was added, changed or removed; undefined: any may have been. */
   onChange(listener: ChangeListener): void;
   /** Lets go of sockets, files and timers. */
   close(): Promise<void>;
+}
+
+export type RuleChange = Readonly<Partial<Record<RuleField, string | undefined>>>;
+
+/** A line of the audit. */
+export interface ManagementAct {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The account at the operating system, and the machine. */
+  readonly by: string;
+  readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import';
+  readonly key: string;
+  /** What else there is to say: names of rules, another key's id. */
+  readonly detail?: string;
 }
 
 export type ChangeListener = (digest: string | undefined) => void;
@@ -74,7 +95,41 @@ export function keyRecord(digest: string, key: StoredKey): KeyRecord {
     createdAt: key.createdAt,
     ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
     ...(key.development === true && { development: true as const }),
+    ...(key.rules !== undefined && Object.keys(key.rules).length > 0 && { rules: Object.freeze({ ...key.rules }) }),
   });
+}
+
+/** Rules after a change. */
+export function changedRules(rules: RuleTexts | undefined, change: RuleChange): RuleTexts {
+  const entries = Object.entries({ ...rules, ...change });
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/**
+ * A record from the flat fields that stores keep: what is not of the record itself is a rule of it, known or not.
+ * @param flat text by field; in a key file that someone wrote, anything
+ */
+export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKey {
+  const { name, createdAt, revokedAt, development, ...rest } = flat;
+  const rules = Object.fromEntries(
+    Object.entries(rest).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
+  return {
+    name: textOf(name),
+    createdAt: textOf(createdAt),
+    ...(revokedAt !== undefined && { revokedAt: textOf(revokedAt) }),
+    ...(String(development) === 'true' && { development: true as const }),
+    ...(Object.keys(rules).length > 0 && { rules }),
+  };
+}
+
+/** The flat fields of a record, as stores keep them. */
+export function fieldsOfKey({ rules, createdAt, ...own }: StoredKey): Record<string, string | true> {
+  return { createdAt, ...own, ...rules };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 export function byAge(a: KeyRecord, b: KeyRecord): number {

@@ -17,9 +17,19 @@ export const keyMaxLength = 35;
 
 /** Makes a new key. It is a secret: it is shown once and never stored, only its digest is. */
 export function makeKey(): string {
-  // randomInt is free of modulo bias.
-  const random = Array.from({ length: randomLength }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
+  const random = randomText();
   return prefix + random + checksumOf(random);
+}
+
+/** Makes a secret that a key may demand besides: `ghs_`, of the same randomness. */
+export function makeSecret(): string {
+  const random = randomText();
+  return `ghs_${random}${checksumOf(random)}`;
+}
+
+/** randomInt is free of modulo bias. */
+function randomText(): string {
+  return Array.from({ length: randomLength }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
 }
 
 /** Whether `text` can be a key at all. Any single wrong character in one of our keys is found here. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Makes the folder of `path` where it is missing, for its owner alone. */
@@ -24,4 +24,10 @@ export function writePrivateFile(path: string, text: string): void {
     rmSync(draft, { force: true });
     throw error;
   }
+}
+
+/** Adds to a file that only its owner can read. A line goes in whole. */
+export function appendPrivateFile(path: string, text: string): void {
+  makePrivateFolderFor(path);
+  appendFileSync(path, text, { mode: 0o600 });
 }

@@ -3,22 +3,29 @@ import type { Log } from '../config/log.ts';
 import { isDigest, isKeyId } from './key.ts';
 import {
   byAge,
+  fieldsOfKey,
+  keyFromFields,
   keyRecord,
   KeyStoreError,
   KeyStoreUnreachable,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
+  type ManagementAct,
+  type RuleChange,
   type StoredKey,
 } from './key-store.ts';
 import { isReply, redisErrorCode, RedisLink } from './redis-link.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /**
- * A key is one hash, `gatehouse:key:<sha256>`, with the fields name, createdAt and, where they apply, revokedAt and
- * development. HGETALL shows it, DEL ends it. Only keys may bear this prefix: each write below it is a change to us.
+ * A key is one hash, `gatehouse:key:<sha256>`, with the fields name, createdAt and, where they apply, revokedAt,
+ * development and those of `key-rules.ts`. HGETALL shows it, DEL ends it. Only keys may bear this prefix: each write below it is a change to us.
  */
 const keyPrefix = 'gatehouse:key:';
+/** A stream with an entry for each act of management. */
+const auditKey = 'gatehouse:audit';
+const auditMax = 10_000;
 /** Every writer of ours says here which digest it changed, for a Redis that refuses CLIENT TRACKING. */
 const changesChannel = 'gatehouse:keys';
 /** Where Redis itself tells of changes (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
@@ -30,6 +37,26 @@ const trackedFreshMs = 30_000;
 const untrackedFreshMs = 1_000;
 /** Look-ups under way at once while listing, few enough that each is answered in time. */
 const listStep = 500;
+
+/** Whole or not at all: a key that is there must not be given some of another's rules. */
+const addScript = `
+  if redis.call('EXISTS', KEYS[1]) == 0 then
+    redis.call('HSET', KEYS[1], unpack(ARGV))
+    return 1
+  end
+  for i = 1, #ARGV, 2 do
+    if ARGV[i] == 'revokedAt' then redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[i + 1]) end
+  end
+  return 0`;
+
+/** Never brings back a key that was deleted meanwhile. */
+const updateScript = `
+  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+  for i = 1, #ARGV, 2 do
+    if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i])
+    else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  end
+  return 1`;
 
 export class RedisKeyStore implements KeyStore {
   readonly kind = 'redis';
@@ -72,16 +99,10 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async add(digest: string, key: StoredKey): Promise<boolean> {
-    const isNew = await this.#ask(async (redis) => {
-      const writes = redis.multi().exists(keyPrefix + digest);
-      for (const [field, value] of Object.entries(toHash(key))) writes.hsetnx(keyPrefix + digest, field, value);
-      const replies = (await writes.exec()) ?? [];
-      const failure = replies.find(([error]) => error !== null)?.[0];
-      if (failure) throw failure;
-      return replies[0]?.[1] === 0;
-    });
+    const fields = Object.entries(fieldsOfKey(key)).flatMap(([field, value]) => [field, String(value)]);
+    const isNew = await this.#ask((redis) => redis.eval(addScript, 1, keyPrefix + digest, ...fields));
     await this.#publish(digest);
-    return isNew;
+    return isNew === 1;
   }
 
   async list(): Promise<KeyRecord[]> {
@@ -105,6 +126,20 @@ export class RedisKeyStore implements KeyStore {
     await this.#ask((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
     await this.#publish(digest);
     return this.find(digest);
+  }
+
+  async update(id: string, change: RuleChange): Promise<KeyRecord | undefined> {
+    const digest = await this.#digestOfId(id);
+    if (digest === undefined) return undefined;
+    const fields = Object.entries(change).flatMap(([field, value]) => [field, value ?? '']);
+    await this.#ask((redis) => redis.eval(updateScript, 1, keyPrefix + digest, ...fields));
+    await this.#publish(digest);
+    return this.find(digest);
+  }
+
+  async note(act: ManagementAct): Promise<void> {
+    const fields = Object.entries(act).flat() as string[];
+    await this.#ask((redis) => redis.xadd(auditKey, 'MAXLEN', '~', auditMax, '*', ...fields));
   }
 
   onChange(listener: ChangeListener): void {
@@ -206,22 +241,7 @@ function unreachable(cause: unknown): KeyStoreUnreachable {
   return new KeyStoreUnreachable(text, code);
 }
 
-function toHash(key: StoredKey): Record<string, string> {
-  return {
-    createdAt: key.createdAt,
-    name: key.name,
-    ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
-    ...(key.development === true && { development: 'true' }),
-  };
-}
-
 /** Any field makes a key: an operator may have written the hash by hand. */
 function toRecord(digest: string, hash: Record<string, string>): KeyRecord | undefined {
-  if (Object.keys(hash).length === 0) return undefined;
-  return keyRecord(digest, {
-    name: hash['name'] ?? '',
-    createdAt: hash['createdAt'] ?? '',
-    ...(hash['revokedAt'] !== undefined && { revokedAt: hash['revokedAt'] }),
-    ...(hash['development'] === 'true' && { development: true }),
-  });
+  return Object.keys(hash).length === 0 ? undefined : keyRecord(digest, keyFromFields(hash));
 }

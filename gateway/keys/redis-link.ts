@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { errorCode, type Log } from '../config/log.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** How long Redis may take to answer anything: connect, command, heartbeat. */
-const answerLimitMs = 500;
+/** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
+const usualAnswerLimitMs = 500;
 const heartbeatMs = 500;
 const retryMaxMs = 500;
 /** A hung Redis does not answer our goodbye either. */
@@ -11,9 +11,10 @@ const goodbyeLimitMs = 100;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes';
+  readonly purpose: 'commands' | 'changes' | 'limits';
   readonly address: RedisAddress;
   readonly log: Log;
+  readonly answerLimitMs?: number;
   /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
   readonly prepare?: (redis: Redis) => Promise<void>;
 }
@@ -51,8 +52,8 @@ export class RedisLink {
       // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
       enableReadyCheck: false,
       disableClientInfo: true,
-      connectTimeout: 2 * answerLimitMs,
-      commandTimeout: answerLimitMs,
+      connectTimeout: 2 * usualAnswerLimitMs,
+      commandTimeout: options.answerLimitMs ?? usualAnswerLimitMs,
       disconnectTimeout: goodbyeLimitMs,
       // Spread, so that many gateways do not come back in one moment.
       retryStrategy: (times) => Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2),

@@ -151,6 +151,20 @@ export class Metrics {
     this.#refusals.inc({ reason });
   }
 
+  /** Reads the limiter's counts whenever metrics are asked for. */
+  watchLimits(read: () => Readonly<Record<string, number>>): void {
+    new Counter({
+      name: 'gatehouse_limit_checks_total',
+      help: 'Bodies charged to a key with limits, by who decided: redis, leased (from what Redis gave in advance), memory, without-redis (memory, Redis is away), quota-unreachable (refused, Redis is away)',
+      labelNames: ['outcome'] as const,
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        for (const [outcome, count] of Object.entries(read())) this.inc({ outcome }, count);
+      },
+    });
+  }
+
   /** Reads the key store's state and the authenticator's counts whenever metrics are asked for. */
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     new Gauge({

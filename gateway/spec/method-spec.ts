@@ -25,6 +25,10 @@ export interface MethodSpec {
   readonly hashParams: readonly number[];
   /** Position of the call object whose `gas` is capped. */
   readonly gasCapParam?: number;
+  /** Where a call names contracts: a parameter that is an address, or the field of one that holds one or several. */
+  readonly contractAt?: { readonly param: number; readonly field?: string };
+  /** How much of a key's limits a call uses up; absent: 1. */
+  readonly weight?: number;
   /** How an object result, or each object in an array, is completed. */
   readonly shape?: ObjectShape;
 }

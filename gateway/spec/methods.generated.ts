@@ -14,7 +14,10 @@ export const methods: readonly MethodSpec[] = [
     "padResult": 32,
     "hashParams": [
       2
-    ]
+    ],
+    "contractAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getBlockByHash",
@@ -204,7 +207,12 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0
+    "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
+    "weight": 2
   },
   {
     "name": "eth_getTransactionByHash",
@@ -373,7 +381,10 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [
       1
-    ]
+    ],
+    "contractAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getCode",
@@ -386,7 +397,10 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
     "hashParams": [
       1
-    ]
+    ],
+    "contractAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getTransactionCount",
@@ -399,7 +413,10 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [
       1
-    ]
+    ],
+    "contractAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_call",
@@ -413,7 +430,11 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0
+    "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    }
   },
   {
     "name": "eth_createAccessList",
@@ -427,6 +448,10 @@ export const methods: readonly MethodSpec[] = [
       1
     ],
     "gasCapParam": 0,
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
     "shape": {
       "type": "AccessListResult",
       "fill": [
@@ -533,6 +558,10 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "contractAt": {
+      "param": 0,
+      "field": "address"
+    },
     "shape": {
       "type": "Log",
       "fill": [
@@ -835,6 +864,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       2
     ],
+    "contractAt": {
+      "param": 0
+    },
     "shape": {
       "type": "AccountProof",
       "fill": [
@@ -906,6 +938,10 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
     "shape": {
       "type": "FeeEstimate",
       "fill": [

@@ -3,7 +3,11 @@ import type { WebSocket } from 'ws';
 import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
+import type { Caller } from '../keys/entry-rules.ts';
+import type { KeyAccess } from '../keys/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
@@ -19,6 +23,8 @@ const UNREAD_USUAL_BYTES = 1_000_000;
  */
 const endings = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
+  'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
+  'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
   stopping: { code: 1012, text: 'service restart' },
   'slow-reader': undefined,
@@ -29,6 +35,10 @@ export type Ending = keyof typeof endings;
 
 export interface SessionParts {
   readonly network: ServedNetwork;
+  readonly caller: Caller;
+  /** With what the key opens by now: its rules may change while the socket is open. */
+  readonly holder: { readonly access: KeyAccess };
+  readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for a message, all its calls together. */
   readonly callTimeoutMs: number;
@@ -85,6 +95,7 @@ export class Session {
 
   /** To be called a few times a second. @param now as `performance.now()` has it */
   beat(now: number): void {
+    this.#askRules();
     if (now < this.#pingAt || !this.#isOpen()) return;
     this.#pingAt = now + PING_EVERY_MS;
     if (!this.#isAlive()) {
@@ -93,6 +104,16 @@ export class Session {
     }
     this.#socket.ping();
     this.#seen = { read: this.#wire.bytesRead, taken: this.#taken(), unread: this.#socket.bufferedAmount };
+  }
+
+  /** Whoever could not come in any more shall not stay. */
+  #askRules(): void {
+    const { caller, holder } = this.#parts;
+    try {
+      holder.access.entry?.admit(caller);
+    } catch (error) {
+      this.end(endingFor(error));
+    }
   }
 
   /** Takes no more messages, answers those that came, then ends. */
@@ -149,13 +170,14 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
     let held: number | undefined;
     try {
       load.begin(text.length);
       held = text.length;
       const deadline = performance.now() + callTimeoutMs;
-      return (await handleBody(text, { network, requestId, deadline, log }, batch))?.body;
+      const context = { network, access: holder.access, limiter, requestId, deadline, log };
+      return (await handleBody(text, context, batch))?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
@@ -195,6 +217,14 @@ export class Session {
     const { _handle: handle } = this.#wire as { _handle?: { writeQueueSize?: number } | null };
     return this.#wire.bytesWritten - this.#wire.writableLength - (handle?.writeQueueSize ?? 0);
   }
+}
+
+/** Why a key that was let in before is not any more. */
+export function endingFor(error: unknown): Ending {
+  const reason = error instanceof RpcError ? error.reason : undefined;
+  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
+    ? reason
+    : 'key-store-unreachable';
 }
 
 function faultIn({ code }: NodeJS.ErrnoException): string {

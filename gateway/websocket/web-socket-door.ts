@@ -6,12 +6,16 @@ import type { BatchLimits } from '../handle-body.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
+import type { Caller } from '../keys/entry-rules.ts';
+import type { KeyAccess } from '../keys/key-access.ts';
 import { digestOf } from '../keys/key.ts';
+import type { TrustedProxies } from '../http/trusted-proxies.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { Session } from './session.ts';
+import { endingFor, Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
 const BEAT_MS = 250;
@@ -22,6 +26,8 @@ const STAGGER_GAP_MS = 100;
 export interface WebSocketDoorParts {
   readonly networks: NetworkFinder<ServedNetwork>;
   readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
   /** One sentence that says which base URLs there are. */
@@ -38,6 +44,7 @@ export interface WebSocketDoorParts {
 /** The sessions of one key. */
 interface Holder {
   readonly digest: string;
+  access: KeyAccess;
   readonly sessions: Set<Session>;
   isBeingConfirmed: boolean;
 }
@@ -65,8 +72,10 @@ export class WebSocketDoor {
   async admit(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): Promise<void> {
     try {
       const { network, key } = this.#routeOf(request);
-      const record = this.#parts.authenticator.authenticate(key, wire.remoteAddress ?? '');
-      if (record instanceof Promise) await record;
+      const address = this.#parts.proxies.addressOf(request);
+      const access = await this.#parts.authenticator.authenticate(key, address);
+      const caller = { network: network.config.slug, address, headers: request.headers };
+      access.entry?.admit(caller);
       if (this.#isDraining) throw new RpcError('stopping');
       const digest = digestOf(key);
       const { socketsPerKey } = this.#parts;
@@ -74,7 +83,8 @@ export class WebSocketDoor {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
       const socket = this.#shakeHands(request, wire, head, requestId);
-      if (socket !== undefined) this.#open(socket, wire, network, digest, requestId);
+      if (socket !== undefined)
+        this.#open(socket, wire, { network, caller, holder: this.#holderOf(digest, access), requestId });
     } catch (error) {
       const refusal = refusalOf(error, requestId, this.#parts.log);
       this.#parts.metrics.refused(refusal.reason);
@@ -97,7 +107,7 @@ export class WebSocketDoor {
 
   #routeOf(request: IncomingMessage): { network: ServedNetwork; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
-    const route = this.#parts.networks.find(request.url ?? '', request.headers.host);
+    const route = this.#parts.networks.find(request.url ?? '', this.#parts.proxies.hostOf(request));
     if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.baseUrlsHint);
     // One address for each transport, so that what stands in front of a gateway can tell them apart.
     if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
@@ -118,9 +128,20 @@ export class WebSocketDoor {
     return socket;
   }
 
-  #open(socket: WebSocket, wire: Socket, network: ServedNetwork, digest: string, requestId: string): void {
-    const holder = this.#holders.get(digest) ?? { digest, sessions: new Set<Session>(), isBeingConfirmed: false };
-    const session = new Session(socket, wire, { ...this.#parts, network, requestId }, (reason) => {
+  #holderOf(digest: string, access: KeyAccess): Holder {
+    const holder = this.#holders.get(digest) ?? { digest, access, sessions: new Set(), isBeingConfirmed: false };
+    holder.access = access;
+    return holder;
+  }
+
+  #open(
+    socket: WebSocket,
+    wire: Socket,
+    own: { network: ServedNetwork; caller: Caller; holder: Holder; requestId: string },
+  ): void {
+    const { network, holder } = own;
+    const { digest } = holder;
+    const session = new Session(socket, wire, { ...this.#parts, ...own }, (reason) => {
       network.sockets.closed(reason);
       holder.sessions.delete(session);
       if (holder.sessions.size === 0) this.#holders.delete(digest);
@@ -148,12 +169,17 @@ export class WebSocketDoor {
   #confirm(holder: Holder): void {
     if (holder.isBeingConfirmed) return;
     const confirmed = this.#parts.authenticator.confirm(holder.digest, BEAT_MS);
-    if (confirmed === undefined) return;
+    if (!(confirmed instanceof Promise)) {
+      holder.access = confirmed;
+      return;
+    }
     holder.isBeingConfirmed = true;
     confirmed
+      .then((access) => {
+        holder.access = access;
+      })
       .catch((error: unknown) => {
-        const isInvalid = error instanceof RpcError && error.reason === 'key-invalid';
-        for (const session of holder.sessions) session.end(isInvalid ? 'key-invalid' : 'key-store-unreachable');
+        for (const session of holder.sessions) session.end(endingFor(error));
       })
       .finally(() => {
         holder.isBeingConfirmed = false;

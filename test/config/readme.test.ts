@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { checkNetworks } from '../../gateway/cli/check.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
+import { ruleFields } from '../../gateway/keys/key-rules.ts';
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
@@ -50,6 +51,13 @@ describe('README', () => {
       return [`\`${reason}\``, String(code), String(status), message];
     });
     expect(tableUnder('Errors')).toEqual(rows);
+  });
+
+  it('tells every rule that a key may have, its flag and its meaning', () => {
+    const rows = ruleFields.map(({ name, flag, meaning }) => [
+      ...[`\`${name}\``, flag === '' ? '' : `\`${flag}\``, meaning],
+    ]);
+    expect(tableUnder('Keys')).toEqual(rows);
   });
 
   it('tells every method of the spec, and no other', () => {

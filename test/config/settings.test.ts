@@ -58,6 +58,28 @@ describe('a setting that is given', () => {
     }
   });
 
+  it.each(namesOf('ranges'))('%s lists addresses and ranges of both kinds', (name) => {
+    for (const given of ['127.0.0.1', '10.0.0.0/8, ::1', '2001:db8::/32,0.0.0.0/0']) {
+      expect(readSettings({ [name]: given })).toMatchObject({ [name]: given });
+    }
+    for (const given of [
+      '10.0.0.0/33',
+      '10.0.0',
+      'proxy',
+      '::1/129',
+      '10.0.0.0/8,',
+      'fe80::1%eth0',
+      '10.0.0.0/8 ::1',
+    ]) {
+      expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected addresses and ranges`);
+    }
+  });
+
+  it('QUOTAS_WITHOUT_REDIS may be open or closed', () => {
+    expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
+    expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
+  });
+
   it.each(levels.split(', '))('LOG_LEVEL may be %s', (level) => {
     expect(readSettings({ LOG_LEVEL: level }).LOG_LEVEL).toBe(level);
   });
@@ -85,8 +107,9 @@ describe('mistakes in settings', () => {
 
 describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
-    const known = ['string', 'port', 'count'].flatMap(namesOf);
-    expect(settingRows.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual(['LOG_LEVEL']);
+    const known = ['string', 'port', 'count', 'ranges'].flatMap(namesOf);
+    const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
+    expect(others).toEqual(['LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS']);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

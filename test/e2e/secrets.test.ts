@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
@@ -19,11 +21,15 @@ let deadPort: number;
 let place: Workplace;
 let gateway: Gateway;
 let key: string;
+/** A key that demands a secret besides. */
+let guarded: { id: string; key: string; secret: string };
+const wrongSecret = 'wr0ngSecretOfACaller';
 const said: string[] = [];
 
 /** What no one may see: keys, and all of an upstream's address. */
 const hidden = (): string[] => [
   ...[key, unknownKey, importedKey, importedKey.toLowerCase(), secret, host],
+  ...[guarded.key, guarded.secret, wrongSecret, basic(guarded.secret), basic(wrongSecret)],
   ...[new URL(node.url).host, `:${deadPort}`, Buffer.from(`me:${secret}`).toString('base64')],
 ];
 
@@ -47,6 +53,9 @@ beforeAll(async () => {
   gateway = await place.start({ LOG_LEVEL: 'trace', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
   const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--json']);
   key = (JSON.parse(stdout) as { key: string }).key;
+  const made = await place.run(['keys', 'create', '--name', 'guarded', '--secret', '--rate', '1', '--json']);
+  guarded = JSON.parse(made.stdout) as typeof guarded;
+  await eventually(async () => (await post('basic', guarded.key, basic(guarded.secret))) !== 401, 2_000);
   await eventually(async () => (await post('basic', key)) !== 401, 2_000); // the key file is looked at five times a second
 }, 60_000);
 afterAll(async () => {
@@ -82,6 +91,21 @@ describe('no key and no upstream’s address is seen', () => {
     for (const slug of ['dead', 'lost', 'alien']) expect(await post(slug, key)).toBe(503);
     node.answer('eth_getStorageAt', `0x${'0'.repeat(64)}`);
     expect(await post('basic', key)).toBe(200);
+  });
+
+  it('by a caller, when a secret is wrong, a limit reached, or a rule written by hand is none', async () => {
+    expect(await post('basic', guarded.key, basic(wrongSecret))).toBe(401);
+    expect(await post('basic', guarded.key)).toBe(401);
+    const statuses = [0, 1, 2].map(() => post('basic', guarded.key, basic(guarded.secret)));
+    expect(await Promise.all(statuses)).toContain(429);
+    const path = join(place.folder, '.gatehouse/keys.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/"secrets": "[0-9a-f]+"/, `"secrets": "${guarded.secret}"`));
+    const mistaken = async (): Promise<boolean> => {
+      await post('basic', guarded.key, basic(guarded.secret));
+      return gateway.stderr().includes('its record has mistakes');
+    };
+    await eventually(mistaken, 3_000);
+    expect(await post('basic', guarded.key, basic(guarded.secret))).toBe(401);
   });
 
   it('by a caller, when keys are refused', async () => {
@@ -135,10 +159,13 @@ describe('no key and no upstream’s address is seen', () => {
       ['keys', 'list'],
       ['keys', 'list', '--json'],
       ['keys', 'show', id],
+      ['keys', 'update', id, '--rate', '100'],
+      ['keys', 'show', guarded.id],
+      ['keys', 'show', guarded.id, '--json'],
       ['keys', 'revoke', id],
     ]) {
       const { code, stdout, stderr } = await place.run(args);
-      expect([code, stdout]).toEqual([0, expect.stringContaining(id)]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(args[2]?.startsWith('-') === false ? args[2] : id)]);
       said.push(stdout + stderr);
     }
   });
@@ -148,14 +175,24 @@ describe('no key and no upstream’s address is seen', () => {
     for (const slug of ['fake', 'dead', 'lost', 'alien']) {
       expect(stderr).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
     }
-    const all = [...said, stdout, stderr].join('\n');
+    const audit = readFileSync(join(place.folder, '.gatehouse/audit.jsonl'), 'utf8');
+    const all = [...said, stdout, stderr, audit].join('\n');
     expect(hidden().filter((text) => all.includes(text))).toEqual([]);
   });
 });
 
-async function post(slug: string, withKey: string): Promise<number> {
+/** The header, without the word Basic. */
+function basic(password: string): string {
+  return Buffer.from(`:${password}`).toString('base64');
+}
+
+async function post(slug: string, withKey: string, credentials?: string): Promise<number> {
   const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
-  const response = await fetch(`${gateway.address}/${slug}/v3/${withKey}`, { method: 'POST', body: request });
+  const response = await fetch(`${gateway.address}/${slug}/v3/${withKey}`, {
+    method: 'POST',
+    body: request,
+    ...(credentials !== undefined && { headers: { authorization: `Basic ${credentials}` } }),
+  });
   await note(response);
   return response.status;
 }

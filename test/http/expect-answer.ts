@@ -32,6 +32,8 @@ export async function expectNoBody(response: Response): Promise<void> {
 function expectUsualHeaders({ headers }: Response): void {
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
   expect(headers.get('access-control-allow-origin')).toBe('*');
-  expect(headers.get('access-control-expose-headers')).toBe('Retry-After, X-Request-Id');
+  expect(headers.get('access-control-expose-headers')).toBe(
+    'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id',
+  );
   expect(headers.get('x-powered-by')).toBeNull();
 }

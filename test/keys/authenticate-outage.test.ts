@@ -25,8 +25,8 @@ describe.concurrent('when Redis goes away', () => {
     await remember(gate, seen);
     await redis.kill();
     await eventually(() => !gate.store.available, 1_000);
-    const record = gate.authenticator.authenticate(seen, address);
-    expect(record).toMatchObject({ name: 'alice' });
+    const access = gate.authenticator.authenticate(seen, address);
+    expect(access).toMatchObject({ record: { name: 'alice' } });
     const start = performance.now();
     for (let n = 0; n < 100; n += 1) expect(await gate.try(unseen)).toBe('key-store-unreachable');
     expect(performance.now() - start).toBeLessThan(100);
@@ -84,7 +84,7 @@ describe.concurrent('when Redis goes away', () => {
     const until = performance.now() + 2_500;
     while (performance.now() < until) {
       const start = performance.now();
-      expect(gate.authenticator.authenticate(seen, address)).toMatchObject({ name: 'alice' });
+      expect(gate.authenticator.authenticate(seen, address)).toMatchObject({ record: { name: 'alice' } });
       expect(await gate.try(unseen)).toBe('key-store-unreachable');
       waits.push(performance.now() - start);
       await sleep(10);

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { FileKeyStore } from '../../gateway/keys/file-key-store.ts';
@@ -38,9 +41,9 @@ describe('while Redis is there', () => {
   });
 
   it('a key is looked up once and from then on known without a promise', async () => {
-    const record = await gate.authenticator.authenticate(key, address);
-    expect(record).toEqual({ id: keyIdOf(digestOf(key)), name: 'alice', createdAt });
-    for (let n = 0; n < 100; n += 1) expect(gate.authenticator.authenticate(key, address)).toBe(record);
+    const access = await gate.authenticator.authenticate(key, address);
+    expect(access).toEqual({ record: { id: keyIdOf(digestOf(key)), name: 'alice', createdAt } });
+    for (let n = 0; n < 100; n += 1) expect(gate.authenticator.authenticate(key, address)).toBe(access);
     expect(await lookUpsAt(redis)).toBe(1);
     expect(gate.authenticator.counts).toEqual({ hit: 100, stale: 0, found: 1, unknown: 0, unreachable: 0 });
   });
@@ -149,6 +152,27 @@ describe('while Redis is there', () => {
     for (const one of keys) expect(await gate.try(one)).toBe('key-invalid');
   });
 });
+
+it('random keys from ever new addresses do not grow memory beyond a bound', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  cleanups.push(() => rm(dataDir, { recursive: true }));
+  const gate = makeGate(new FileKeyStore(dataDir, silent));
+  const random = (bytes: number): string => randomBytes(bytes).toString('hex');
+  const guess = async (count: number): Promise<number> => {
+    for (let done = 0; done < count; done++) await gate.try(random(16), `2001:db8:${random(2)}:${random(2)}::1`);
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  // By now whatever is bounded is full.
+  const full = await guess(80_000);
+  expect((await guess(80_000)) - full).toBeLessThan(4_000_000);
+}, 30_000);
+
+/** As `node --expose-gc` would have it. */
+const collectGarbage = ((): (() => void) => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
 
 describe('with a key file', () => {
   it('keys work as soon as they are made and end within a second of their revocation by another process', async () => {

@@ -28,7 +28,7 @@ export interface Gate {
 
 export function makeGate(store: KeyStore, options: Partial<AuthenticatorOptions> = {}): Gate {
   cleanups.push(() => store.close());
-  const authenticator = new Authenticator(store, { keyStaleMaxS: 3600, unknownKeysMax: 20, ...options });
+  const authenticator = new Authenticator(store, { keyStaleMaxS: 3600, unknownKeysMax: 20, log: silent, ...options });
   const attempt = async (key: string, from = address): Promise<'in' | Reason> => {
     try {
       await authenticator.authenticate(key, from);

@@ -10,8 +10,10 @@ const levels: readonly (readonly string[])[] = [
   ['app.ts'],
   ['http', 'websocket', 'cli', 'serve-network.ts'],
   ['handle-body.ts'],
+  ['charge-calls.ts'],
   ['handle-call.ts'],
   ['served-network.ts', 'load.ts'],
+  ['limits'],
   ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.

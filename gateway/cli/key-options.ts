@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { ruleFields } from '../keys/key-rules.ts';
+import type { RuleChange } from '../keys/key-store.ts';
+
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000 };
+
+/** Flags with a value, by the name under which commander keeps it. */
+const flags = ruleFields
+  .filter(({ flag }) => flag.includes(' '))
+  .map(({ name, flag, meaning }) => ({
+    field: name,
+    flag,
+    meaning: meaning.replaceAll('`', ''),
+    option: optionOf(flag),
+  }));
+
+/** A flag for each rule of a key. */
+export function addRuleOptions(command: Command): Command {
+  for (const { flag, meaning } of flags) command.option(flag, meaning);
+  return command;
+}
+
+/** What the flags say; an empty value takes a rule away. */
+export function rulesFrom(options: Readonly<Record<string, unknown>>): RuleChange {
+  const change: Record<string, string | undefined> = {};
+  for (const { field, option } of flags) {
+    const given = options[option];
+    if (typeof given !== 'string') continue;
+    const text = given.trim();
+    change[field] = text === '' ? undefined : field === 'expiresAt' ? endOf(text) : text;
+  }
+  return change;
+}
+
+/** Milliseconds of `90d`, `12h` or `30m`; undefined: it is none of these. */
+export function durationOf(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
+  return unit === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
+}
+
+function endOf(text: string): string {
+  const fromNow = durationOf(text);
+  return fromNow === undefined ? text : new Date(Date.now() + fromNow).toISOString();
+}
+
+/** `--user-agents <texts>` is kept as userAgents. */
+function optionOf(flag: string): string {
+  return flag.slice(2, flag.indexOf(' ')).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}

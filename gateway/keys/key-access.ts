@@ -1,0 +1,39 @@
+import { CallRules } from './call-rules.ts';
+import { EntryRules } from './entry-rules.ts';
+import { rateOf, readRules, type KeyRules, type Rate } from './key-rules.ts';
+import type { KeyRecord } from './key-store.ts';
+
+/** A key that was let in, with its rules compiled. What it has no rules of is not there: one look shows that. */
+export interface KeyAccess {
+  readonly record: KeyRecord;
+  readonly entry: EntryRules | undefined;
+  readonly calls: CallRules | undefined;
+  readonly limits: KeyLimits | undefined;
+}
+
+/** How much a key may do. All of it counts weights of methods. */
+export interface KeyLimits {
+  /** Whose account is charged: a key's own id, or that of the key it took over from. */
+  readonly account: string;
+  readonly rate: Rate | undefined;
+  readonly methodRates: ReadonlyMap<string, Rate> | undefined;
+  readonly daily: number | undefined;
+  readonly monthly: number | undefined;
+}
+
+/** Done once for each record that is looked up. @throws KeyRulesError */
+export function compileAccess(record: KeyRecord): KeyAccess {
+  if (record.rules === undefined) return { record, entry: undefined, calls: undefined, limits: undefined };
+  const rules = readRules(record.rules);
+  const has = (...names: (keyof KeyRules)[]): boolean => names.some((name) => rules[name] !== undefined);
+  return {
+    record,
+    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips') ? new EntryRules(rules) : undefined,
+    calls: has('methods', 'contracts') ? new CallRules(rules) : undefined,
+    limits: has('rate', 'methodRates', 'daily', 'monthly') ? limitsOf(record, rules) : undefined,
+  };
+}
+
+function limitsOf({ id }: KeyRecord, { account, rate, burst, methodRates, daily, monthly }: KeyRules): KeyLimits {
+  return { account: account ?? id, rate: rateOf(rate, burst), methodRates, daily, monthly };
+}

@@ -1,0 +1,195 @@
+import { isAddressRange } from '../config/address-ranges.ts';
+import { suggest } from '../network/suggest.ts';
+import { isDigest, isKeyId } from './key.ts';
+import { isOriginPattern } from './origin-pattern.ts';
+
+/** Infura's number. */
+const entriesMax = 30;
+const numberMax = 1_000_000_000_000;
+
+/**
+ * What a key may do, and how much of it: each a text field of its record, which an operator may write by hand (in
+ * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). The command line has a flag for each, README a row.
+ */
+const fields = {
+  networks: {
+    flag: '--networks <slugs>',
+    meaning: 'networks that it is for, by slug',
+    read: list(/^[a-z0-9][a-z0-9-]{0,62}$/),
+  },
+  methods: {
+    flag: '--methods <names>',
+    meaning: 'methods that it may call: names, or whole namespaces such as `eth`',
+    read: list(/^[a-z][a-zA-Z0-9]*(_[a-zA-Z0-9]+)?$/),
+  },
+  origins: {
+    flag: '--origins <origins>',
+    meaning: 'pages that may use it: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
+    read: list(isOriginPattern),
+  },
+  userAgents: {
+    flag: '--user-agents <texts>',
+    meaning: 'programs that may use it: a part of the User-Agent header',
+    read: list(/^[^\p{C}]{1,200}$/u),
+  },
+  ips: {
+    flag: '--ips <ranges>',
+    meaning: 'addresses that it may be used from: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
+    read: list(isAddressRange),
+  },
+  contracts: {
+    flag: '--contracts <addresses>',
+    meaning: 'contracts and accounts that its calls may name, in methods that name one',
+    read: list(/^0x[0-9a-fA-F]{40}$/),
+  },
+  expiresAt: {
+    flag: '--expires <time>',
+    meaning: 'end of its life: `2027-01-31T12:00:00Z`; on the command line also a time from now, `90d`, `12h` or `30m`',
+    read: time,
+  },
+  rate: { flag: '--rate <number>', meaning: 'weighted calls a second', read: decimal },
+  burst: {
+    flag: '--burst <number>',
+    meaning: 'weighted calls at once after a rest; default: those of one second',
+    read: whole,
+  },
+  methodRates: {
+    flag: '--method-rates <rates>',
+    meaning: 'the same for single methods: `eth_getLogs=5` or, with a burst, `eth_getLogs=5/20`',
+    read: methodRates,
+  },
+  daily: { flag: '--daily <number>', meaning: 'weighted calls a day, from 00:00 UTC', read: whole },
+  monthly: { flag: '--monthly <number>', meaning: 'weighted calls a month, from the 1st, 00:00 UTC', read: whole },
+  secrets: {
+    flag: '--secret',
+    meaning:
+      'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
+    read: secrets,
+  },
+  account: {
+    flag: '',
+    meaning: 'id of the key that this one took over from by `keys rotate`: they share limits',
+    read: (text: string) => (isKeyId(text) ? text : undefined),
+  },
+} as const satisfies Record<string, { flag: string; meaning: string; read: (text: string) => unknown }>;
+
+export type RuleField = keyof typeof fields;
+
+export const ruleFields = Object.entries(fields).map(([name, { flag, meaning }]) => ({
+  name: name as RuleField,
+  flag,
+  meaning,
+}));
+
+/** As stored: text by field. */
+export type RuleTexts = Readonly<Record<string, string>>;
+
+/** As parsed. A field that is not there restricts nothing. */
+export type KeyRules = {
+  readonly [Name in RuleField]?: Exclude<ReturnType<(typeof fields)[Name]['read']>, undefined>;
+};
+
+export interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export interface Secret {
+  /** SHA-256 of it. */
+  readonly digest: Buffer;
+  /** When it ends, in ms since 1970; Infinity: never. */
+  readonly until: number;
+}
+
+/** A record that says something which cannot be understood must open nothing. The messages quote no value. */
+export class KeyRulesError extends Error {
+  override readonly name = 'KeyRulesError';
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: readonly string[]) {
+    super(mistakes.join('\n'));
+    this.mistakes = mistakes;
+  }
+}
+
+/** @throws KeyRulesError that names every mistake: unknown fields too, for they are misspellings of a restriction. */
+export function readRules(texts: RuleTexts): KeyRules {
+  const mistakes: string[] = [];
+  const rules: Record<string, unknown> = {};
+  for (const [name, text] of Object.entries(texts)) {
+    if (!Object.hasOwn(fields, name)) {
+      mistakes.push(`${printable(name)} is not known${suggest(name, Object.keys(fields))}`);
+      continue;
+    }
+    const { read, meaning } = fields[name as RuleField];
+    const value = read(text);
+    if (value === undefined) mistakes.push(`${name}: expected ${meaning}`);
+    else rules[name] = value;
+  }
+  if (texts['burst'] !== undefined && texts['rate'] === undefined) mistakes.push('burst: there is no rate');
+  if (mistakes.length > 0) throw new KeyRulesError(mistakes);
+  return rules;
+}
+
+/** Entries between commas; an empty list is none at all, and so a mistake. */
+export function entriesOf(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim());
+}
+
+function list(form: RegExp | ((entry: string) => boolean)): (text: string) => readonly string[] | undefined {
+  const fits = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
+  return (text) => {
+    const entries = entriesOf(text);
+    return entries.length <= entriesMax && entries.every(fits) ? entries : undefined;
+  };
+}
+
+function time(text: string): number | undefined {
+  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const at = isIso ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+function whole(text: string): number | undefined {
+  return /^\d{1,13}$/.test(text) ? inRange(Number(text)) : undefined;
+}
+
+function decimal(text: string): number | undefined {
+  return /^\d{1,13}(\.\d{1,6})?$/.test(text) ? inRange(Number(text)) : undefined;
+}
+
+function inRange(number: number): number | undefined {
+  return number > 0 && number <= numberMax ? number : undefined;
+}
+
+function methodRates(text: string): ReadonlyMap<string, Rate> | undefined {
+  const rates = new Map<string, Rate>();
+  for (const entry of entriesOf(text)) {
+    const [, method, perSecond, burst] = /^([a-z][a-zA-Z0-9]*_[a-zA-Z0-9]+)=([\d.]+)(?:\/(\d+))?$/.exec(entry) ?? [];
+    const rate = rateOf(decimal(perSecond ?? ''), burst === undefined ? undefined : (whole(burst) ?? NaN));
+    if (method === undefined || rate === undefined || rates.has(method)) return undefined;
+    rates.set(method, rate);
+  }
+  return rates.size <= entriesMax ? rates : undefined;
+}
+
+/** @returns undefined where there is no rate, or the burst is none */
+export function rateOf(perSecond: number | undefined, burst: number | undefined): Rate | undefined {
+  if (perSecond === undefined || Number.isNaN(burst)) return undefined;
+  return { perSecond, burst: burst ?? Math.max(1, Math.ceil(perSecond)) };
+}
+
+function secrets(text: string): readonly Secret[] | undefined {
+  const found: Secret[] = [];
+  for (const entry of entriesOf(text)) {
+    const [digest = '', end] = entry.split(/@(.*)/s);
+    const until = end === undefined ? Number.POSITIVE_INFINITY : time(end);
+    if (!isDigest(digest) || until === undefined) return undefined;
+    found.push({ digest: Buffer.from(digest, 'hex'), until });
+  }
+  return found.length <= entriesMax ? found : undefined;
+}
+
+function printable(name: string): string {
+  return JSON.stringify(name.slice(0, 40));
+}

@@ -1,0 +1,160 @@
+import { hostname, userInfo } from 'node:os';
+import { compileAccess } from './key-access.ts';
+import { KeyRulesError, readRules, type RuleTexts } from './key-rules.ts';
+import {
+  changedRules,
+  KeyStoreError,
+  type KeyRecord,
+  type KeyStore,
+  type ManagementAct,
+  type RuleChange,
+} from './key-store.ts';
+import { digestOf, keyIdOf, makeKey, makeSecret } from './key.ts';
+
+/** What was made; key and secret are shown once and never again. */
+export interface Made {
+  readonly id: string;
+  readonly key?: string;
+  readonly secret?: string;
+}
+
+/** Every act of management, checked before and noted after, whoever asks for it. */
+export class KeyManager {
+  readonly #store: KeyStore;
+  readonly #by: string;
+
+  /** @param by who acts; default: who runs this process */
+  constructor(store: KeyStore, by = accountHere()) {
+    this.#store = store;
+    this.#by = by;
+  }
+
+  /**
+   * @param given a key of another service; default: a new one is made
+   * @throws KeyStoreError where the key is there already, KeyRulesError
+   */
+  async create(name: string, rules: RuleTexts, options: { given?: string; withSecret?: boolean } = {}): Promise<Made> {
+    const secret = options.withSecret === true ? makeSecret() : undefined;
+    const all = { ...rules, ...(secret !== undefined && { secrets: digestOf(secret) }) };
+    readRules(all);
+    const key = options.given ?? makeKey();
+    const digest = digestOf(key);
+    const id = keyIdOf(digest);
+    if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: all }))) {
+      throw new KeyStoreError(`This key is there already: gatehouse keys show ${id}`);
+    }
+    await this.#note('create', id, Object.keys(all).join(' '));
+    // A key that came from elsewhere is known there: it is not shown again.
+    return { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
+  }
+
+  /**
+   * @param secret true: a new one takes the place of all others; false: none is demanded any more
+   * @throws KeyStoreError where there is no such key, KeyRulesError where it would be refused afterwards
+   */
+  async update(id: string, change: RuleChange, secret?: boolean): Promise<Made> {
+    const record = await this.#existing(id);
+    const made = secret === true ? makeSecret() : undefined;
+    const all = { ...change, ...(secret !== undefined && { secrets: made && digestOf(made) }) };
+    await this.#write(record, all);
+    await this.#note('update', id, Object.keys(all).join(' '));
+    return { id, ...(made !== undefined && { secret: made }) };
+  }
+
+  /** Makes a key with the same rules and limits; the old one ends after `graceMs`. */
+  async rotate(id: string, graceMs: number): Promise<Made> {
+    const record = await this.#existing(id);
+    const { name, rules } = record;
+    if (!isLive(record)) throw new KeyStoreError(`The key ${id} opens nothing any more: make a new one`);
+    const key = makeKey();
+    const digest = digestOf(key);
+    // Both draw on one account: to rotate a key gives nobody twice its limits.
+    const account = rules?.['account'] ?? id;
+    await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: { ...rules, account } });
+    await this.#store.update(id, { expiresAt: earlier(rules?.['expiresAt'], graceMs) });
+    await this.#note('rotate', id, keyIdOf(digest));
+    return { id: keyIdOf(digest), key };
+  }
+
+  /** Makes a new secret; those that are live end after `graceMs`. */
+  async rotateSecret(id: string, graceMs: number): Promise<Made> {
+    const record = await this.#existing(id);
+    const before = record.rules?.['secrets'];
+    if (before === undefined) throw new KeyStoreError(`The key ${id} demands no secret: keys update ${id} --secret`);
+    const secret = makeSecret();
+    const now = Date.now();
+    const ending = before.split(',').flatMap((entry) => {
+      const [digest = '', until] = entry.trim().split(/@(.*)/s);
+      return until !== undefined && Date.parse(until) <= now ? [] : [`${digest}@${earlier(until, graceMs)}`];
+    });
+    await this.#write(record, { secrets: [digestOf(secret), ...ending].join(',') });
+    await this.#note('rotate', id, 'secret');
+    return { id, secret };
+  }
+
+  async revoke(id: string): Promise<KeyRecord> {
+    const revoked = await this.#store.revoke(id);
+    if (revoked === undefined) throw noSuchKey(id);
+    await this.#note('revoke', id);
+    return revoked;
+  }
+
+  noteImport(id: string): Promise<void> {
+    return this.#note('import', id);
+  }
+
+  async #existing(id: string): Promise<KeyRecord> {
+    const record = await this.#store.show(id);
+    if (record === undefined) throw noSuchKey(id);
+    return record;
+  }
+
+  async #write({ id, rules }: KeyRecord, change: RuleChange): Promise<void> {
+    readRules(changedRules(rules, change));
+    if ((await this.#store.update(id, change)) === undefined) throw noSuchKey(id);
+  }
+
+  async #note(act: ManagementAct['act'], key: string, detail = ''): Promise<void> {
+    const at = new Date().toISOString();
+    await this.#store.note({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
+  }
+}
+
+/** Whether a key opens anything; a record with mistakes does not. */
+export function isLive(record: KeyRecord): boolean {
+  return record.revokedAt === undefined && !hasEnded(record) && mistakesIn(record).length === 0;
+}
+
+export function hasEnded({ rules }: KeyRecord): boolean {
+  return Date.parse(rules?.['expiresAt'] ?? '') <= Date.now();
+}
+
+/** Why the key is refused, in so far as its record is to blame. */
+export function mistakesIn(record: KeyRecord): readonly string[] {
+  try {
+    compileAccess(record);
+    return [];
+  } catch (error) {
+    if (error instanceof KeyRulesError) return error.mistakes;
+    throw error;
+  }
+}
+
+/** The end of a time of grace, or an end that was set before and comes first. */
+function earlier(end: string | undefined, graceMs: number): string {
+  const grace = new Date(Date.now() + graceMs).toISOString();
+  return end !== undefined && Date.parse(end) < Date.parse(grace) ? end : grace;
+}
+
+function noSuchKey(id: string): KeyStoreError {
+  return new KeyStoreError(`There is no key with the id ${id}: see gatehouse keys list`);
+}
+
+function accountHere(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    // In a container, for a number that no account has.
+    return `${process.getuid?.() ?? 'somebody'}@${hostname()}`;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Reason } from '../jsonrpc/errors.ts';
+import type { KeyLimits } from '../keys/key-access.ts';
+import type { Rate } from '../keys/key-rules.ts';
+
+/** What one body asks of a key's limits: the weights of its calls. */
+export interface Charge {
+  readonly weight: number;
+  /** Of methods that have a limit of their own. */
+  readonly byMethod: ReadonlyMap<string, number>;
+}
+
+/**
+ * What an account has used. A bucket is one number: when it will be full again, on the clock of performance.now(); what
+ * is missing until then has been used (the generic cell rate algorithm: in any time t no more than burst + rate × t).
+ */
+export interface Tally {
+  /** By method; the whole key's under ''. */
+  readonly fullAt: Map<string, number>;
+  day: string;
+  dayUsed: number;
+  month: string;
+  monthUsed: number;
+}
+
+export function emptyTally(): Tally {
+  return { fullAt: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
+}
+
+/** How many of what a caller has left, for the RateLimit headers. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until all of `limit` is there again. */
+  readonly resetS: number;
+}
+
+export interface Shortage {
+  readonly reason: Reason;
+  /** Seconds until the same charge may pass; undefined: it never will, being more than the limit allows at once. */
+  readonly waitS: number | undefined;
+}
+
+export interface UtcDate {
+  /** `2026-01-31` */
+  readonly day: string;
+  /** `2026-01` */
+  readonly month: string;
+  readonly dayEndsInS: number;
+  readonly monthEndsInS: number;
+}
+
+/** What keeps a charge from being taken, if anything. Changes nothing but the dates. */
+export function shortageOf(
+  tally: Tally,
+  limits: KeyLimits,
+  { weight, byMethod }: Charge,
+  now: number,
+  date: UtcDate,
+): Shortage | undefined {
+  turnPage(tally, date);
+  const { daily, monthly, rate, methodRates } = limits;
+  if (daily !== undefined && tally.dayUsed + weight > daily) {
+    return { reason: 'daily-quota', waitS: weight > daily ? undefined : date.dayEndsInS };
+  }
+  if (monthly !== undefined && tally.monthUsed + weight > monthly) {
+    return { reason: 'monthly-quota', waitS: weight > monthly ? undefined : date.monthEndsInS };
+  }
+  let waitMs = rate === undefined ? 0 : waitFor(tally, '', rate, weight, now);
+  for (const [method, part] of byMethod) {
+    const own = methodRates?.get(method);
+    if (own !== undefined) waitMs = Math.max(waitMs, waitFor(tally, method, own, part, now));
+  }
+  if (waitMs <= 0) return undefined;
+  return { reason: 'rate-limit', waitS: waitMs === Infinity ? undefined : Math.max(1, Math.ceil(waitMs / 1000)) };
+}
+
+/** Takes a charge, whether there is enough or not. */
+export function take(tally: Tally, limits: KeyLimits, { weight, byMethod }: Charge, now: number, date: UtcDate): void {
+  turnPage(tally, date);
+  tally.dayUsed += weight;
+  tally.monthUsed += weight;
+  if (limits.rate !== undefined) pour(tally, '', limits.rate, weight, now);
+  for (const [method, part] of byMethod) {
+    const own = limits.methodRates?.get(method);
+    if (own !== undefined) pour(tally, method, own, part, now);
+  }
+}
+
+/** That of the limits which is nearest to its end, methods' own left out. */
+export function allowanceOf(tally: Tally, limits: KeyLimits, now: number, date: UtcDate): Allowance | undefined {
+  const { rate, daily, monthly } = limits;
+  let nearest: Allowance | undefined;
+  const offer = (limit: number, remaining: number, resetS: number): void => {
+    const left = Math.max(0, Math.floor(remaining + 1e-6));
+    if (nearest === undefined || left < nearest.remaining) nearest = { limit, remaining: left, resetS };
+  };
+  if (rate !== undefined) {
+    const missingMs = Math.max(0, (tally.fullAt.get('') ?? now) - now);
+    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil(missingMs / 1000));
+  }
+  if (daily !== undefined) offer(daily, daily - tally.dayUsed, date.dayEndsInS);
+  if (monthly !== undefined) offer(monthly, monthly - tally.monthUsed, date.monthEndsInS);
+  return nearest;
+}
+
+/** Dates only go forward: another gateway's clock may be ahead of ours. */
+function turnPage(tally: Tally, { day, month }: UtcDate): void {
+  if (day > tally.day) Object.assign(tally, { day, dayUsed: 0 });
+  if (month > tally.month) Object.assign(tally, { month, monthUsed: 0 });
+}
+
+function waitFor(tally: Tally, bucket: string, { perSecond, burst }: Rate, weight: number, now: number): number {
+  if (weight > burst) return Infinity;
+  const fullAt = Math.max(now, tally.fullAt.get(bucket) ?? now) + (weight * 1000) / perSecond;
+  // A thousandth of a millisecond: what adding fractions loses.
+  return fullAt - now - (burst * 1000) / perSecond - 0.001;
+}
+
+function pour(tally: Tally, bucket: string, { perSecond, burst }: Rate, weight: number, now: number): void {
+  const fullAt = Math.max(now, tally.fullAt.get(bucket) ?? now) + (weight * 1000) / perSecond;
+  // Where there was not enough, it is not owed for ever.
+  tally.fullAt.set(bucket, Math.min(fullAt, now + (burst * 1000) / perSecond));
+}

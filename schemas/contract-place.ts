@@ -1,0 +1,25 @@
+import type { MethodSpec } from '../gateway/spec/method-spec.ts';
+import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
+import type { MethodSource } from './read-sources.ts';
+
+/** Fields by which a parameter names contracts: of a call object, and of a log filter. */
+const fields = ['to', 'address'];
+
+/** The first parameter that is an address, or has a field for contracts' addresses. */
+export function contractPlace({ params }: MethodSource, types: Types): MethodSpec['contractAt'] {
+  for (const [param, { schema }] of params.entries()) {
+    if (schema.$ref === refTo('Address')) return { param };
+    const { properties = {} } = resolve(schema, types);
+    const field = fields.find((name) => holdsAddress(properties[name], types));
+    if (field !== undefined) return { param, field };
+  }
+  return undefined;
+}
+
+/** Also where it may hold null or several. */
+function holdsAddress(schema: JsonSchema | boolean | undefined, types: Types): boolean {
+  if (typeof schema !== 'object') return false;
+  const one = notNull(schema) ?? schema;
+  if (one.$ref === refTo('Address')) return true;
+  return resolve(one, types).else?.$ref === refTo('Address');
+}

@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { KeyLimits } from '../../gateway/keys/key-access.ts';
+import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
+import { emptyTally, shortageOf, take, type Charge, type Tally, type UtcDate } from '../../gateway/limits/tally.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+
+let server: RedisServer;
+let redis: ChargingRedis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = withChargeCommand(new Redis(server.url));
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** So slow that no time passes between two charges of a test. */
+const perSecond = 1e-6;
+const rate = fc.record({ perSecond: fc.constant(perSecond), burst: fc.integer({ min: 1, max: 30 }) });
+const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined });
+const quota = maybe(fc.integer({ min: 1, max: 60 }));
+const limits = fc
+  .record({
+    rate: maybe(rate),
+    methodRates: maybe(
+      fc.tuple(rate, rate).map(
+        ([a, b]) =>
+          new Map([
+            ...([
+              ['eth_a', a],
+              ['eth_b', b],
+            ] as const),
+          ]),
+      ),
+    ),
+    daily: quota,
+    monthly: quota,
+  })
+  // A key without any is never charged.
+  .filter((some) => Object.values(some).some((one) => one !== undefined));
+const charge: fc.Arbitrary<Charge> = fc
+  .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.integer({ min: 1, max: 6 }) })
+  .map(({ a, b, rest }) => ({
+    weight: a + b + rest,
+    byMethod: new Map([...(a > 0 ? [['eth_a', a] as const] : []), ...(b > 0 ? [['eth_b', b] as const] : [])]),
+  }));
+const dates: UtcDate[] = ['2026-01-30', '2026-01-31', '2026-02-01'].map((day) => ({
+  ...{ day, month: day.slice(0, 7), dayEndsInS: 1, monthEndsInS: 1 },
+}));
+const rounds = fc.array(fc.record({ charges: fc.array(charge, { maxLength: 4 }), ahead: fc.nat(1) }), { maxLength: 6 });
+
+/** What the rules say in TypeScript, one charge after the other. */
+function expected(tally: Tally, of: KeyLimits, charges: readonly Charge[], date: UtcDate): boolean[] {
+  return charges.map((one) => {
+    if (shortageOf(tally, of, one, 0, date) !== undefined) return false;
+    take(tally, of, one, 0, date);
+    return true;
+  });
+}
+
+it('the script in Redis decides as the gateway does in memory', async () => {
+  let account = 0;
+  await fc.assert(
+    fc.asyncProperty(limits, rounds, async (some, sequence) => {
+      const of: KeyLimits = { account: `account-${account++}`, ...some };
+      const own = emptyTally();
+      const told = emptyTally();
+      let at = 0;
+      for (const { charges, ahead } of sequence) {
+        at = Math.min(at + ahead, dates.length - 1);
+        const date = dates[at] as UtcDate;
+        const trip = { tally: told, owed: 0, lease: 0, leaseMs: 50, date };
+        const { taken, leased } = await chargeAtRedis(redis, of, charges, trip);
+        expect([taken, leased]).toEqual([expected(own, of, charges, date), 0]);
+        // A clock that is behind changes nothing: the page was turned.
+        if (taken.includes(true)) {
+          expect([told.day, told.dayUsed, told.monthUsed]).toEqual([own.day, own.dayUsed, own.monthUsed]);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+}, 30_000);
+
+it('a gateway whose clock is behind counts for the day that has begun', async () => {
+  const of: KeyLimits = { account: 'clock', rate: undefined, methodRates: undefined, daily: 3, monthly: undefined };
+  const one: Charge = { weight: 2, byMethod: new Map() };
+  const ask = async (date: UtcDate): Promise<boolean | undefined> =>
+    (await chargeAtRedis(redis, of, [one], { tally: emptyTally(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
+  const [, today, tomorrow] = dates as [UtcDate, UtcDate, UtcDate];
+  expect([await ask(today), await ask(tomorrow), await ask(today)]).toEqual([true, true, false]);
+});

@@ -1,0 +1,189 @@
+import { beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+import { estimate, limited, receipt, storage, type Limited, type Sent } from './limited.ts';
+
+const refused = (message: string, id: unknown = 1): object => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: -32005, message },
+});
+const tooFast = 'project ID request rate exceeded';
+
+const rateHeaders = ({ headers }: Sent): (string | null)[] =>
+  ['limit', 'remaining', 'reset'].map((name) => headers.get(`ratelimit-${name}`));
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
+  let one: Limited;
+  beforeEach(async () => {
+    one = await limited(kind === 'redis' ? { REDIS_URL: redis.url } : {});
+  });
+
+  it('let the burst through, refuse what comes after, and say so in headers that a page may read', async () => {
+    await one.rules({ rate: '0.1', burst: '3' });
+    const first = await one.send(storage);
+    expect([first.status, ...rateHeaders(first)]).toEqual([200, '3', '2', '10']);
+    for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
+    const over = await one.send(storage);
+    expect(over.status).toBe(429);
+    expect(over.body).toEqual(refused(tooFast));
+    expect(rateHeaders(over)).toEqual(['3', '0', '30']);
+    expect(over.headers.get('retry-after')).toBe('10');
+    expect(over.headers.get('access-control-expose-headers')).toContain('RateLimit-Remaining');
+    expect(one.reached()).toBe(3);
+  });
+
+  it('come back with time, and Retry-After has two digits', async () => {
+    await one.rules({ rate: '20', burst: '1' });
+    expect((await one.send(storage)).status).toBe(200);
+    const over = await one.send(storage);
+    expect([over.status, over.headers.get('retry-after')]).toEqual([429, '01']);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect((await one.send(storage)).status).toBe(200);
+  });
+
+  it('count weights, and nothing for what no upstream is asked', async () => {
+    await one.rules({ rate: '0.01', burst: '4' });
+    expect(rateHeaders(await one.send(estimate))[1]).toBe('2');
+    for (const free of [['eth_chainId'], ['no_such'], ['eth_getStorageAt', [1]]] as const) {
+      expect(rateHeaders(await one.send(free))).toEqual([null, null, null]);
+    }
+    expect(rateHeaders(await one.send(estimate))[1]).toBe('0');
+    expect((await one.send(receipt)).status).toBe(429);
+    // Still answered when nothing is left.
+    expect((await one.send(['eth_chainId'])).status).toBe(200);
+  });
+
+  it('charge a batch as a whole, and refuse it as a whole with an error for each id', async () => {
+    await one.rules({ rate: '0.01', burst: '5' });
+    const passed = await one.batch([storage, ['eth_chainId'], estimate]);
+    expect([passed.status, ...rateHeaders(passed)]).toEqual([200, '5', '2', '300']);
+    const over = await one.batch([storage, ['eth_chainId'], storage, storage]);
+    expect([over.status, over.headers.get('retry-after')]).toEqual([429, '100']);
+    expect(over.body).toEqual([0, 1, 2, 3].map((id) => refused(tooFast, id)));
+    expect((await one.batch([storage, storage])).status).toBe(200);
+    expect(one.reached()).toBe(4);
+  });
+
+  it('tell a batch that can never pass so, without asking it to come again', async () => {
+    await one.rules({ rate: '1', burst: '2' });
+    const over = await one.batch([storage, storage, storage]);
+    const message = `${tooFast}: what was sent at once is more than the limit ever allows`;
+    expect(over.body).toEqual([0, 1, 2].map((id) => refused(message, id)));
+    expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
+  });
+
+  it('hold single methods, beside the whole', async () => {
+    await one.rules({ methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2', rate: '0.01', burst: '5' });
+    expect((await one.send(storage)).status).toBe(200);
+    expect((await one.send(storage)).status).toBe(429);
+    expect((await one.send(estimate)).status).toBe(200);
+    expect((await one.batch([receipt, estimate])).status).toBe(429);
+    expect((await one.batch([receipt, receipt])).status).toBe(200);
+    expect((await one.send(receipt)).status).toBe(429);
+  });
+
+  it.each([
+    ['daily', 'daily request count exceeded, request rate limited', 86_400],
+    ['monthly', 'monthly request count exceeded, request rate limited', 31 * 86_400],
+  ])('hold a %s quota', async (quota, message, longest) => {
+    await one.rules({ [quota]: '3' });
+    const first = await one.batch([storage, storage]);
+    expect(rateHeaders(first).slice(0, 2)).toEqual(['3', '1']);
+    const over = await one.send(estimate);
+    expect([over.status, over.body]).toEqual([429, refused(message)]);
+    expect((await one.send(storage)).status).toBe(200);
+    const wait = Number((await one.send(storage)).headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(longest);
+  });
+
+  it('follow a change of the key at once', async () => {
+    await one.rules({ rate: '0.01', burst: '1' });
+    expect((await one.send(storage)).status).toBe(200);
+    expect((await one.send(storage)).status).toBe(429);
+    await one.rules({ rate: undefined, burst: undefined });
+    const free = await one.send(storage);
+    expect([free.status, ...rateHeaders(free)]).toEqual([200, null, null, null]);
+  });
+});
+
+describe('limits in Redis', () => {
+  const hashOf = async ({ id }: Limited): Promise<Record<string, string>> => {
+    const lines = (await redis.cli('HGETALL', `gatehouse:limit:${id}`)).split('\n');
+    return Object.fromEntries(lines.flatMap((line, at) => (at % 2 === 0 ? [[line, lines[at + 1] ?? '']] : [])));
+  };
+  const commands = async (name: string): Promise<number> =>
+    Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
+
+  it('cost one round trip for a whole batch, and none for a key without limits', async () => {
+    const one = await limited({ REDIS_URL: redis.url });
+    await one.send(storage);
+    await one.rules({ origins: 'app.example.org' });
+    await one.send(storage, { origin: 'https://app.example.org' });
+    const before = await commands('evalsha');
+    await one.send(storage, { origin: 'https://app.example.org' });
+    expect(await commands('evalsha')).toBe(before);
+
+    await one.rules({ origins: undefined, rate: '1000', daily: '1000', methodRates: 'eth_estimateGas=1000' });
+    await one.send(storage);
+    const between = await commands('evalsha');
+    await one.batch(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? storage : estimate)));
+    expect(await commands('evalsha')).toBe(between + 1);
+    expect(one.reached()).toBe(104);
+  });
+
+  it('cost fewer round trips than calls when many come at once', async () => {
+    const one = await limited({ REDIS_URL: redis.url });
+    await one.rules({ rate: '10000' });
+    // Connections are made.
+    await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
+    const before = await commands('evalsha');
+    for (let round = 0; round < 10; round++) {
+      const sent = await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
+      expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    expect((await commands('evalsha')) - before).toBeLessThan(250);
+    // What was leased is given back when nobody comes for it.
+    await eventually(async () => (await hashOf(one))['dayUsed'] === '550', 2_500);
+  });
+
+  it('can be read and forgiven by hand, and begin anew with the day', async () => {
+    const one = await limited({ REDIS_URL: redis.url });
+    await one.rules({ rate: '0.01', burst: '2', methodRates: 'eth_estimateGas=1', daily: '2' });
+    await one.send(storage);
+    await one.send(storage);
+    const today = new Date().toISOString().slice(0, 10);
+    const hash = await hashOf(one);
+    expect(hash).toMatchObject({ day: today, dayUsed: '2', month: today.slice(0, 7), monthUsed: '2' });
+    expect(Number(hash['fullAt']) - Date.now()).toBeGreaterThan(190_000);
+    expect((await one.send(storage)).status).toBe(429);
+
+    await redis.cli('DEL', `gatehouse:limit:${one.id}`);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await one.send(storage)).status).toBe(200);
+
+    await redis.cli('HSET', `gatehouse:limit:${one.id}`, 'day', '2020-01-01', 'dayUsed', '2', 'fullAt', '0');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await one.send(storage)).status).toBe(200);
+    expect(await hashOf(one)).toMatchObject({ day: today, dayUsed: '1' });
+  });
+
+  it('are one for two gateways, and for a key and the one that took over from it', async () => {
+    const one = await limited({ REDIS_URL: redis.url });
+    const two = await limited({ REDIS_URL: redis.url });
+    await one.rules({ rate: '0.01', burst: '4' });
+    await two.rules({ rate: '0.01', burst: '4', account: one.id });
+    const statuses: number[] = [];
+    for (let count = 0; count < 4; count++) {
+      statuses.push((await one.send(storage)).status, (await two.send(storage)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
+  });
+});

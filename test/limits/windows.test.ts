@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { KeyLimits } from '../../gateway/keys/key-access.ts';
+import type { Limiter } from '../../gateway/limits/limiter.ts';
+import { openLimiter } from '../../gateway/limits/open-limiter.ts';
+import { silent } from '../keys/gate.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+
+const rate = { perSecond: 20_000, burst: 4_000 };
+/** Between Redis' decision and the moment that we note it; a lease, were it simply used late, would add 50. */
+const noticeMs = 2;
+
+let redis: RedisServer;
+let limiters: Limiter[];
+beforeAll(async () => {
+  redis = await startRedis();
+  limiters = [0, 1].map(() => openLimiter({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'open' }, silent));
+  await Promise.all(limiters.map((limiter) => limiter.opened(2_000)));
+});
+afterAll(async () => {
+  await Promise.all(limiters.map((limiter) => limiter.close()));
+  await redis.stop();
+});
+
+it('no window of any length sees more than burst + rate × its length, with leases and sudden floods', async () => {
+  const limits: KeyLimits = { account: 'a', rate, methodRates: undefined, daily: 1e9, monthly: undefined };
+  const passed: { at: number; weight: number }[] = [];
+  const ask = async (limiter: Limiter, weight: number): Promise<void> => {
+    const { shortage } = await limiter.charge(limits, { weight, byMethod: new Map() });
+    if (shortage === undefined) passed.push({ at: performance.now(), weight });
+  };
+  const ends = performance.now() + 4_000;
+  await Promise.all(
+    limiters.map(async (limiter, index) => {
+      for (let turn = 0; performance.now() < ends; turn++) {
+        // Steady for a while, within the limit, so that leases are given; then more than there is, all at once.
+        const isFlood = turn % 100 > 90;
+        for (let count = 0; count < (isFlood ? 60 : 2); count++) void ask(limiter, 12 + ((count + index) % 2));
+        await sleep(4);
+      }
+    }),
+  );
+  await sleep(300);
+  expect(limiters[0]?.counts.leased).toBeGreaterThan(200);
+  expect(limiters[0]?.counts['without-redis']).toBe(0);
+
+  passed.sort((a, b) => a.at - b.at);
+  let worst = -Infinity;
+  for (let from = 0; from < passed.length; from++) {
+    let sum = 0;
+    for (let to = from; to < passed.length; to++) {
+      const { at, weight } = passed[to] as { at: number; weight: number };
+      sum += weight;
+      worst = Math.max(worst, sum - rate.burst - ((at - (passed[from]?.at ?? 0)) * rate.perSecond) / 1_000);
+    }
+  }
+  expect(worst).toBeLessThan((rate.perSecond * noticeMs) / 1_000);
+  // What was leased and not used was given back.
+  const used = passed.reduce((sum, { weight }) => sum + weight, 0);
+  await sleep(1_200);
+  expect(Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'))).toBe(used);
+}, 20_000);

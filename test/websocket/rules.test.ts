@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { limited, storage, type Limited } from '../limits/limited.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+const open = (one: Limited, headers: Record<string, string> = {}): Promise<Caller> =>
+  openCaller(socketUrl(one.gateway, 'test'), { headers });
+const call = (caller: Caller): Promise<unknown> => caller.call(...storage);
+const refused = { error: { code: -32005, message: 'project ID request rate exceeded' } };
+
+it('messages draw on the same account as HTTP, and a batch is refused as a whole', async () => {
+  const one = await limited();
+  await one.rules({ rate: '0.01', burst: '3' });
+  const caller = await open(one);
+  expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
+  expect((await one.send(storage)).status).toBe(200);
+  const [method, params] = storage;
+  caller.send(JSON.stringify([1, 2].map((id) => ({ jsonrpc: '2.0', id, method, params }))));
+  expect(JSON.parse(await caller.next())).toMatchObject([
+    { id: 1, ...refused },
+    { id: 2, ...refused },
+  ]);
+  expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
+  expect(await call(caller)).toMatchObject(refused);
+  expect(await caller.call('eth_chainId')).toMatchObject({ result: '0x7' });
+  expect(one.reached()).toBe(3);
+});
+
+it('rules that change hold for sockets that are open', async () => {
+  const one = await limited();
+  const caller = await open(one);
+  await one.rules({ methods: 'net' });
+  await expect.poll(() => call(caller)).toMatchObject({ error: { code: -32002 } });
+  await one.rules({ methods: undefined });
+  await expect.poll(() => call(caller)).toHaveProperty('result');
+  await one.rules({ origins: 'app.example.org' });
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'rejected due to project ID settings' });
+});
+
+it('who may not come in is refused before the socket is there', async () => {
+  const one = await limited();
+  await one.rules({ origins: 'app.example.org' });
+  await expect(open(one)).rejects.toThrow('403');
+  const caller = await open(one, { origin: 'https://app.example.org' });
+  expect(await call(caller)).toHaveProperty('result');
+  await one.rules({ origins: undefined, secrets: 'ab'.repeat(32) });
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id or project secret' });
+  await expect(open(one)).rejects.toThrow('401');
+});
+
+it('a key whose time is over closes its sockets within a second', async () => {
+  const one = await limited();
+  await one.rules({ expiresAt: new Date(Date.now() + 500).toISOString() });
+  const caller = await open(one);
+  const begun = performance.now();
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });
+  expect(performance.now() - begun).toBeLessThan(1_500);
+});
