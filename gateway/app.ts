@@ -17,6 +17,7 @@ import { loadNetworks, NetworkFilesError } from './network/load-networks.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
+import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
 import { WebSocketDoor } from './websocket/web-socket-door.ts';
@@ -47,6 +48,7 @@ export async function openGateway(
   const knownMethods = specs.map(({ name }) => name);
   const configs = loadNetworks({ folder: settings.NETWORKS_DIR, knownMethods, env });
   const checks = compileParamChecks();
+  const resultCheck = compileResultCheck();
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
@@ -67,7 +69,7 @@ export async function openGateway(
     throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
   const networks = localChains.networks.map((config) =>
-    serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),
+    serveNetwork(config, localChains.spawned, { settings, specs, checks, resultCheck, metrics, log }),
   );
 
   let isDraining = false;

@@ -8,6 +8,7 @@ import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
+import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -17,6 +18,7 @@ export interface ServeParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
   readonly checks: ReadonlyMap<string, ParamCheck>;
+  readonly resultCheck: ResultCheck;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -35,7 +37,7 @@ export function serveNetwork(
     config,
     methods: servedMethods(config, parts),
     otherMethods: parts.metrics.callMeter(config.slug, 'other'),
-    upstreams: new Upstreams(upstreams, judge, log, config.confirmNull),
+    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }

@@ -1,4 +1,5 @@
-import type { CallMeter, SocketMeters } from './metrics/metrics.ts';
+import type { CallMeter } from './metrics/call-meter.ts';
+import type { SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';

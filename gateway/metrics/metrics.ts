@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
+import { CallMeter } from './call-meter.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -37,6 +38,12 @@ export class Metrics {
     help: 'Time that an upstream took for one request, failures included',
     labelNames: ['network', 'upstream'] as const,
     buckets: SECONDS,
+    registers: [this.registry],
+  });
+  readonly #deviations = new Counter({
+    name: 'gatehouse_upstream_result_deviations_total',
+    help: 'Results passed on that are not quite as the spec says; one a second of each upstream and method is looked at',
+    labelNames: ['network', 'upstream', 'method'] as const,
     registers: [this.registry],
   });
   readonly #unusable = new Counter({
@@ -117,6 +124,9 @@ export class Metrics {
         this.#attempts.inc({ network, upstream, outcome: failure });
         seconds.observe(took);
       },
+      deviates: (method) => {
+        this.#deviations.inc({ network, upstream, method });
+      },
       unusable: (failure) => {
         this.#unusable.inc({ network, upstream, class: failure });
       },
@@ -193,6 +203,8 @@ export interface UpstreamMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
+  /** A result that was passed on is not as the spec says. */
+  deviates(method: string): void;
   up(isUp: boolean): void;
   head(block: number): void;
 }
@@ -204,44 +216,4 @@ export interface SocketMeters {
   closed(reason: string): void;
   /** A message came. */
   heard(): void;
-}
-
-interface Count {
-  inc(): void;
-}
-
-/** Counts the calls of one method of one network. */
-export class CallMeter {
-  readonly #outcomes = new Map<string, Count>();
-  readonly #counterFor: (outcome: string) => Count;
-  readonly #seconds: { observe(value: number): void };
-  readonly #inFlight: Count & { dec(): void };
-
-  constructor(
-    counterFor: (outcome: string) => Count,
-    seconds: { observe(value: number): void },
-    inFlight: Count & { dec(): void },
-  ) {
-    this.#counterFor = counterFor;
-    this.#seconds = seconds;
-    this.#inFlight = inFlight;
-  }
-
-  started(): void {
-    this.#inFlight.inc();
-  }
-
-  /** Outcomes are names from a closed list, never what a caller sent. */
-  ended(outcome: string, startedAt: number): void {
-    this.#inFlight.dec();
-    this.#seconds.observe((performance.now() - startedAt) / 1000);
-    this.count(outcome);
-  }
-
-  /** By itself: one that never was under way. */
-  count(outcome: string): void {
-    let counter = this.#outcomes.get(outcome);
-    if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
-    counter.inc();
-  }
 }
