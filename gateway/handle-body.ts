@@ -27,6 +27,20 @@ export async function handleBody(text: string, context: CallContext, limits: Bat
     : handleWithin(keyLimits, envelope, context, limits);
 }
 
+/** Refuses all that was sent at once, each call under its own id. */
+export function refuseBody(
+  text: string,
+  refusal: RpcError,
+  context: Pick<CallContext, 'network'>,
+  { maxItems }: BatchLimits,
+): Answer | undefined {
+  try {
+    return refuseAll(readEnvelope(text, maxItems), refusal, context);
+  } catch {
+    return refusalAnswer('null', refusal);
+  }
+}
+
 function handleEnvelope({ isBatch, items }: Envelope, context: CallContext, limits: BatchLimits): Answering {
   const [first] = items;
   return isBatch || first === undefined ? handleBatch(items, context, limits) : handleItem(first, context);
@@ -55,7 +69,11 @@ function refusalFor({ reason, waitS }: Shortage): RpcError {
   return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
 }
 
-function refuseAll({ isBatch, items }: Envelope, refusal: RpcError, context: CallContext): Answer | undefined {
+function refuseAll(
+  { isBatch, items }: Envelope,
+  refusal: RpcError,
+  context: Pick<CallContext, 'network'>,
+): Answer | undefined {
   const answers = items.map(({ id }) => refuse(id, refusal, context)).filter((answer) => answer !== undefined);
   const [first] = answers;
   if (first === undefined || !isBatch) return first;
@@ -73,9 +91,11 @@ async function handleBatch(
   const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
       const item = items[index] as Call | NotACall;
-      const answer = length < limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item, context);
-      length += answer?.body.length ?? 0;
-      answers[index] = answer?.body.toString();
+      const answer = length <= limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item, context);
+      // Each of those under way may be the one too many.
+      length += answer === undefined ? 0 : Buffer.byteLength(answer.body);
+      const kept = length <= limits.maxAnswerBytes ? answer : tooLarge(item, context);
+      answers[index] = kept?.body.toString();
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));
@@ -92,7 +112,11 @@ function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undef
 }
 
 /** What never became a call under way is counted all the same. */
-function refuse(id: string | undefined, refusal: RpcError, { network }: CallContext): Answer | undefined {
+function refuse(
+  id: string | undefined,
+  refusal: RpcError,
+  { network }: Pick<CallContext, 'network'>,
+): Answer | undefined {
   network.otherMethods.count(refusal.reason);
   return id === undefined ? undefined : refusalAnswer(id, refusal);
 }

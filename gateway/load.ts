@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { RpcError } from './jsonrpc/errors.ts';
 
 /** Long enough for what is under way to end, short enough that a good caller loses nothing. */
@@ -40,9 +41,24 @@ export class Load {
     this.#bytes += bytes;
   }
 
+  get isFull(): boolean {
+    return this.#bytes >= this.#bytesMax;
+  }
+
+  /** What cannot be refused any more. */
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
   release(bytes: number): void {
     this.#bytes -= bytes;
   }
+}
+
+/** Bytes that the other side has taken from us. Node's own socket timeout looks at the same member of the handle. */
+export function takenBytes(wire: Socket): number {
+  const { _handle: handle } = wire as { _handle?: { writeQueueSize?: number } | null };
+  return wire.bytesWritten - wire.writableLength - (handle?.writeQueueSize ?? 0);
 }
 
 function overloaded(): RpcError {

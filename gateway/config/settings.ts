@@ -51,7 +51,7 @@ const table = {
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 100_000_000,
-    meaning: 'Most bytes of request bodies held at once; past it 503',
+    meaning: 'Most bytes of bodies and of untaken answers held at once; past it 503',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',

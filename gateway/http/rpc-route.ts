@@ -13,6 +13,7 @@ import type { Load } from '../load.ts';
 import { compressAnswer } from './compress-answer.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
+import { holdUntilTaken } from './unread-answer.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
@@ -84,6 +85,7 @@ async function serve(
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
     if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
     else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
+    holdUntilTaken(response, parts.load);
   } finally {
     parts.load.end(held);
   }

@@ -1,9 +1,12 @@
 import { RpcError } from './errors.ts';
-import { isNestedDeeper } from './nesting.ts';
+import { exceeds } from './nesting.ts';
 import { scanIds } from './scan-ids.ts';
 
-/** Deeper than any real call: a batch of calls with state overrides reaches 8. */
-const DEEPEST = 64;
+/**
+ * Deeper than any real call: a batch of calls with state overrides reaches 8. A batch of 1,000 calls with a dozen
+ * parameters each, or a filter of 100,000 addresses, has fewer values.
+ */
+const MOST = { depth: 64, values: 200_000 };
 
 /** One JSON-RPC request object. */
 export interface Call {
@@ -41,7 +44,7 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
 }
 
 function parse(text: string): unknown {
-  if (isNestedDeeper(text, DEEPEST)) throw new RpcError('nested-too-deep');
+  if (exceeds(text, MOST)) throw new RpcError('nested-too-deep');
   try {
     return JSON.parse(text);
   } catch {

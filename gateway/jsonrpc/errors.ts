@@ -5,7 +5,7 @@
 const catalogue = {
   'parse-error': { code: -32700, status: 400, message: 'parse error: the body is not JSON' },
   'invalid-request': { code: -32600, status: 400, message: 'invalid request: expected a JSON-RPC 2.0 request object' },
-  'nested-too-deep': { code: -32600, status: 400, message: 'invalid request: nested too deep' },
+  'nested-too-deep': { code: -32600, status: 400, message: 'invalid request: nested too deep, or too many values' },
   'empty-batch': { code: -32600, status: 200, message: 'empty batch' },
   'method-not-found': { code: -32601, status: 200, message: 'The method does not exist/is not available' },
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },

@@ -1,7 +1,9 @@
+import { isAscii } from 'node:buffer';
+
 /**
  * Walks through JSON as bytes, without making values of it: a block of 180 kB takes 0.1 ms, where decoding, parsing
- * and writing it again take 0.9 (bench/large-results.ts). As strict as JSON.parse, except that it does not look into
- * the characters of strings.
+ * and writing it again take 0.9 (bench/normalise.ts). As strict as JSON.parse for bytes that are `isPlain`; of others it
+ * does not look into the characters of strings.
  *
  * Each function takes where something begins and gives where it ends.
  */
@@ -23,6 +25,27 @@ const SHORT = 20;
 const DEPTH_MAX = 100;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/**
+ * Whether all bytes are ASCII, none of them a control character or a backslash: then a string is good whatever is in it.
+ * What nodes send is so, but for a few texts.
+ */
+export function isPlain(bytes: Buffer): boolean {
+  return isAscii(bytes) && !bytes.includes(BACKSLASH) && !hasControl(bytes);
+}
+
+/** Four bytes at once: 0.03 ms for 180 kB. A byte below 32 borrows from its highest bit when 32 is taken from it. */
+function hasControl(bytes: Buffer): boolean {
+  let at = 0;
+  while (at < bytes.length && (bytes.byteOffset + at) % 4 !== 0) if ((bytes[at++] ?? 0) < 32) return true;
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset + at, (bytes.length - at) >> 2);
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? 0;
+    if (((word - 0x20202020) & ~word & 0x80808080) !== 0) return true;
+  }
+  for (at += words.length * 4; at < bytes.length; at++) if ((bytes[at] ?? 0) < 32) return true;
+  return false;
+}
 
 /** The bytes are not JSON. */
 export class NotJson extends Error {

@@ -1,17 +1,20 @@
 /**
- * Tells, before it is parsed, whether a text is nested deeper than a limit. JSON.parse of 5 MB of `[` holds the event
- * loop for 1.6 s (measured, Node 20) and JSON.stringify of its like overflows the stack. The text need not be valid
- * JSON: outside of strings only brackets count.
+ * Tells, before it is parsed, whether a text is nested deeper, or has more values in it, than any call has. JSON.parse of
+ * 5 MB of `[` holds the event loop for 1.6 s, 5 MB of `[],` for 0.3 s (measured, Node 20) and JSON.stringify of the former
+ * overflows the stack. The text need not be valid JSON: outside of strings only brackets and commas count.
  */
-export function isNestedDeeper(text: string, limit: number): boolean {
+export function exceeds(text: string, limits: { readonly depth: number; readonly values: number }): boolean {
   let depth = 0;
+  let values = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 34) at = endOfString(text, at);
     // `[` and `{`, `]` and `}` differ in one bit.
     else if ((code & ~32) === 91) {
-      if (++depth > limit) return true;
+      if (++depth > limits.depth) return true;
+      values++;
     } else if ((code & ~32) === 93) depth--;
+    else if (code === 44 && ++values > limits.values) return true;
   }
   return false;
 }

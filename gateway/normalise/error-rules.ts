@@ -199,6 +199,15 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'zksync-era web3/backend_jsonrpsee/middleware.rs; erpc networks_test.go#L5117',
   },
 
+  // Nothing executes in a look-up by hash, so that its words are the node's own, in whatever order.
+  {
+    means: 'not-found',
+    of: 'lookups by hash',
+    text: /\b(?:not found|unknown (?:block|transaction|tx|hash|uncle)|no (?:such )?(?:block|transaction|tx|receipt|uncle)|(?:unable|failed|could not|couldn't|can't|cannot) (?:to )?find|does ?n[o']t exist|no longer exists|index out of (?:range|bounds))\b|^unknown hash$/i,
+    client: 'any, in words that we have not seen',
+    source: 'what the rows at the top have in common',
+  },
+
   // The text says nothing that we know: then HTTP's status does.
   { means: 'rate', status: [429], client: 'all', source: 'RFC 6585' },
   { means: 'quota', status: [402], client: 'Infura', source: 'RFC 9110' },

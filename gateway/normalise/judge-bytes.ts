@@ -1,4 +1,4 @@
-import { endOfString, endOfValue, NotJson, skipSpace, walkArray } from '../jsonrpc/json-bytes.ts';
+import { endOfString, endOfValue, isPlain, NotJson, skipSpace, walkArray } from '../jsonrpc/json-bytes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { askedIn } from './asked-for.ts';
 import { fieldNamed, isAt, viewOf, type Field, type ObjectView } from './object-view.ts';
@@ -15,7 +15,7 @@ export function judgeBytes(
   bytes: Buffer,
 ): [Buffer, ...Buffer[]] | undefined {
   try {
-    return passed(method, params, bytes);
+    return isPlain(bytes) ? passed(method, params, bytes) : undefined;
   } catch (error) {
     if (error === mustBeParsed || error instanceof NotJson) return undefined;
     throw error;
@@ -33,7 +33,6 @@ const ONE = 49;
 const NINE = 57;
 const COLON = 58;
 const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 /** How the hash begins that stands for none. */
@@ -98,7 +97,6 @@ function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: reado
     const value = skipSpace(bytes, at + 1);
     const field = fieldNamed(view, bytes, nameStart, nameEnd);
     if (field !== undefined) found |= field.bit;
-    else if (hasEscape(bytes, nameStart, nameEnd)) throw mustBeParsed;
     at = endOfMember(field, bytes, value);
     if (asked.length > 0) compare(asked, bytes, nameStart, nameEnd, value, at);
     at = skipSpace(bytes, at);
@@ -139,12 +137,6 @@ function walkElements(view: ObjectView, bytes: Buffer, start: number): number {
   return walkArray(bytes, start, (_, at) =>
     bytes[at] === OPEN_BRACE ? wholeObject(view, bytes, at, []) : endOfValue(bytes, at),
   );
-}
-
-/** Then it may be any name. */
-function hasEscape(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true;
-  return false;
 }
 
 function staysAsItIs({ isMended, textMin, rule }: Field, bytes: Buffer, start: number, end: number): boolean {

@@ -81,8 +81,17 @@ function revertReply(payload: string): Reply {
  */
 function passedOn(layers: readonly ErrorLayer[]): ErrorReply {
   const { code, message, data } = spokesman(layers);
-  const text =
-    message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX).replace(/[\uD800-\uDBFF]$/, '')}…` : message;
+  const text = withoutAddresses(
+    message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX).replace(/[\uD800-\uDBFF]$/, '')}…` : message,
+  );
   if (code >= 0) return { kind: 'error', code: -32000, message: text, data: undefined };
   return { kind: 'error', code, message: text, data: isPayload(data) && data !== '0x' ? data : undefined };
+}
+
+/** No caller is to learn what stands behind a node: Go's and Rust's HTTP clients name it in their errors. */
+function withoutAddresses(message: string): string {
+  return message
+    .replace(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>)\]}]+/gi, '<url>')
+    .replace(/\b(dial tcp|lookup) [^\s:]+(:\d+)?/g, '$1 <address>')
+    .replace(/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '<address>');
 }

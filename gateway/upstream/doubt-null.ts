@@ -1,7 +1,7 @@
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Reply } from './reply.ts';
-import type { Upstream } from './upstream.ts';
+import type { Head, Upstream } from './upstream.ts';
 
 /**
  * Whether a null is worth a second opinion: the look-up is by hash, and the node may be the only one not to know. geth
@@ -19,7 +19,14 @@ export function doubtsNull(
   return upstream.lacksHistory || isBehind(upstream, all);
 }
 
-/** Behind the newest head seen. A head that was never seen proves nothing. */
+/** Of heads that were seen further apart nothing is said: a quick chain has new blocks meanwhile. */
+const SEEN_TOGETHER_MS = 1_000;
+
+/** Behind the head of another that was seen at the same time. A head that was never seen proves nothing. */
 function isBehind({ head }: Upstream, all: readonly Upstream[]): boolean {
-  return head !== undefined && all.some((other) => other.head !== undefined && other.head.number > head.number);
+  return head !== undefined && all.some((other) => other.head !== undefined && isAhead(other.head, head));
+}
+
+function isAhead(other: Head, head: Head): boolean {
+  return other.number > head.number && Math.abs(other.at - head.at) < SEEN_TOGETHER_MS;
 }

@@ -11,10 +11,7 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
  */
 export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
   const classes = new Set(failed.map(({ failure }) => failure));
-  if (classes.size === 1 && classes.has('unsupported')) {
-    if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
-    throw methodNotFound(method.name);
-  }
+  if (classes.size === 1 && classes.has('unsupported')) return unsupported(method);
   for (const failure of telling) {
     const reply = failed.findLast((verdict) => verdict.failure === failure)?.reply;
     if (reply?.kind === 'error') return passOn(failure, reply);
@@ -24,6 +21,12 @@ export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply 
   // Nobody lacks a part of the chain: who could answer says that there is no such thing.
   if (classes.has('not-found')) return { kind: 'result', result: null };
   throw new RpcError('no-upstream');
+}
+
+/** The answer where nobody has the method. @throws RpcError method-not-found */
+export function unsupported(method: MethodSpec): Reply {
+  if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
+  throw methodNotFound(method.name);
 }
 
 function passOn(failure: FailureClass, reply: ErrorReply): Reply {

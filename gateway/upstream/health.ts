@@ -47,7 +47,9 @@ export class Health {
   failed(failure: FailureClass, now: number, retryAfterMs?: number, hasReplied = false): boolean {
     // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
     const isAnother = now >= this.#restsUntil || this.#isOnTrial;
-    const guess = restFor(failure, isAnother ? this.#failures : this.#failures - 1);
+    // What cannot be right of one method says nothing of the others.
+    const isOdd = failure === 'malformed' && hasReplied;
+    const guess = isOdd ? undefined : restFor(failure, isAnother ? this.#failures : this.#failures - 1);
     if (guess === undefined) {
       if (hasReplied) this.succeeded();
       return false;

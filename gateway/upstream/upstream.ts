@@ -3,7 +3,7 @@ import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
-import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply } from './reply.ts';
+import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -32,6 +32,8 @@ export interface UpstreamOptions {
 }
 
 export interface Head {
+  /** When it was seen, on the clock of performance.now(). */
+  readonly at: number;
   readonly number: bigint;
   readonly gasLimit: bigint;
 }
@@ -41,7 +43,9 @@ const HEAD_AGE_MS = 15_000;
 
 /** A node may be updated, or a plan changed. */
 const LACKING_MS = 600_000;
-const LACKING_MAX = 500;
+/** Its results of a method cannot be right, which may be so for a while: behind a balancer, or during an update. */
+const ODD_MS = 30_000;
+const PASSED_OVER_MAX = 500;
 
 const SAMPLE_EVERY_MS = 1_000;
 
@@ -50,7 +54,7 @@ export class Upstream {
   readonly name: string;
   readonly health = new Health();
   head: Head | undefined;
-  readonly #lacking = new LRUCache<string, true>({ max: LACKING_MAX, ttl: LACKING_MS });
+  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ max: PASSED_OVER_MAX, ttl: LACKING_MS });
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
@@ -98,14 +102,14 @@ export class Upstream {
     return this.#isOfOtherChain;
   }
 
-  /** Whether it said of late that it does not have a method. */
-  lacks(method: string): boolean {
-    return this.#lacking.size > 0 && this.#lacking.has(method);
+  /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */
+  isPassedOverFor(method: string): boolean {
+    return this.#passedOver.size > 0 && this.#passedOver.has(method);
   }
 
-  /** It said that it does not have a method. */
-  saidToLack(method: string): void {
-    this.#lacking.set(method, true);
+  /** Whether it said of late that it does not have a method. */
+  lacks(method: string): boolean {
+    return this.#passedOver.size > 0 && this.#passedOver.get(method) === 'lacks';
   }
 
   /** It said that it does not have a part of the chain. */
@@ -143,7 +147,9 @@ export class Upstream {
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
-  failed({ failure, reply, retryAfterMs }: Failed, now: number): boolean {
+  failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
+    if (failure === 'unsupported') this.#passedOver.set(method, 'lacks');
+    if (failure === 'malformed' && reply !== undefined) this.#passedOver.set(method, 'odd', { ttl: ODD_MS });
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     this.#options.meters.up(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
@@ -157,7 +163,7 @@ export class Upstream {
   async learnHead(now: number): Promise<Head> {
     this.#headAskedAt = now;
     const reply = parsed(await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs));
-    const head = reply.kind === 'result' ? readHead(reply.result) : undefined;
+    const head = reply.kind === 'result' ? readHead(reply.result, performance.now()) : undefined;
     if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
     this.head = head;
     this.#options.meters.head(Number(head.number));
@@ -198,7 +204,16 @@ export class Upstream {
     this.#isOfOtherChain = false;
   }
 
-  /** Nodes and proxies between may name the address that they were asked at, and a provider's key is in it. */
+  /**
+   * A verdict on what it said, fit for callers and the log: nodes and proxies between may name the address that they
+   * were asked at, and a provider's key is in it.
+   */
+  withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
+    const { reply } = verdict;
+    if (reply?.kind !== 'error') return verdict;
+    return { ...verdict, reply: { ...reply, message: this.#withoutSecrets(reply.message) } };
+  }
+
   #withoutSecrets(message: string): string {
     const tellsOn = (text: string): boolean => {
       const lower = text.toLowerCase();
@@ -215,21 +230,15 @@ export class Upstream {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
-    const reply = readReply(status, said, id, retryAfter);
-    if (reply.kind === 'large') return { ...reply, parse: () => this.#safe(reply.parse()) };
-    return this.#safe(reply);
-  }
-
-  #safe<Kind extends Reply>(reply: Kind): Kind {
-    return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
+    return readReply(status, said, id, retryAfter);
   }
 }
 
-function readHead(block: unknown): Head | undefined {
+function readHead(block: unknown, at: number): Head | undefined {
   if (typeof block !== 'object' || block === null) return undefined;
   const number = toBigInt((block as { number?: unknown }).number);
   const gasLimit = toBigInt((block as { gasLimit?: unknown }).gasLimit);
-  return number === undefined || gasLimit === undefined ? undefined : { number, gasLimit };
+  return number === undefined || gasLimit === undefined ? undefined : { at, number, gasLimit };
 }
 
 function toBigInt(quantity: unknown): bigint | undefined {

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { doubtsNull } from './doubt-null.ts';
-import { exhausted } from './exhausted.ts';
+import { exhausted, unsupported } from './exhausted.ts';
 import {
   parsed,
   UpstreamFailure,
@@ -35,6 +35,9 @@ export interface UpstreamsOptions {
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
 
+/** A block's limit moves by a thousandth from one to the next. */
+const GAS_LIMIT_AGE_MS = 300_000;
+
 /** A further attempt in less time would only make a good upstream look bad. */
 const LEAST_TIME_MS = 10;
 
@@ -63,6 +66,8 @@ export class Upstreams {
    * @throws RpcError when none could answer
    */
   async ask(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<Reply> {
+    // Nobody is asked for what all of them have said they lack.
+    if (this.all.every((upstream) => upstream.lacks(method.name))) return unsupported(method);
     const text = JSON.stringify(params);
     const asked: Upstream[] = [];
     const failed: Failed[] = [];
@@ -88,7 +93,6 @@ export class Upstreams {
       if (doubted !== undefined) return doubted;
       failed.push(verdict);
       if (verdict.failure === 'unknown') unknown++;
-      if (verdict.failure === 'unsupported') upstream.saidToLack(method.name);
       if (verdict.failure === 'node-state' && method.nullWhenUnsupported) upstream.saidToLackHistory(now);
     }
   }
@@ -101,7 +105,7 @@ export class Upstreams {
   async blockGasLimit(deadline: number): Promise<bigint> {
     let newest: Head | undefined;
     for (const { head } of this.all) if (newest === undefined || (head?.number ?? -1n) > newest.number) newest = head;
-    if (newest !== undefined) return newest.gasLimit;
+    if (newest !== undefined && performance.now() - newest.at < GAS_LIMIT_AGE_MS) return newest.gasLimit;
     this.#learning ??= this.#learnHead().finally(() => {
       this.#learning = undefined;
     });
@@ -129,10 +133,11 @@ export class Upstreams {
     try {
       verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline));
     } catch (error) {
-      return this.#failed(upstream, error);
+      return this.#failed(upstream, method.name, error);
     }
+    verdict = upstream.withoutSecrets(verdict);
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
-    if (!verdict.final) this.#note(upstream, verdict, wordsOf(verdict.reply));
+    if (!verdict.final) this.#note(upstream, method.name, verdict, wordsOf(verdict.reply));
     else this.#succeeded(upstream, method.name, verdict.reply);
     return verdict.final && verdict.followUp !== undefined
       ? this.#complete(upstream, verdict, verdict.followUp, deadline)
@@ -145,7 +150,7 @@ export class Upstreams {
     if (left < LEAST_TIME_MS) return verdict;
     try {
       const said = parsed(await upstream.ask(method, JSON.stringify(params), left));
-      return { final: true, reply: complete(said) } as const;
+      return upstream.withoutSecrets({ final: true, reply: complete(said) } as const);
     } catch (error) {
       if (error instanceof UpstreamFailure) return verdict;
       throw error;
@@ -173,7 +178,7 @@ export class Upstreams {
       try {
         return await upstream.learnHead(now);
       } catch (error) {
-        this.#failed(upstream, error);
+        this.#failed(upstream, 'eth_getBlockByNumber', error);
       }
     }
   }
@@ -187,17 +192,17 @@ export class Upstreams {
     let lastResort: Upstream | undefined;
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
-      if (!upstream.lacks(method) && upstream.health.letsThrough(now)) return upstream;
+      if (!upstream.isPassedOverFor(method) && upstream.health.letsThrough(now)) return upstream;
       if (!upstream.isOfOtherChain) lastResort ??= upstream;
     }
     return lastResort;
   }
 
-  #failed(upstream: Upstream, error: unknown): Verdict {
+  #failed(upstream: Upstream, method: string, error: unknown): Verdict {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
     const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
-    this.#note(upstream, verdict, message);
+    this.#note(upstream, method, verdict, message);
     return verdict;
   }
 
@@ -210,9 +215,9 @@ export class Upstreams {
     this.#log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
   }
 
-  #note(upstream: Upstream, failed: Failed, detail: string): void {
+  #note(upstream: Upstream, method: string, failed: Failed, detail: string): void {
     const { failure } = failed;
-    const goesDown = upstream.failed(failed, performance.now());
+    const goesDown = upstream.failed(method, failed, performance.now());
     this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
   }
 

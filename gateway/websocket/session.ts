@@ -1,16 +1,17 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Log } from '../config/log.ts';
-import { handleBody, type BatchLimits } from '../handle-body.ts';
+import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Caller } from '../keys/entry-rules.ts';
 import type { KeyAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { Load } from '../load.ts';
+import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
@@ -28,6 +29,8 @@ const endings = {
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
   stopping: { code: 1012, text: 'service restart' },
   'slow-reader': undefined,
+  'slow-message': undefined,
+  overloaded: undefined,
   silent: undefined,
 } as const satisfies Record<string, { code: number; text: string } | undefined>;
 
@@ -63,6 +66,7 @@ export class Session {
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
+  readonly #unfinished: UnfinishedMessage;
 
   /**
    * @param wire the connection under the socket
@@ -72,12 +76,18 @@ export class Session {
     this.#socket = socket;
     this.#wire = wire;
     this.#parts = parts;
+    this.#unfinished = new UnfinishedMessage(wire, parts.load);
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
+      this.#unfinished.finished();
       this.#receive((data as Buffer).toString('utf8'));
     });
     // ws has queued the pong already: a caller may not fill our memory with those either.
-    socket.on('ping', () => {
+    socket.on('pong', (data) => {
+      this.#unfinished.passed(data);
+    });
+    socket.on('ping', (data) => {
+      this.#unfinished.passed(data);
       if (this.#leavesTooMuchUnread()) this.end('slow-reader');
     });
     // What is wrong with a frame ws tells the caller by itself, with 1002, 1007 or 1009.
@@ -86,6 +96,7 @@ export class Session {
     });
     socket.on('close', () => {
       this.#waiting.length = 0;
+      this.#unfinished.release();
       onClosed(this.#endedBy ?? 'caller');
     });
     wire.on('drain', () => {
@@ -96,6 +107,8 @@ export class Session {
   /** To be called a few times a second. @param now as `performance.now()` has it */
   beat(now: number): void {
     this.#askRules();
+    const fault = this.#unfinished.look(now, this.#socket.isPaused);
+    if (fault !== undefined) this.end(fault);
     if (now < this.#pingAt || !this.#isOpen()) return;
     this.#pingAt = now + PING_EVERY_MS;
     if (!this.#isAlive()) {
@@ -103,7 +116,7 @@ export class Session {
       return;
     }
     this.#socket.ping();
-    this.#seen = { read: this.#wire.bytesRead, taken: this.#taken(), unread: this.#socket.bufferedAmount };
+    this.#seen = { read: this.#wire.bytesRead, taken: takenBytes(this.#wire), unread: this.#socket.bufferedAmount };
   }
 
   /** Whoever could not come in any more shall not stay. */
@@ -138,8 +151,13 @@ export class Session {
   }
 
   #receive(text: string): void {
-    if (this.#isLeaving || !this.#isOpen()) return;
+    if (!this.#isOpen()) return;
     this.#parts.network.sockets.heard();
+    if (this.#isLeaving) {
+      const answer = refuseBody(text, new RpcError('stopping'), this.#parts, this.#parts.batch);
+      if (answer !== undefined) this.#say(answer.body);
+      return;
+    }
     if (this.#mayBegin()) {
       void this.#answer(text);
       return;
@@ -173,8 +191,9 @@ export class Session {
     const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
     let held: number | undefined;
     try {
-      load.begin(text.length);
-      held = text.length;
+      const bytes = Buffer.byteLength(text);
+      load.begin(bytes);
+      held = bytes;
       const deadline = performance.now() + callTimeoutMs;
       const context = { network, access: holder.access, limiter, requestId, deadline, log };
       return (await handleBody(text, context, batch))?.body;
@@ -207,15 +226,9 @@ export class Session {
   #isAlive(): boolean {
     if (this.#wire.bytesRead !== this.#seen.read) return true;
     // Our ping stands behind a large answer, which the caller is taking.
-    if (this.#seen.unread > 0 && this.#taken() !== this.#seen.taken) return true;
+    if (this.#seen.unread > 0 && takenBytes(this.#wire) !== this.#seen.taken) return true;
     // We do not listen, because of calls under way; they have their own time limit.
     return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
-  }
-
-  /** Changes when the caller takes some of what is unread. Node's own socket timeout looks at the same member. */
-  #taken(): number {
-    const { _handle: handle } = this.#wire as { _handle?: { writeQueueSize?: number } | null };
-    return this.#wire.bytesWritten - this.#wire.writableLength - (handle?.writeQueueSize ?? 0);
   }
 }
 

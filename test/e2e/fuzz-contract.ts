@@ -1,4 +1,4 @@
-import { isNestedDeeper } from '../../gateway/jsonrpc/nesting.ts';
+import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 
 /** What came back. Header names are in lower case. */
@@ -108,7 +108,7 @@ function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: Contra
   if (headers['content-encoding'] === 'gzip') return whole([400], -32700);
   if (headers['content-encoding'] !== undefined) return whole([415], -32600);
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
-  if (isNestedDeeper(body, 64)) return whole([400], -32600);
+  if (exceeds(body, { depth: 64, values: 200_000 })) return whole([400], -32600);
   let parsed: unknown;
   try {
     parsed = JSON.parse(Buffer.from(body).toString());

@@ -125,7 +125,7 @@ describe('the limits of a batch', () => {
   });
 
   it('keep its answers from growing: the rest is told that they are too large together', async () => {
-    const env = { BATCH_ANSWER_MAX_BYTES: '60', BATCH_CONCURRENCY: '1' };
+    const env = { BATCH_ANSWER_MAX_BYTES: '80', BATCH_CONCURRENCY: '1' };
     const small = await startGateway({ main: network(5, [node.url]) }, env);
     try {
       const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
@@ -135,6 +135,22 @@ describe('the limits of a batch', () => {
         ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
       ];
       await expectAnswer(await small.post('main', body), 200, `[${answers.join()}]`);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('hold for answers that come at once', async () => {
+    const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_ANSWER_MAX_BYTES: '1000' });
+    try {
+      const calls = Array.from({ length: 50 }, (_, index) => storageAt(index, String(index)));
+      const text = await (await small.post('main', `[${calls.join()}]`)).text();
+      const answers = JSON.parse(text) as { id: number; result?: string; error?: { code: number } }[];
+      expect(answers.map(({ id }) => id)).toEqual(calls.map((_, index) => index));
+      const good = answers.filter(({ result }) => result !== undefined);
+      expect(good.length).toBeGreaterThan(5);
+      expect(JSON.stringify(good).length).toBeLessThanOrEqual(1_000);
+      expect(answers.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
     } finally {
       await small.stop();
     }

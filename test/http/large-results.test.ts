@@ -8,9 +8,9 @@ import { expectAnswer, resultText } from './expect-answer.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'1'.repeat(40)}`;
-/** As long as it takes to be large; with characters of several bytes. */
+/** As long as it takes to be large. */
 const logs = Array.from({ length: 200 }, (_, index) => ({
-  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), note: 'äöü€' },
+  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), note: 'n' },
   ...{ transactionIndex: '0x1', blockHash: hash('a'), logIndex: `0x${index.toString(16)}`, removed: false },
 }));
 const text = JSON.stringify(logs);

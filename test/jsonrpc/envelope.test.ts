@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readEnvelope } from '../../gateway/jsonrpc/envelope.ts';
-import { isNestedDeeper } from '../../gateway/jsonrpc/nesting.ts';
+import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import { scanIds } from '../../gateway/jsonrpc/scan-ids.ts';
 
 const read = (text: string) => readEnvelope(text, 1000);
@@ -93,8 +93,8 @@ describe('the envelope', () => {
 });
 
 it('brackets inside strings are no nesting', () => {
-  expect(isNestedDeeper('["[[[\\"[[["]', 1)).toBe(false);
-  expect(isNestedDeeper('[{"a":[1]}]', 2)).toBe(true);
-  expect(isNestedDeeper('[[],[],[]]', 2)).toBe(false);
-  expect(isNestedDeeper('"unterminated [[[', 1)).toBe(false);
+  expect(exceeds('["[[[\\"[[["]', { depth: 1, values: 100 })).toBe(false);
+  expect(exceeds('[{"a":[1]}]', { depth: 2, values: 100 })).toBe(true);
+  expect(exceeds('[[],[],[]]', { depth: 2, values: 100 })).toBe(false);
+  expect(exceeds('"unterminated [[[', { depth: 1, values: 100 })).toBe(false);
 });

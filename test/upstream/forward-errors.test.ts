@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { bareError, body, statusWithReply, status, withId } from '../support/behaviours.ts';
-import { rpcError, type Answer } from '../support/fake-node.ts';
-import { storageParams, withNodes, word } from './with-nodes.ts';
+import { rpcError, startFakeNode, type Answer } from '../support/fake-node.ts';
+import { network, startGateway } from '../support/gateway.ts';
+import { CHAIN_ID, storageParams, withNodes, word } from './with-nodes.ts';
 
 const hash = word(5);
 const call = [{ to: `0x${'22'.repeat(20)}` }];
@@ -196,8 +197,36 @@ describe('what a node’s error says', () => {
     const message = `Post "${url}/v1": dial tcp ${host}: lookup ${hostname}: refused`;
     nodes[0]?.answer('eth_getStorageAt', rpcError(-32_000, message));
     const { text, answer } = await send();
-    expect(answer.error?.message).toBe('Post <upstream> dial tcp <upstream> lookup <upstream> refused');
+    expect(answer.error?.message).toBe('Post "<url>": dial tcp <address>: lookup <address>: refused');
     expect(text).not.toContain(hostname);
+  });
+
+  it('is cleaned of other hosts behind it, wherever in the error it stands', async () => {
+    const { nodes, send } = await withNodes(1);
+    const inner = 'Post "http://geth-internal-7:8545/abc": dial tcp 10.1.2.3:8545: connection refused';
+    const wrapped = { code: -32_603, message: 'Internal error', data: { code: -32_000, message: inner } };
+    for (const error of [rpcError(-32_099, inner), rpcError(wrapped.code, wrapped.message, wrapped.data)]) {
+      nodes[0]?.answer('eth_getStorageAt', error);
+      const { text } = await send();
+      expect(text).toContain('connection refused');
+      expect(text).not.toMatch(/geth-internal|10\.1\.2\.3|8545/);
+    }
+  });
+
+  it('is cleaned of our keys in it, wherever in the error they stand', async () => {
+    const key = 'SECRETKEY1234567';
+    const node = await startFakeNode({ chainId: CHAIN_ID });
+    const gateway = await startGateway({ test: network(CHAIN_ID, [`${node.url}/v2/${key}`]) });
+    onTestFinished(async () => {
+      await gateway.stop();
+      await node.close();
+    });
+    const said = `the token ${key.toLowerCase()} at /v2/${key} is odd`;
+    for (const data of [undefined, { code: -32_000, message: said }, JSON.stringify({ error: { message: said } })]) {
+      node.answer('eth_getStorageAt', rpcError(-32_099, data === undefined ? said : 'Internal error', data));
+      const answer = await gateway.call('test', 'eth_getStorageAt', storageParams);
+      expect(JSON.stringify(answer)).not.toMatch(new RegExp(key, 'i'));
+    }
   });
 
   it.each([{ reason: 'objects' }, ['arrays'], 'plain text', '0xabc', 7, true, null])(

@@ -37,10 +37,25 @@ it('it is asked all the same when the others fail', async () => {
   expect(await ask()).toMatchObject({ result: word(1) });
 });
 
-it('a method that all lack is -32601 every time', async () => {
-  const { nodes, send } = await withNodes(2);
+it('a method that all lack is -32601 every time, and nobody is asked again', async () => {
+  const { nodes, send, asked } = await withNodes(2);
   for (const node of nodes) node.answer('eth_getStorageAt', unsupported);
   for (let times = 0; times < 3; times++) {
     expect((await send('eth_getStorageAt', storageParams)).answer.error?.code).toBe(-32_601);
   }
+  expect(asked()).toEqual([1, 1]);
+});
+
+it('an upstream that gives an impossible result of one method is passed over for that one, for half a minute', async () => {
+  const clock = shiftClock();
+  const { nodes, ask, send, asked } = await withNodes(2);
+  for (const node of nodes) node.answer('eth_gasPrice', '0x1');
+  nodes[0]?.answer('eth_getStorageAt', { not: 'a word' });
+  for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
+  expect(asked()).toEqual([1, 3]);
+  await send('eth_gasPrice', []);
+  expect(asked()).toEqual([2, 3]);
+  nodes[0]?.answer('eth_getStorageAt', word(1));
+  clock.forward(31_000);
+  expect(await ask()).toMatchObject({ result: word(1) });
 });

@@ -94,9 +94,9 @@ describe('an upstream with only a websocketUrl', () => {
     const { node, ask } = await overWebSocket();
     const { host } = new URL(node.url);
     node.onCall(({ id, say }) => {
-      say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dial ${host} failed` } }));
+      say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
     });
-    expect((await ask()).error?.message).toBe('dial <upstream> failed');
+    expect((await ask()).error?.message).toBe('dialing <address> failed');
   });
 
   it('may be a real node', async () => {

@@ -227,3 +227,38 @@ function unreadAtGateway(): number {
     .filter(({ localPort }) => localPort === gateway.gateway.port)
     .reduce((sum, { writableLength = 0 }) => sum + writableLength, 0);
 }
+
+describe('a message that does not come whole', () => {
+  /** The beginning of a message of 400,000 bytes, as a caller must mask it. */
+  const beginning = Buffer.concat([Buffer.from('81ff0000000000061a8000000000', 'hex'), Buffer.alloc(200_000, ' ')]);
+  const begin = (): void => {
+    const { _socket: wire } = caller.socket as unknown as { _socket: Socket };
+    wire.write(beginning);
+  };
+
+  it('ends the socket after half a minute, whatever pings come meanwhile', async () => {
+    await open();
+    begin();
+    await pass(1);
+    for (let round = 0; round < 5; round++) {
+      await pass(5);
+      expect(isOpen()).toBe(true);
+    }
+    await pass(6);
+    expect((await caller.closed).code).toBe(1006);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_websockets_closed_total', { reason: 'slow-message' })).toBe(1);
+  });
+
+  it('ends the socket at once where the gateway holds too much, which others hear no more of then', async () => {
+    await open({}, { BODIES_MAX_BYTES: '150000' });
+    begin();
+    await pass(1);
+    expect((await caller.closed).code).toBe(1006);
+    expect(
+      (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason: 'overloaded' }),
+    ).toBe(1);
+    const body = '{"jsonrpc":"2.0","id":1,"method":"net_version"}'.padEnd(140_000);
+    expect((await gateway.post('main', body)).status).toBe(200);
+  });
+});

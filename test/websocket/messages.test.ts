@@ -45,7 +45,7 @@ describe('a message', () => {
     ['', errorText(-32700, 'parse error: the body is not JSON')],
     ['[]', errorText(-32600, 'empty batch')],
     ['1', errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object')],
-    ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep')],
+    ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep, or too many values')],
     [`[${Array(1001).fill('1').join(',')}]`, errorText(-32600, 'batch too large: at most 1000 calls are allowed')],
     [
       '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',

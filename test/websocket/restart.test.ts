@@ -53,6 +53,22 @@ describe('a gateway that drains', () => {
     expect(await caller.closed).toEqual(restart);
   });
 
+  it('tells who still sends that it stops, under the id of each call', async () => {
+    await start();
+    const caller = await open();
+    node.always(slow(300));
+    caller.send(storageAt);
+    await underWay();
+    const end = drained();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    caller.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
+    expect(await caller.next()).toBe(errorText(-32603, 'this gateway is about to stop: connect again', '"x"'));
+    expect(await caller.next()).toBe(resultText('1', word));
+    await end;
+    expect(await caller.closed).toEqual(restart);
+    node.always(undefined);
+  });
+
   it('answers the calls that are under way, also those that waited, before', async () => {
     await start({ WS_MESSAGES_MAX: '2' });
     const caller = await open();
