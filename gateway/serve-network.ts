@@ -35,7 +35,7 @@ export function serveNetwork(
     config,
     methods: servedMethods(config, parts),
     otherMethods: parts.metrics.callMeter(config.slug, 'other'),
-    upstreams: new Upstreams(upstreams, judge, log),
+    upstreams: new Upstreams(upstreams, judge, log, config.confirmNull),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }

@@ -7,8 +7,13 @@ export interface NetworkConfig {
   readonly baseUrls: readonly string[];
   /** Names of the methods that the network serves. */
   readonly methods: readonly string[];
+  /** When a null is asked of another upstream before it is believed. */
+  readonly confirmNull: ConfirmNull;
   readonly upstreams: readonly UpstreamConfig[];
 }
+
+/** `behind`: when the upstream is behind the network's newest head, or is known to lack a part of the chain. */
+export type ConfirmNull = 'never' | 'behind' | 'always';
 
 export interface UpstreamConfig {
   readonly name: string;

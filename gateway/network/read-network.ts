@@ -7,7 +7,7 @@ import { expandVariables } from './expand-variables.ts';
 import { explainMistakes } from './explain-mistake.ts';
 import type { LoadOptions } from './load-networks.ts';
 import type { Mistake } from './mistake.ts';
-import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import type { ConfirmNull, NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { parseYaml, type Located } from './parse-yaml.ts';
 import { selectMethods } from './select-methods.ts';
 
@@ -16,6 +16,7 @@ interface NetworkFile {
   readonly chainId: number;
   readonly baseUrls?: readonly string[];
   readonly methods?: readonly string[];
+  readonly confirmNull?: ConfirmNull;
   readonly upstreams: readonly UpstreamConfig[];
 }
 
@@ -69,8 +70,8 @@ function complete(
     }
     return expandVariables(upstream, ['upstreams', index], options.env, mistakes);
   });
-  const { name, chainId } = file;
-  return { mistakes, network: { slug, name, chainId, baseUrls, methods, upstreams } };
+  const { name, chainId, confirmNull = 'behind' } = file;
+  return { mistakes, network: { slug, name, chainId, baseUrls, methods, confirmNull, upstreams } };
 }
 
 /**
@@ -78,12 +79,13 @@ function complete(
  * looked at all the same and everything is told at once.
  */
 function soundParts(value: unknown): NetworkFile {
-  const { name, chainId, baseUrls, methods, upstreams } = record(value);
+  const { name, chainId, baseUrls, methods, confirmNull, upstreams } = record(value);
   return {
     name: text(name),
     chainId: typeof chainId === 'number' ? chainId : 0,
     ...(Array.isArray(baseUrls) && { baseUrls: baseUrls.map(text) }),
     ...(Array.isArray(methods) && { methods: methods.map(text) }),
+    ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
     upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => soundUpstream(record(upstream))),
   };
 }

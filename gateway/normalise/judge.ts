@@ -1,11 +1,14 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Reply, Verdict } from '../upstream/reply.ts';
-import { classify } from './classify.ts';
+import type { ErrorReply, FollowUp, Reply, Verdict } from '../upstream/reply.ts';
+import { classify, isFinal, type Meaning } from './classify.ts';
+import { layersOf, spokesman, type ErrorLayer } from './error-layers.ts';
 import { judgeResult } from './judge-result.ts';
-import { isPayload } from './revert-payload.ts';
-import { asRevert } from './revert.ts';
+import { retryHint } from './retry-hint.ts';
+import { isPayload, reasonOf } from './revert-payload.ts';
+import { revertInResult, spokenRevert, unspokenRevert, type Revert } from './revert.ts';
 
-type ErrorReply = Extract<Reply, { kind: 'error' }>;
+/** Characters of a node's message that are passed on. */
+const MESSAGE_MAX = 4 * 1024;
 
 /**
  * Makes the spec's answer of what a node said, whatever software it runs. Pure but for completing the result in place.
@@ -15,20 +18,63 @@ type ErrorReply = Extract<Reply, { kind: 'error' }>;
  */
 export function judge(method: MethodSpec, params: readonly unknown[], reply: Reply): Verdict {
   if (reply.kind === 'result') return judgeResult(method, params, reply.result);
-  const revert = method.reverts ? asRevert(reply) : undefined;
-  if (revert !== undefined) return { final: true, reply: revert };
-  const error = withoutFalseRevert(reply);
-  const kind = classify(method, reply.code, reply.message);
-  if (kind === 'final') return { final: true, reply: error };
-  if (kind === 'not-found') return { final: true, reply: { kind: 'result', result: null } };
-  return { final: false, failure: kind, reply: error };
+  const layers = layersOf(reply);
+  const revert = findRevert(method, layers);
+  if (revert !== undefined && method.reverts) return revertVerdict(method, params, revert);
+  const error = passedOn(layers);
+  const means = revert === undefined ? classify(method, layers, reply.status ?? 200) : ofOtherMethod(method);
+  if (means === 'final') return { final: true, reply: error };
+  if (means === 'null') return { final: true, reply: { kind: 'result', result: null } };
+  const retryAfterMs = reply.retryAfterMs ?? (means === 'rate' ? retryHint(layers) : undefined);
+  return { final: false, failure: means, reply: error, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function findRevert(method: MethodSpec, layers: readonly ErrorLayer[]): Revert | undefined {
+  const spoken = spokenRevert(layers);
+  return spoken !== undefined || !method.reverts || isFinal(method, layers) ? spoken : unspokenRevert(layers);
+}
+
+/**
+ * A revert of a method that has none by the spec: a trace, or a dev node that has mined the transaction and must not
+ * be asked to do so again elsewhere. The contract's words are in it, so that no rule may look at them.
+ */
+function ofOtherMethod(method: MethodSpec): Meaning {
+  return method.sends === true ? 'final' : 'unknown';
+}
+
+function revertVerdict(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {
+  const verdict = { final: true, reply: revertReply(payload ?? rebuilt) } as const;
+  if (payload !== undefined || method.name === 'eth_call') return verdict;
+  return { ...verdict, followUp: askForPayload(params, rebuilt) };
+}
+
+/** Clients that lose a revert's payload in an estimate have it in eth_call: ganache-cli 6, parity, nethermind, ethermint. */
+function askForPayload([call, block, ...overrides]: readonly unknown[], rebuilt: string): FollowUp {
+  return {
+    method: 'eth_call',
+    params: [call, block ?? 'latest', ...overrides],
+    complete: (said) => {
+      const revert = said.kind === 'error' ? spokenRevert(layersOf(said)) : revertInResult(said.result);
+      return revertReply(revert?.payload ?? rebuilt);
+    },
+  };
+}
+
+/** The spec's answer to a revert: code 3, the reason decoded from the payload in geth's words, the payload. */
+function revertReply(payload: string): Reply {
+  const reason = reasonOf(payload);
+  const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
+  return { kind: 'error', code: 3, message, data: payload };
 }
 
 /**
  * Code 3 stands for a revert, which this is not; zkSync Era and others use it, with data, for any failed transaction.
- * The spec: `error.data` is hexadecimal. Objects and texts that nodes put there are dropped.
+ * The spec: `error.data` is hexadecimal. Objects, texts and the nothing that nodes put there are dropped.
  */
-function withoutFalseRevert({ code, message, data }: ErrorReply): ErrorReply {
-  if (code > 0) return { kind: 'error', code: -32000, message, data: undefined };
-  return { kind: 'error', code, message, data: isPayload(data) ? data : undefined };
+function passedOn(layers: readonly ErrorLayer[]): ErrorReply {
+  const { code, message, data } = spokesman(layers);
+  const text =
+    message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX).replace(/[\uD800-\uDBFF]$/, '')}…` : message;
+  if (code >= 0) return { kind: 'error', code: -32000, message: text, data: undefined };
+  return { kind: 'error', code, message: text, data: isPayload(data) && data !== '0x' ? data : undefined };
 }

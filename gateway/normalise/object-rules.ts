@@ -3,8 +3,16 @@ type JsonObject = Record<string, unknown>;
 /** `unusable`: nothing can make it right, another upstream is asked. */
 export type Outcome = 'fits' | 'not-found' | 'unusable';
 
+type ObjectRule = (object: JsonObject, params: readonly unknown[]) => Outcome;
+
 /** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
-export const objectRules: Readonly<Record<string, (object: JsonObject) => Outcome>> = {
+export const objectRules: Readonly<Record<string, ObjectRule>> = {
+  Block(block, [asked]) {
+    // Hardhat 3, ganache 6 and 7 give the pending block the number and hash of a block that may never be.
+    if (asked === 'pending') for (const name of unknownWhilePending) block[name] = null;
+    return 'fits';
+  },
+
   Uncle(uncle) {
     delete uncle['transactions'];
     return 'fits';
@@ -18,15 +26,14 @@ export const objectRules: Readonly<Record<string, (object: JsonObject) => Outcom
   },
 
   Receipt(receipt) {
-    // The spec: a pending transaction has no receipt. Old Parity gave one without a block.
-    if (isAbsent(receipt['blockHash'])) return 'not-found';
-    // anvil 1.7.1, recorded: a JSON number, in logs and transactions it is a quantity.
-    if (typeof receipt['blockTimestamp'] === 'number') {
-      receipt['blockTimestamp'] = `0x${receipt['blockTimestamp'].toString(16)}`;
-    }
+    // The spec: a pending transaction has no receipt. Old Parity gave one without a block, others with a zero hash.
+    if (isAbsent(receipt['blockHash']) || isZeroHash(receipt['blockHash'])) return 'not-found';
     return keepStatusOrRoot(receipt);
   },
 };
+
+/** The spec's table of a block's fields: "null when its pending block". */
+const unknownWhilePending = ['number', 'hash', 'nonce', 'logsBloom'] as const;
 
 /** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
 function keepStatusOrRoot(receipt: JsonObject): 'fits' | 'unusable' {

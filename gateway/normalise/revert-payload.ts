@@ -48,6 +48,11 @@ export function encodeReason(reason: string | undefined): string {
   return `0x${ERROR}${word(WORD)}${word(bytes.length)}${tail}`;
 }
 
+/** The payload of Panic(uint256). @param digits up to 64 hexadecimal ones */
+export function encodePanic(digits: string): string {
+  return `0x${PANIC}${digits.padStart(2 * WORD, '0')}`;
+}
+
 function panicReason(code: string): string | undefined {
   if (code.length < 2 * WORD) return undefined;
   const digits = code.replace(/^0+(?=.)/, '');

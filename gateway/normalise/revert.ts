@@ -1,49 +1,78 @@
-import type { Reply } from '../upstream/reply.ts';
-import { encodeReason, isPayload, reasonOf } from './revert-payload.ts';
+import type { ErrorLayer } from './error-layers.ts';
+import { findPayload } from './find-payload.ts';
+import { encodePanic, encodeReason, isPayload, reasonOf } from './revert-payload.ts';
+import { bareReason, revertRules, type RevertRule } from './revert-rules.ts';
 
-interface RevertRule {
-  /** Anchored: the words of the node, never the contract's. What follows them may be the `reason` or the `payload`. */
-  readonly message: RegExp;
-  readonly client: string;
-  readonly source: string;
+/** What is known of a revert. */
+export interface Revert {
+  /** The bytes that the EVM returned, where the node gave them. */
+  readonly payload: string | undefined;
+  /** What stands in for them otherwise, made of the node's words. */
+  readonly rebuilt: string;
 }
 
-/** How nodes say that the EVM executed REVERT. Code 3 proves nothing and is not needed. */
-export const revertRules: readonly RevertRule[] = [
-  {
-    message: /^execution reverted(?:: (?<reason>[^]*)| \([^]*\))?$/i,
-    client: 'geth and its forks, erigon, reth, besu, nethermind 2026, anvil 1.7, zkSync Era',
-    source: 'go-ethereum internal/ethapi/errors.go#L37-65; anvil 1.7.1 recorded; zksync-era tx_sender/result.rs#L21',
-  },
-  {
-    message:
-      /^always failing transaction \(execution reverted\)(?: \((?:(?<payload>0x(?:[0-9a-f]{2})+)|(?<reason>[^]*))\))?$/,
-    client: 'geth 1.9.14',
-    source: 'go-ethereum v1.9.14 internal/ethapi/api.go, DoEstimateGas',
-  },
-  {
-    message: /^Estimation isn't accurate: transaction is reverted: (?<reason>[^]*)$/,
-    client: 'zkSync Era, before 2024',
-    source: 'zksync-era SubmitTransactionError texts',
-  },
-];
+/** A selector: what a custom error has at the least. */
+const SELECTOR_BYTES = 4;
 
-/** The spec's answer to a revert: code 3, the reason decoded from the payload, the payload; undefined if it is none. */
-export function asRevert({ message, data }: Extract<Reply, { kind: 'error' }>): Reply | undefined {
-  for (const rule of revertRules) {
-    const match = rule.message.exec(message);
-    if (match === null) continue;
-    const payload = payloadOf(data, match.groups ?? {});
-    const reason = reasonOf(payload);
-    const text = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
-    return { kind: 'error', code: 3, message: text, data: payload };
+/** A revert by the client's own words for one. */
+export function spokenRevert(layers: readonly ErrorLayer[]): Revert | undefined {
+  for (const { code, data, texts } of layers) {
+    for (const rule of revertRules) {
+      const match = matchOf(rule, code, texts);
+      if (match !== undefined) return revertOf(layers, match);
+    }
+    // The client says the contract's reason and nothing else, but the payload proves it to be one.
+    const payload = findPayload(data);
+    const reason = payload === undefined ? undefined : reasonOf(payload);
+    if (reason !== undefined && texts.includes(reason)) return { payload, rebuilt: '0x' };
   }
   return undefined;
 }
 
-/** The bytes that the node gave, by themselves or in an object. One that lost them may still have told the reason. */
-function payloadOf(data: unknown, { reason, payload }: Readonly<Record<string, string | undefined>>): string {
-  const given = typeof data === 'object' && data !== null && 'data' in data ? data.data : data;
-  if (isPayload(given) && (given !== '0x' || reason === undefined || reason === '')) return given;
-  return payload ?? encodeReason(reason);
+/** A revert by what comes with the error, when neither a revert rule nor a halt rule knows its words. */
+export function unspokenRevert(layers: readonly ErrorLayer[]): Revert | undefined {
+  for (const { code, message, data } of layers) {
+    const payload = findPayload(data);
+    // No error but a revert has bytes that decode, and code 3 with a selector is one by EIP-1474's successor.
+    const proves = payload !== undefined && (reasonOf(payload) !== undefined || (code === 3 && isCustom(payload)));
+    if (proves) return { payload, rebuilt: '0x' };
+    const match = matchOf(bareReason, code, [message]);
+    if (match !== undefined) return revertOf(layers, match);
+  }
+  return undefined;
+}
+
+/** A revert that a node gave as a result: geth to 1.9.13 and DeFiChain do so in eth_call. */
+export function revertInResult(result: unknown): Revert | undefined {
+  return isPayload(result) && reasonOf(result) !== undefined ? { payload: result, rebuilt: '0x' } : undefined;
+}
+
+function matchOf({ text: pattern, codes }: RevertRule, code: number, texts: readonly string[]) {
+  if (codes?.includes(code) === false) return undefined;
+  for (const text of texts) {
+    const match = pattern.exec(text);
+    if (match !== null) return match.groups ?? {};
+  }
+  return undefined;
+}
+
+function revertOf(layers: readonly ErrorLayer[], words: Readonly<Record<string, string | undefined>>): Revert {
+  const { reason, panic, payload: told } = words;
+  const rebuilt = panic === undefined ? encodeReason(reason) : encodePanic(panic);
+  const found = firstPayload(layers) ?? told;
+  // No bytes, but a reason: the client has lost them.
+  const isLost = found === '0x' && rebuilt !== '0x' && reason !== '';
+  return { payload: isLost ? undefined : found, rebuilt };
+}
+
+function firstPayload(layers: readonly ErrorLayer[]): string | undefined {
+  for (const { data } of layers) {
+    const payload = findPayload(data);
+    if (payload !== undefined) return payload;
+  }
+  return undefined;
+}
+
+function isCustom(payload: string): boolean {
+  return payload.length >= 2 + 2 * SELECTOR_BYTES;
 }

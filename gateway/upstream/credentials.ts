@@ -4,7 +4,7 @@ export interface Credentials {
   readonly url: URL;
   /** The headers of the network file; user and password of the URL as basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Parts of address and headers that no caller may see. */
+  /** Parts of address and headers that no caller may see, in lower case. */
   readonly secrets: readonly string[];
 }
 
@@ -22,15 +22,15 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
   return { url, headers: sent, secrets };
 }
 
-/** Providers' keys stand in the path, the query, the user part or a header. Short words there (`v2`, `mainnet`) tell nothing. */
+/**
+ * Providers' keys stand in the path, the query, the user part or a header, in lower case here. Words that tell nothing
+ * (`v2`, `ethereum`) stand in the path too: there, short ones count only with a digit in them.
+ */
 function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
   const { host, hostname, pathname, searchParams, username, password } = url;
-  const values = [
-    ...pathname.split('/'),
-    ...searchParams.values(),
-    ...Object.values(headers).flatMap((value) => value.split(' ')),
-  ];
-  const keys = values.filter((value) => value.length >= 16);
+  const words = pathname.split('/').filter((word) => word.length >= 16 || /\d/.test(word));
+  const given = Object.values(headers).flatMap((value) => value.split(' '));
+  const keys = [...words, ...searchParams.values(), ...given, username, password].filter(({ length }) => length >= 8);
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
-  return [...hosts, ...keys, ...[username, password].filter((value) => value.length >= 8)];
+  return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }

@@ -1,6 +1,6 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { FailureClass, Failed, Reply } from './reply.ts';
+import type { ErrorReply, FailureClass, Failed, Reply } from './reply.ts';
 
 /** What says most about the call itself, first. */
 const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
@@ -10,7 +10,8 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
  * @throws RpcError where there is nothing to pass on
  */
 export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
-  if (failed.length > 0 && failed.every(({ failure }) => failure === 'unsupported')) {
+  const classes = new Set(failed.map(({ failure }) => failure));
+  if (classes.size === 1 && classes.has('unsupported')) {
     if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
     throw methodNotFound(method.name);
   }
@@ -19,11 +20,13 @@ export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply 
     if (reply?.kind === 'error') return passOn(failure, reply);
   }
   // HTTP 413, which comes without a node's words.
-  if (failed.some(({ failure }) => failure === 'too-large')) throw new RpcError('request-too-large');
+  if (classes.has('too-large')) throw new RpcError('request-too-large');
+  // Nobody lacks a part of the chain: who could answer says that there is no such thing.
+  if (classes.has('not-found')) return { kind: 'result', result: null };
   throw new RpcError('no-upstream');
 }
 
-function passOn(failure: FailureClass, reply: Extract<Reply, { kind: 'error' }>): Reply {
+function passOn(failure: FailureClass, reply: ErrorReply): Reply {
   if (failure === 'too-large') throw new RpcError('request-too-large', reply.message);
   if (failure === 'node-state') throw new RpcError('node-state', `no upstream could answer: ${reply.message}`);
   return reply;

@@ -1,25 +1,38 @@
-import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
+import { UpstreamFailure, type ErrorReply, type FailureClass, type Reply } from './reply.ts';
+import { retryAfterMs } from './retry-after.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Characters of an error's message that are looked at. Whole payloads stand in messages of old Lotus and Hardhat. */
+const MESSAGE_MAX = 64 * 1024;
 
 /**
  * Reads an HTTP reply. The body counts before the status: nodes send valid errors with 4xx and rate limits with 200.
  * Bodies without an envelope, as providers send them on 429 and 5xx, count as errors too.
  * @param id the id that was sent
+ * @param retryAfter the header of that name
  * @throws UpstreamFailure when it holds no reply to this call
  */
-export function readReply(status: number, text: string, id: number): Reply {
-  const body = parse(text);
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw statusFailure(status);
-  const { error, result, code, message } = body as Record<string, unknown>;
-  if (error !== undefined && error !== null) {
+export function readReply(status: number, text: string, id: number, retryAfter?: string): Reply {
+  const body = bodyOf(text);
+  if (body === undefined) throw noReply(status, text, retryAfter);
+  const { error, result } = body;
+  if (saysSomething(error)) {
     checkId(body, id, true);
-    return readError(error, status);
+    return readError(error, status, retryAfter) ?? fail(noReply(status, '', retryAfter));
   }
   if (result !== undefined) {
     checkId(body, id, false);
     return { kind: 'result', result };
   }
-  if (typeof code === 'number' && typeof message === 'string') return readError(body, status);
-  throw statusFailure(status);
+  return readBareError(body, status, retryAfter) ?? fail(noReply(status, '', retryAfter));
+}
+
+/** Some answer a single call with an array of one (Candle, recorded by others). */
+function bodyOf(text: string): JsonObject | undefined {
+  const body = parse(text);
+  const one: unknown = Array.isArray(body) && body.length === 1 ? body[0] : body;
+  return isObject(one) ? one : undefined;
 }
 
 function parse(text: string): unknown {
@@ -30,23 +43,56 @@ function parse(text: string): unknown {
   }
 }
 
+/** `error: null`, `false`, `""` and `{}` beside a result are no errors. */
+function saysSomething(error: unknown): boolean {
+  return (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
+}
+
 /** Errors often come with id null; some nodes send the number back as a string. A result must name its call. */
-function checkId(body: object, id: number, isError: boolean): void {
-  const given = (body as { id?: unknown }).id;
+function checkId({ id: given }: JsonObject, id: number, isError: boolean): void {
   if (given === id || given === String(id)) return;
   if (isError && (given === null || given === undefined)) return;
   throw new UpstreamFailure('malformed', 'the reply has the id of another call');
 }
 
-function readError(error: unknown, status: number): Reply {
-  if (typeof error === 'string') return { kind: 'error', code: codeFor(status), message: error, data: undefined };
-  const { code, message, data } = error as Record<string, unknown>;
+function readError(error: unknown, status: number, retryAfter: string | undefined): ErrorReply | undefined {
+  if (typeof error === 'string') return errorReply(undefined, error, undefined, status, retryAfter);
+  const { code, message, data, error: inner } = error as JsonObject;
+  if (typeof message === 'string') return errorReply(code, message, data, status, retryAfter);
+  // ganache 7 answers so for a contract's creation without funds; its code is then that of a parse error.
+  if (saysSomething(inner)) return readError(inner, status, retryAfter);
+  if (typeof code === 'number' || data !== undefined) return errorReply(code, '', data, status, retryAfter);
+  return undefined;
+}
+
+/** `{"code":…,"message":…}` by itself (QuickNode), or `{"message":"Forbidden"}` as cloud gateways say it. */
+function readBareError(body: JsonObject, status: number, retryAfter: string | undefined): ErrorReply | undefined {
+  const { code, message, data } = body;
+  if (typeof message !== 'string' || (code === undefined && status < 400)) return undefined;
+  return errorReply(code, message, data, status, retryAfter);
+}
+
+function errorReply(
+  code: unknown,
+  message: string,
+  data: unknown,
+  status: number,
+  retryAfter: string | undefined,
+): ErrorReply {
   return {
     kind: 'error',
-    code: typeof code === 'number' && Number.isSafeInteger(code) ? code : codeFor(status),
-    message: typeof message === 'string' ? message : '',
+    code: integerOf(code) ?? codeFor(status),
+    message: message.slice(0, MESSAGE_MAX),
     data,
+    status,
+    retryAfterMs: retryAfterMs(retryAfter),
   };
+}
+
+/** Codes come as digits in a string too. Names (`ERR_ASSERTION`) are none. */
+function integerOf(code: unknown): number | undefined {
+  const number = typeof code === 'string' && /^-?\d{1,9}$/.test(code) ? Number(code) : code;
+  return Number.isSafeInteger(number) ? (number as number) : undefined;
 }
 
 /** For errors without a code of their own: the status where it is one of the limits', which rules know by code. */
@@ -63,7 +109,17 @@ const classOfStatus: Readonly<Record<number, FailureClass>> = {
   429: 'rate',
 };
 
-function statusFailure(status: number): UpstreamFailure {
-  const failure = classOfStatus[status] ?? (status >= 500 ? 'transport' : 'malformed');
-  return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC reply`);
+/** A page of a proxy, or nothing. There is no contract's text in it. */
+function noReply(status: number, text: string, retryAfter: string | undefined): UpstreamFailure {
+  const isLimit = /too many requests|rate limit/i.test(text.slice(0, 1_000));
+  const failure = classOfStatus[status] ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
+  return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC reply`, false, retryAfterMs(retryAfter));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fail(failure: UpstreamFailure): never {
+  throw failure;
 }

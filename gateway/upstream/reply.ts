@@ -1,18 +1,29 @@
 /** What an upstream said to one call: a value, whatever it said. */
-export type Reply =
-  | { readonly kind: 'result'; readonly result: unknown }
-  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: unknown };
+export type Reply = { readonly kind: 'result'; readonly result: unknown } | ErrorReply;
+
+export interface ErrorReply {
+  readonly kind: 'error';
+  readonly code: number;
+  readonly message: string;
+  readonly data: unknown;
+  /** Of HTTP. It says something only where the text says nothing. */
+  readonly status?: number;
+  /** From its `Retry-After`. */
+  readonly retryAfterMs?: number | undefined;
+}
 
 /** Why an upstream's words are of no use to the caller, so that another is asked. */
 export type FailureClass =
   | 'transport' // refused, cut off, timed out, 5xx
+  | 'slow' // timed out, while other calls were answered
   | 'malformed' // no JSON-RPC reply, another call's reply, an impossible result
   | 'wrong-chain' // its eth_chainId is another network's
-  | 'rate' // too many requests
+  | 'rate' // too many requests, or more work than it can do now
   | 'quota' // the plan is used up
   | 'auth' // our credentials are refused
   | 'unsupported' // it lacks the method
   | 'too-large' // it does not allow a request of this size
+  | 'not-found' // it knows no such thing, which another may know
   | 'node-state' // it does not have the state, block or index that the call needs
   | 'unknown'; // an error that no rule knows
 
@@ -22,20 +33,45 @@ export class UpstreamFailure extends Error {
   readonly failure: FailureClass;
   /** A kept-alive connection was closed under us before a byte of the reply came: the call may be sent again. */
   readonly staleConnection: boolean;
+  /** How long the upstream asks to be left alone. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(failure: FailureClass, message: string, staleConnection = false) {
+  constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
     super(message);
     this.failure = failure;
     this.staleConnection = staleConnection;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Nothing, or not all, came in time. */
+export class TimedOut extends UpstreamFailure {
+  constructor() {
+    super('transport', 'timed out');
   }
 }
 
 /** What is made of an attempt: the last word, or a reason to ask another upstream. */
-export type Verdict = { readonly final: true; readonly reply: Reply } | Failed;
+export type Verdict = Final | Failed;
+
+export interface Final {
+  readonly final: true;
+  readonly reply: Reply;
+  /** The node left something out; the same node, asked this, may tell it. What it says then completes the reply. */
+  readonly followUp?: FollowUp;
+}
+
+export interface FollowUp {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  readonly complete: (said: Reply) => Reply;
+}
 
 export interface Failed {
   readonly final: false;
   readonly failure: FailureClass;
   /** What the node said, where it said anything. */
   readonly reply: Reply | undefined;
+  /** How long the upstream asks to be left alone. */
+  readonly retryAfterMs?: number | undefined;
 }

@@ -3,7 +3,7 @@ import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
-import { UpstreamFailure, type FailureClass, type Reply } from './reply.ts';
+import { TimedOut, UpstreamFailure, type Failed, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -53,8 +53,11 @@ export class Upstream {
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
   #isChainRight = false;
+  #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
   #headAskedAt = -Infinity;
+  #repliedAt = -Infinity;
+  #lacksHistoryUntil = -Infinity;
   #id = 0;
 
   constructor(options: UpstreamOptions) {
@@ -75,13 +78,21 @@ export class Upstream {
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
       const reply = await this.#exchange(method, params, Math.min(left, timeoutMs));
-      meters.answered((performance.now() - start) / 1000);
+      this.#repliedAt = performance.now();
+      meters.answered((this.#repliedAt - start) / 1000);
       return reply;
     } catch (error) {
-      const failure = error instanceof UpstreamFailure ? error : new UpstreamFailure('transport', 'unforeseen');
+      if (!(error instanceof UpstreamFailure)) throw error;
+      const isSlow = error instanceof TimedOut && this.#repliedAt > start;
+      const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
     }
+  }
+
+  /** Whether it belongs to another network, as it said when it was last asked. */
+  get isOfOtherChain(): boolean {
+    return this.#isOfOtherChain;
   }
 
   /** Whether it said of late that it does not have a method. */
@@ -94,20 +105,37 @@ export class Upstream {
     this.#lacking.set(method, true);
   }
 
+  /** It said that it does not have a part of the chain. */
+  saidToLackHistory(now: number): void {
+    this.#lacksHistoryUntil = now + LACKING_MS;
+  }
+
+  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
+  get lacksHistory(): boolean {
+    return performance.now() < this.#lacksHistoryUntil;
+  }
+
+  /** Looks at the head in the background when the last look is old. */
+  refreshHead(now: number): void {
+    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+  }
+
   /** Its reply was of use. Looks at the head in the background when the last look is old. */
   succeeded(now: number): void {
     if (!this.health.isUp) this.#options.meters.up(true);
     this.health.succeeded();
-    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+    this.refreshHead(now);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
-  failed(failure: FailureClass, hasReplied: boolean, now: number): boolean {
-    const wasUp = this.health.isUp;
-    this.health.failed(failure, now);
+  failed({ failure, reply, retryAfterMs }: Failed, now: number): boolean {
+    const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     this.#options.meters.up(this.health.isUp);
-    if (hasReplied) this.#options.meters.unusable(failure);
-    return wasUp && !this.health.isUp;
+    if (reply !== undefined) this.#options.meters.unusable(failure);
+    if (failure === 'wrong-chain') this.#isOfOtherChain = true;
+    // What comes back may be another node.
+    if (goesDown) this.#isChainRight = false;
+    return goesDown;
   }
 
   /** @throws UpstreamFailure */
@@ -130,7 +158,7 @@ export class Upstream {
    * @returns the time that is left
    */
   async #prepare(deadline: number): Promise<number> {
-    const timedOut = (): UpstreamFailure => new UpstreamFailure('transport', 'timed out');
+    const timedOut = (): UpstreamFailure => new TimedOut();
     if (this.#starting !== undefined) {
       const started = this.#starting.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
@@ -152,11 +180,15 @@ export class Upstream {
     if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
     if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
     this.#isChainRight = true;
+    this.#isOfOtherChain = false;
   }
 
   /** Nodes and proxies between may name the address that they were asked at, and a provider's key is in it. */
   #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => this.#secrets.some((secret) => text.includes(secret));
+    const tellsOn = (text: string): boolean => {
+      const lower = text.toLowerCase();
+      return this.#secrets.some((secret) => lower.includes(secret));
+    };
     if (!tellsOn(message)) return message;
     return message
       .split(/(\s+)/)
@@ -167,8 +199,8 @@ export class Upstream {
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, text } = await this.#options.transport.exchange(body, limitMs, id);
-    const reply = readReply(status, text, id);
+    const { status, text, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
+    const reply = readReply(status, text, id, retryAfter);
     return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }
 }

@@ -1,8 +1,10 @@
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { doubtsNull } from './doubt-null.ts';
 import { exhausted } from './exhausted.ts';
-import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
@@ -21,13 +23,15 @@ export class Upstreams {
   readonly all: readonly Upstream[];
   readonly #judge: Judge;
   readonly #log: Log;
+  readonly #confirmNull: ConfirmNull;
   readonly #sent: SentTransactions;
   #learning: Promise<Head> | undefined;
 
-  constructor(all: readonly Upstream[], judge: Judge, log: Log) {
+  constructor(all: readonly Upstream[], judge: Judge, log: Log, confirmNull: ConfirmNull) {
     this.all = all;
     this.#judge = judge;
     this.#log = log;
+    this.#confirmNull = confirmNull;
     this.#sent = new SentTransactions(log, all.length > 1);
   }
 
@@ -42,18 +46,28 @@ export class Upstreams {
     const failed: Failed[] = [];
     const preferred = this.#sent.takerFor(method.name, params);
     let unknown = 0;
+    let doubted: Reply | undefined;
     for (;;) {
       const now = performance.now();
       const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
       const upstream =
         hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
+      if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
       if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
-      if (verdict.final) return verdict.reply;
+      if (verdict.final) {
+        const { reply } = verdict;
+        if (doubted !== undefined || !doubtsNull(this.#confirmNull, method, reply, upstream, this.all)) return reply;
+        doubted = reply;
+        continue;
+      }
+      // Whom we asked for a second opinion had none.
+      if (doubted !== undefined) return doubted;
       failed.push(verdict);
       if (verdict.failure === 'unknown') unknown++;
       if (verdict.failure === 'unsupported') upstream.saidToLack(method.name);
+      if (verdict.failure === 'node-state' && method.nullWhenUnsupported) upstream.saidToLackHistory(now);
     }
   }
 
@@ -97,9 +111,23 @@ export class Upstreams {
     }
     let verdict = this.#judge(method, params, reply);
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
-    if (verdict.final) this.#succeeded(upstream);
-    else this.#note(upstream, verdict, wordsOf(verdict.reply));
-    return verdict;
+    if (!verdict.final) this.#note(upstream, verdict, wordsOf(verdict.reply));
+    else this.#succeeded(upstream);
+    return verdict.final && verdict.followUp !== undefined
+      ? this.#complete(upstream, verdict, verdict.followUp, deadline)
+      : verdict;
+  }
+
+  /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
+  async #complete(upstream: Upstream, verdict: Final, { method, params, complete }: FollowUp, deadline: number) {
+    const left = deadline - performance.now();
+    if (left < LEAST_TIME_MS) return verdict;
+    try {
+      return { final: true, reply: complete(await upstream.ask(method, JSON.stringify(params), left)) } as const;
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return verdict;
+      throw error;
+    }
   }
 
   /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
@@ -138,26 +166,32 @@ export class Upstreams {
     for (const upstream of this.all) {
       if (asked.includes(upstream)) continue;
       if (!upstream.lacks(method) && upstream.health.letsThrough(now)) return upstream;
-      lastResort ??= upstream;
+      if (!upstream.isOfOtherChain) lastResort ??= upstream;
     }
     return lastResort;
   }
 
   #failed(upstream: Upstream, error: unknown): Verdict {
     if (!(error instanceof UpstreamFailure)) throw error;
-    const verdict: Verdict = { final: false, failure: error.failure, reply: undefined };
-    this.#note(upstream, verdict, error.message);
+    const { failure, retryAfterMs, message } = error;
+    const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
+    this.#note(upstream, verdict, message);
     return verdict;
   }
 
-  #note(upstream: Upstream, { failure, reply }: Failed, detail: string): void {
-    const goesDown = upstream.failed(failure, reply !== undefined, performance.now());
+  #note(upstream: Upstream, failed: Failed, detail: string): void {
+    const { failure } = failed;
+    const goesDown = upstream.failed(failed, performance.now());
     this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
   }
 
   #succeeded(upstream: Upstream): void {
     if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
-    upstream.succeeded(performance.now());
+    const now = performance.now();
+    upstream.succeeded(now);
+    // Who is behind shows beside the others only; an idle network costs nothing all the same.
+    if (this.#confirmNull !== 'behind') return;
+    for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
   }
 }
 

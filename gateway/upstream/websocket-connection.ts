@@ -2,7 +2,7 @@ import { WebSocket } from 'ws';
 import { errorCode } from '../config/log.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { replyId } from './reply-id.ts';
-import { UpstreamFailure } from './reply.ts';
+import { TimedOut, UpstreamFailure } from './reply.ts';
 
 export interface WebSocketConnectionOptions {
   readonly url: URL;
@@ -137,7 +137,7 @@ export class WebSocketConnection {
 
   /** The call took too long, or the connection is dead without having told us: the next ping shows which. */
   #tookTooLong(id: number): void {
-    this.#take(id)?.reject(new UpstreamFailure('transport', 'timed out'));
+    this.#take(id)?.reject(new TimedOut());
     if (this.#hasOpened) this.#ping();
   }
 

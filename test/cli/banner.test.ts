@@ -8,6 +8,7 @@ const network = (slug: string, more: Partial<NetworkConfig> = {}): NetworkConfig
   chainId: 1,
   baseUrls: [],
   methods: ['eth_chainId'],
+  confirmNull: 'behind',
   upstreams: [],
   ...more,
 });

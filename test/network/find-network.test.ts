@@ -172,7 +172,15 @@ describe('base URLs', () => {
 
 function finderOf(baseUrls: Record<string, string[]>): NetworkFinder<{ config: NetworkConfig }> {
   const networks = Object.entries(baseUrls).map(([slug, urls]) => ({
-    config: { slug, name: slug, chainId: 1, baseUrls: urls, methods: [], upstreams: [] },
+    config: {
+      slug,
+      name: slug,
+      chainId: 1,
+      baseUrls: urls,
+      methods: [],
+      confirmNull: 'behind' as const,
+      upstreams: [],
+    },
   }));
   return new NetworkFinder(networks);
 }

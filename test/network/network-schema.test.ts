@@ -25,7 +25,7 @@ describe('the schema of network files', () => {
 
   it('knows these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
-      ...['name', 'chainId', 'baseUrls', 'methods', 'upstreams'],
+      ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'upstreams'],
       ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'spawn'].map((name) => `upstreams[].${name}`),
     ]);
   });

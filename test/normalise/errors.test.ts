@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { answer, elsewhere, error, ofError } from './judged.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { answer, elsewhere, error, ofError, specOf } from './judged.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -19,7 +20,6 @@ describe('a resource that was not found', () => {
   });
 
   it.each([
-    [-32_000, 'Resource not found'],
     [-32_001, 'Resource not found: the plan'],
     [-32_001, 'Exceeded the quota usage'],
     [-32_001, 'Requested data is not available'],
@@ -28,13 +28,23 @@ describe('a resource that was not found', () => {
   });
 });
 
-describe('a node that lacks what the call needs is no reason for null:', () => {
+describe('what a node says of a block that it does not know', () => {
   it.each([
     [-32_000, 'header not found'],
     [-32_000, 'header for hash not found'],
     [-32_000, 'block not found'],
     [-32_000, 'block not found: 0xffffffff'],
     [-32_000, 'unknown block'],
+    [-39_001, 'Unknown block'],
+    [-32_001, 'block not found: hash 0x00000000deadbeef'],
+  ])('%i %s: another is asked', (code, message) => {
+    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(elsewhere('not-found'));
+    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+  });
+});
+
+describe('a node that lacks what the call needs is no reason for null:', () => {
+  it.each([
     [-32_000, 'missing trie node 5ac1 (path ) state 0x5ac1 is not available, not found'],
     [-32_000, 'transaction indexing is in progress'],
     [-32_000, 'header found, but block body is missing'],
@@ -58,7 +68,8 @@ describe('a node that lacks what the call needs is no reason for null:', () => {
 describe('an upstream that will not answer now is told from one that cannot:', () => {
   it.each([
     ['rate', 429, 'Too many requests'],
-    ['rate', -32_005, 'daily request count exceeded'],
+    ['rate', -32_005, 'project ID request rate exceeded'],
+    ['quota', -32_005, 'daily request count exceeded'],
     ['rate', -32_007, '15/second request limit reached'],
     ['rate', -32_009, 'Server is shutting down'],
     ['rate', -32_016, 'over rate limit'],
@@ -85,7 +96,7 @@ describe('the rules are anchored: what only contains a known text is not known',
     'the oracle says: header not found',
     'no more: out of gas',
     'a missing trie node',
-    'insufficient funds',
+    'my insufficient funds',
     'it is a nonce too low',
     'why invalid opcode: INVALID',
   ])('%s', (message) => {
@@ -94,12 +105,12 @@ describe('the rules are anchored: what only contains a known text is not known',
 });
 
 describe('the data of an error', () => {
-  it.each(['0x', '0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
+  it.each(['0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
     expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no', data));
   });
 
-  it.each(['', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
-    'is dropped when it is not: %j',
+  it.each(['', '0x', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
+    'is dropped when it is not, or is empty: %j',
     (data) => {
       expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no'));
     },
@@ -108,4 +119,89 @@ describe('the data of an error', () => {
 
 it('a positive code, which JSON-RPC does not know, becomes -32000', () => {
   expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ reply: { code: -32_000, message: 'no' } });
+});
+
+describe('what a limit says of its end is heard', () => {
+  it.each([
+    [{ rate: { allowed_rps: 50, backoff_seconds: 30 } }, 'request rate exceeded', 30_000],
+    [{ rate: { backoff_seconds: 0 } }, 'request rate exceeded', undefined],
+    [{ try_again_in: '1s' }, 'request rate exceeded', 1_000],
+    [{ try_again_in: '250ms' }, 'request rate exceeded', 250],
+    [{ try_again_in: 'later' }, 'request rate exceeded', undefined],
+    [undefined, 'Too many requests, reason: call rate limit exhausted, retry in 10s', 10_000],
+    [undefined, 'Too many requests; try again in 2 minutes', 120_000],
+    [undefined, 'Too many requests', undefined],
+  ])('%j %s: %s ms', (data, message, ms) => {
+    const { retryAfterMs } = ofError('eth_getStorageAt', -32_005, message, data) as { retryAfterMs?: number };
+    expect(retryAfterMs).toBe(ms);
+  });
+
+  it('and Retry-After goes before it', () => {
+    const error = {
+      kind: 'error',
+      code: -32_005,
+      message: 'retry in 10s',
+      data: undefined,
+      retryAfterMs: 3_000,
+    } as const;
+    expect(judge(specOf('eth_getStorageAt'), [], error)).toMatchObject({ failure: 'rate', retryAfterMs: 3_000 });
+  });
+});
+
+describe('an error in words that nobody knows is what its HTTP status says', () => {
+  it.each([
+    [429, 'rate'],
+    [402, 'quota'],
+    [401, 'auth'],
+    [403, 'auth'],
+    [413, 'too-large'],
+    [503, 'transport'],
+    [400, 'unknown'],
+    [409, 'unknown'],
+    [500, 'unknown'],
+    [200, 'unknown'],
+  ] as const)('%i: %s', (status, failure) => {
+    const error = { kind: 'error', code: -32_000, message: 'something new', data: undefined, status } as const;
+    for (const method of [...lookups, ...others]) {
+      expect(judge(specOf(method), [], error)).toMatchObject(elsewhere(failure));
+    }
+  });
+
+  it('but never against words that are known', () => {
+    const error = { kind: 'error', code: 3, message: 'execution reverted', data: '0xab' } as const;
+    for (const status of [400, 401, 429, 503]) {
+      expect(judge(specOf('eth_estimateGas'), [], { ...error, status })).toMatchObject({ reply: { code: 3 } });
+    }
+  });
+});
+
+describe('an error inside another', () => {
+  it('speaks for it, where the outer one says nothing', () => {
+    const inner = { code: 3, message: 'insufficient funds for transfer', data: '0x' };
+    expect(ofError('eth_estimateGas', -32_603, 'Internal JSON-RPC error.', inner)).toEqual(
+      error(-32_000, 'insufficient funds for transfer'),
+    );
+  });
+
+  it('does not, where the outer one has words of its own', () => {
+    const inner = { hash: null, programCounter: 711, result: '0x', message: 'invalid opcode' };
+    const message = 'VM Exception while processing transaction: invalid opcode';
+    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(error(-32_000, message));
+  });
+
+  it('may be nested without an end', () => {
+    let data: unknown = 'no';
+    for (let depth = 0; depth < 10_000; depth++) data = { code: -32_000, message: `Internal error: ${depth}`, data };
+    expect(ofError('eth_estimateGas', -32_000, 'Internal error: '.repeat(4_000), data)).toMatchObject({ final: false });
+  });
+});
+
+describe('a message', () => {
+  it('is passed on up to 4 kB of it', () => {
+    const { reply } = ofError('eth_estimateGas', -32_000, `out of gas: ${'💥'.repeat(10_000)}`) as {
+      reply: { message: string };
+    };
+    expect(reply.message.length).toBeLessThanOrEqual(4_097);
+    expect(reply.message).toMatch(/💥…$/u);
+  });
 });

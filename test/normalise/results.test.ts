@@ -40,6 +40,8 @@ describe('a result of the wrong kind makes another upstream be asked:', () => {
       expect(ofResult('eth_estimateGas', given), JSON.stringify(given)).toMatchObject(elsewhere('malformed'));
     }
     expect(ofResult('eth_estimateGas', '0x5208')).toEqual(answer('0x5208'));
+    // Erigon says so of a block that it does not have.
+    expect(ofResult('eth_estimateGas', '0x0')).toMatchObject(elsewhere('node-state'));
   });
 });
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/revert-payload.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { elsewhere, error, ofError } from './judged.ts';
 
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
@@ -78,7 +80,7 @@ describe('a contract may say anything: a revert stays one whose reason is', () =
     const expected = error(3, `execution reverted: ${reason}`, payload);
     expect(ofError('eth_estimateGas', 3, `execution reverted: ${reason}`, payload)).toEqual(expected);
     // The same where the node has lost the payload.
-    expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toEqual(expected);
+    expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toMatchObject(expected);
   });
 });
 
@@ -98,14 +100,14 @@ describe('the payload of a revert', () => {
   it.each([undefined, null, '', '0x', {}, { data: '' }, { data: null }, [], 7, 'plain', '0x123'])(
     'is made from the reason where the node gives %j',
     (data) => {
-      expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toEqual(
+      expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toMatchObject(
         error(3, 'execution reverted: plain', payload),
       );
     },
   );
 
   it.each([undefined, null, '', '0x', {}])('is empty where there is no reason either: %j', (data) => {
-    expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toEqual(
+    expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toMatchObject(
       error(3, 'execution reverted', '0x'),
     );
   });
@@ -119,7 +121,64 @@ describe('the payload of a revert', () => {
   it('is looked for no deeper than nodes put it', () => {
     const depth = 200_000;
     const deep = JSON.parse(`${'{"data":'.repeat(depth)}"0xab"${'}'.repeat(depth)}`) as unknown;
-    expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toEqual(error(3, 'execution reverted', '0x'));
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toMatchObject(
+      error(3, 'execution reverted', '0x'),
+    );
+  });
+});
+
+describe('a revert in words that no rule knows', () => {
+  it.each(['out of gas', 'nonce too low', 'header not found', 'insufficient funds for transfer', 'no'])(
+    'is one whose payload holds these very words: %s',
+    (reason) => {
+      const payload = encodeReason(reason);
+      const expected = error(3, `execution reverted: ${reason}`, payload);
+      expect(ofError('eth_estimateGas', -32_000, reason, payload)).toEqual(expected);
+      expect(ofError('eth_estimateGas', -32_603, 'Internal error', { message: reason, data: payload })).toEqual(
+        expected,
+      );
+    },
+  );
+
+  it.each([encodeReason('no'), panic])('is one whose payload decodes: %s', (payload) => {
+    expect(ofError('eth_estimateGas', -32_603, 'it went wrong', payload)).toMatchObject({
+      reply: { code: 3, data: payload },
+    });
+  });
+
+  it('is one whose code is 3 and whose payload has a selector at the least', () => {
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9e3')).toEqual(
+      error(3, 'execution reverted', '0xd144d9e3'),
+    );
+    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(elsewhere('unknown'));
+  });
+
+  it('is the whole message of old nethermind', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject(
+      error(3, 'execution reverted: mv', encodeReason('mv')),
+    );
+    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
+    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
+  });
+
+  it.each([
+    [3, 'failed to validate the transaction. reason: Validation revert: no', encodeReason('no')],
+    [3, 'message execution failed (exit=[34], revert reason=[none], vm error=[x])', '0xd144d9e3'],
+    [3, 'out of gas', encodeReason('something else')],
+  ])('is none whose words are known to be another thing: %i %s', (code, message, data) => {
+    expect(ofError('eth_estimateGas', code, message, data)).toEqual(error(-32_000, message));
+  });
+
+  it.each(['out of gas', 'VM execution error.', 'StackUnderflow'])(
+    'is none under -32015 whose words are known to be a halt: %s',
+    (message) => {
+      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(error(-32_015, message));
+    },
+  );
+
+  it('is none under -32015 when a proxy says so', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(elsewhere('transport'));
   });
 });
 
@@ -148,6 +207,7 @@ describe('what is no revert never has code 3:', () => {
     'max fee per gas less than block base fee: address 0xaa',
     'failed with 30000000 gas: insufficient funds for gas * price + value',
     'failed to validate the transaction. reason: Validation revert: Failed to pay the fee to the operator',
+    'Validation revert: Account validation error',
     'EVM error InvalidFEOpcode',
     'EVM error OutOfGas',
   ])('%s', (message) => {
@@ -157,7 +217,7 @@ describe('what is no revert never has code 3:', () => {
     expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(error(-32_000, message));
   });
 
-  it.each(['transaction execution reverted', 'revert', 'Validation revert', 'execution revertedly', 'EXECUTION'])(
+  it.each(['transaction execution reverted', 'reverting', 'execution revertedly', 'EXECUTION', 'the reason: revert'])(
     'a text that only resembles one, %j, gets another try',
     (message) => {
       expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
@@ -172,5 +232,35 @@ describe('what is no revert never has code 3:', () => {
       ...elsewhere('unknown'),
       reply: { code: -32_000 },
     });
+  });
+});
+
+describe('a revert that a dev node tells of a transaction it has mined', () => {
+  it.each([
+    [
+      3,
+      "VM Exception while processing transaction: reverted with reason string 'rate limit exceeded'",
+      encodeReason('x'),
+    ],
+    [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', { hash: '0x1', result: '0x' }],
+    [-32_603, 'Error: VM Exception while processing transaction: revert header not found', undefined],
+  ])('is the last word: the transaction is never sent elsewhere: %i %s', (code, message, data) => {
+    const { final, reply } = ofError('eth_sendRawTransaction', code, message, data);
+    expect({ final, reply }).toMatchObject({ final: true, reply: { kind: 'error', message } });
+    expect(reply).not.toMatchObject({ code: 3 });
+  });
+});
+
+it('a trace that tells of a revert is no rate limit, whatever the contract says', () => {
+  const said = {
+    kind: 'error',
+    code: -32_000,
+    message: 'execution reverted: too many requests',
+    data: undefined,
+  } as const;
+  expect(judge(passThrough('debug_traceCall'), [], said)).toMatchObject({
+    final: false,
+    failure: 'unknown',
+    reply: said,
   });
 });

@@ -48,6 +48,42 @@ describe('a block', () => {
   });
 });
 
+describe('a transaction inside a block', () => {
+  it.each([[{ blockHash: hash('0'), blockNumber: '0x0', transactionIndex: '0x0' }], [{ blockNumber: '0x5' }]])(
+    'at %j is pending',
+    (place) => {
+      expect(ofBlock({ transactions: [{ hash: hash('b'), ...place }, hash('c')] })).toMatchObject({
+        reply: {
+          result: { transactions: [{ blockHash: null, blockNumber: null, transactionIndex: null }, hash('c')] },
+        },
+      });
+    },
+  );
+});
+
+describe('a quantity that came as a JSON number', () => {
+  it('is hexadecimal in blocks, transactions, receipts and logs', () => {
+    expect(ofBlock({ number: 5, baseFeePerGas: 7, transactions: [{ nonce: 0, yParity: 1 }] })).toMatchObject({
+      reply: { result: { number: '0x5', baseFeePerGas: '0x7', transactions: [{ nonce: '0x0', yParity: '0x1' }] } },
+    });
+    expect(
+      ofReceipt({ blockHash: hash('a'), status: 1, gasUsed: 21_000, logs: [{ logIndex: 3, blockTimestamp: 9 }] }),
+    ).toMatchObject({
+      reply: { result: { status: '0x1', gasUsed: '0x5208', logs: [{ logIndex: '0x3', blockTimestamp: '0x9' }] } },
+    });
+  });
+
+  it.each([0.5, -1, 2 ** 60])('stays as it is when it is none: %d', (gasUsed) => {
+    expect(ofBlock({ gasUsed })).toMatchObject({ reply: { result: { gasUsed } } });
+  });
+
+  it('stays as it is in fields that the specification does not name', () => {
+    expect(ofBlock({ l1BatchNumber: 5, ratio: [0.5] })).toMatchObject({
+      reply: { result: { l1BatchNumber: 5, ratio: [0.5] } },
+    });
+  });
+});
+
 describe('an uncle', () => {
   it('has the fields of a block and no transactions', () => {
     expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
@@ -145,12 +181,14 @@ describe('a receipt', () => {
     },
   );
 
-  it.each([[{}], [{ blockHash: null, status: '0x1' }], [{ blockNumber: null, logs: [] }]])(
-    'of a pending transaction, %j, is null',
-    (given) => {
-      expect(ofReceipt(given)).toEqual(answer(null));
-    },
-  );
+  it.each([
+    [{}],
+    [{ blockHash: null, status: '0x1' }],
+    [{ blockNumber: null, logs: [] }],
+    [{ blockHash: hash('0'), blockNumber: '0x0', status: '0x1' }],
+  ])('of a pending transaction, %j, is null', (given) => {
+    expect(ofReceipt(given)).toEqual(answer(null));
+  });
 
   it('has a blockTimestamp in hexadecimal, where anvil gives a number', () => {
     expect(ofReceipt({ ...place, status: '0x1', blockTimestamp: 1_795_219_666 })).toMatchObject({

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status, type Behaviour } from '../support/behaviours.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, until, withNodes, word } from './with-nodes.ts';
 
 const limits = { UPSTREAM_TIMEOUT_MS: '150' };
@@ -40,6 +42,26 @@ describe('an upstream of another chain', () => {
     expect(asked()).toEqual([2, 2]);
   });
 
+  it('is no last resort either, while it is known to be one', async () => {
+    const { nodes, send } = await withNodes(2);
+    nodes[0]?.answer('eth_chainId', '0x8');
+    nodes[1]?.always(status(503));
+    for (let calls = 0; calls < 3; calls++) expect(await send()).toMatchObject({ status: 503 });
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
+  });
+
+  it('is found out when it takes the place of one that went down', async () => {
+    const clock = shiftClock();
+    const { nodes, ask, asked } = await withNodes(2);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    nodes[0]?.next(status(503));
+    await ask();
+    nodes[0]?.answer('eth_chainId', '0x8');
+    clock.forward(1_100);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([2, 2]);
+  });
+
   it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
     const { nodes, ask } = await withNodes(1);
     nodes[0]?.answer('eth_chainId', chainId);
@@ -59,6 +81,43 @@ it('an upstream is asked for its chain id once, not with every call', async () =
   await Promise.all([ask(), ask(), ask()]);
   await ask();
   expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
+});
+
+describe('an upstream that is too slow for one call', () => {
+  it('does not rest where it answered others meanwhile', async () => {
+    const { nodes, gateway, ask, send } = await withNodes(2, limits);
+    await ask();
+    nodes[0]?.always(hang, 'eth_gasPrice');
+    nodes[1]?.answer('eth_gasPrice', '0x1');
+    const slow = send('eth_gasPrice', []);
+    await until(() => nodes[0]?.callsOf('eth_gasPrice').length === 1);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await slow).toMatchObject({ answer: { result: '0x1' } });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'slow' })).toBe(1);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+  });
+
+  it('rests where it answered nobody since', async () => {
+    const { nodes, ask, asked } = await withNodes(2, limits);
+    await ask();
+    nodes[0]?.next(hang);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([2, 2]);
+  });
+});
+
+it('a reply of any sort shows that an upstream is there', async () => {
+  const clock = shiftClock();
+  const { nodes, ask, gateway } = await withNodes(2);
+  nodes[0]?.next(status(503));
+  await ask();
+  nodes[0]?.answer('eth_getStorageAt', rpcError(-32000, 'header not found'));
+  clock.forward(1_100);
+  expect(await ask()).toMatchObject({ result: word(2) });
+  expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
 });
 
 describe('an upstream that fails', () => {

@@ -114,12 +114,10 @@ describe('the block gas limit', () => {
 
   it('is that of the newest block, not of an upstream that is away by now', async () => {
     const { nodes, ask, estimate, sentGas, methods } = await withEstimates(2);
-    await ask();
-    await until(() => methods()?.at(-1) === 'eth_getBlockByNumber');
-    nodes[0]?.always(status(503));
     nodes[1]?.answer('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
     await ask();
-    await until(() => methods(1)?.at(-1) === 'eth_getBlockByNumber');
+    await until(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
+    nodes[0]?.always(status(503));
     await estimate({ to, gas: '0xffffffffff' });
     expect(sentGas(1)).toEqual(['0xa000']);
   });

@@ -34,7 +34,7 @@ describe('the health of an upstream', () => {
     expect(restOf(health, 0)).toBe(60_000);
   });
 
-  it.each<FailureClass>(['unknown', 'unsupported', 'too-large', 'node-state'])(
+  it.each<FailureClass>(['unknown', 'unsupported', 'too-large', 'not-found', 'node-state'])(
     'is left alone by %s, which is the call’s affair',
     (failure) => {
       const health = new Health();
@@ -42,6 +42,31 @@ describe('the health of an upstream', () => {
       expect([health.isUp, health.letsThrough(0)]).toEqual([true, true]);
     },
   );
+
+  it('rests as long as it asked to, be that shorter or longer than our own guess', () => {
+    for (const [failure, wish] of [
+      ['rate', 300],
+      ['rate', 45_000],
+      ['quota', 500],
+      ['transport', 20_000],
+    ] as const) {
+      const health = new Health();
+      health.failed(failure, 0, wish);
+      expect(restOf(health, 0)).toBe(wish);
+    }
+  });
+
+  it('rests no longer than ten minutes, whatever it asks for', () => {
+    const health = new Health();
+    health.failed('rate', 0, 10 ** 12);
+    expect(restOf(health, 0)).toBe(600_000);
+  });
+
+  it('does not rest for the call’s affairs, whatever it asks for', () => {
+    const health = new Health();
+    health.failed('node-state', 0, 5_000);
+    expect(health.letsThrough(0)).toBe(true);
+  });
 
   it('begins anew after a success', () => {
     const health = new Health();

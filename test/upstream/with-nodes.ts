@@ -24,14 +24,18 @@ interface Sent {
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 
 /** A gateway in front of so many fake nodes, best first. All of it is gone when the test is over. */
-export async function withNodes(count: number, env: Record<string, string> = {}): Promise<WithNodes> {
+export async function withNodes(
+  count: number,
+  env: Record<string, string> = {},
+  more: object = {},
+): Promise<WithNodes> {
   const nodes = await Promise.all(
     Array.from({ length: count }, (_, index) =>
       startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(index + 1) } }),
     ),
   );
   const urls = nodes.map(({ url }) => url);
-  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { methods: ['eth', 'zks'] }) }, env);
+  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { methods: ['eth', 'zks'], ...more }) }, env);
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/revert-payload.ts';
+import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { startGanache, type Ganache } from '../support/ganache.ts';
+import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+
+const CHAIN_ID = 1337;
+
+/**
+ * A contract that reverts with whatever it is called with:
+ * CALLDATASIZE PUSH1 0 PUSH1 0 CALLDATACOPY CALLDATASIZE PUSH1 0 REVERT; before it, what a deployment returns it with.
+ */
+const REVERTS = '366000600037366000fd';
+const deployment = (runtime: string): string => {
+  const bytes = (runtime.length / 2).toString(16).padStart(2, '0');
+  return `0x60${bytes}600c60003960${bytes}6000f3${runtime}`;
+};
+
+/** INVALID, which is no revert. */
+const HALTS = 'fe';
+
+const payloads: Readonly<Record<string, string>> = {
+  'a plain reason': encodeReason('plain reason'),
+  nothing: '0x',
+  'an empty reason': encodeReason(''),
+  'a panic': encodePanic('11'),
+  'a panic that nobody knows': encodePanic('deadbeef'),
+  'a custom error': '0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007',
+  'a selector': '0xd144d9e3',
+  'a reason in many scripts': encodeReason('不足 💥 ñ \u202e rtl'),
+  'a reason of several lines': encodeReason('line1\nline2\ttab\r\n'),
+  'a very long reason': encodeReason('L'.repeat(20_000)),
+  'a reason that a provider might have said': encodeReason('rate limit exceeded'),
+  'a reason that a node might have said': encodeReason('header not found'),
+  'a reason that is no revert': encodeReason('out of gas'),
+  'a length that is not true': `0x08c379a0${'20'.padStart(64, '0')}${'f'.repeat(64)}`,
+  'bytes that are no UTF-8': `0x08c379a0${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}61fffe62${'0'.repeat(56)}`,
+};
+
+describe('anvil and ganache give the same answers through the gateway', () => {
+  let anvil: Anvil;
+  let ganache: Ganache;
+  let gateway: TestGateway;
+  const reverting: Record<string, string> = {};
+  const halting: Record<string, string> = {};
+
+  beforeAll(async () => {
+    [anvil, ganache] = await Promise.all([startAnvil({ chainId: CHAIN_ID }), startGanache({ chainId: CHAIN_ID })]);
+    gateway = await startGateway({ anvil: network(CHAIN_ID, [anvil.url]), ganache: network(CHAIN_ID, [ganache.url]) });
+    for (const [name, { url }] of Object.entries({ anvil, ganache })) {
+      reverting[name] = await deploy(url, deployment(REVERTS));
+      halting[name] = await deploy(url, deployment(HALTS));
+    }
+  }, 60_000);
+  afterAll(async () => {
+    await gateway.stop();
+    await Promise.all([anvil.stop(), ganache.stop()]);
+  });
+
+  const executing = ['eth_estimateGas', 'eth_call'].filter((one) => methods.some(({ name }) => name === one));
+
+  describe.each(executing)('%s', (method) => {
+    const ask = (node: string, to: string | undefined, data: string): Promise<JsonRpcAnswer> =>
+      gateway.call(node, method, [{ to, data }, 'latest']);
+
+    it.each(Object.entries(payloads))('of a contract that reverts with %s', async (_, data) => {
+      const reason = reasonOf(data);
+      const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
+      const expected = { jsonrpc: '2.0', id: 1, error: { code: 3, message, data } };
+      expect(await ask('anvil', reverting['anvil'], data)).toEqual(expected);
+      expect(await ask('ganache', reverting['ganache'], data)).toEqual(expected);
+    });
+
+    it('of a contract that halts is an error, and no revert', async () => {
+      for (const node of ['anvil', 'ganache']) {
+        const { error } = await ask(node, halting[node], '0x');
+        expect(error?.message, node).toMatch(/opcode/i);
+        expect(error, node).not.toMatchObject({ code: 3 });
+        expect(error, node).not.toHaveProperty('data');
+      }
+    });
+  });
+
+  const unknown = `0x${'ab'.repeat(32)}`;
+
+  it.each([
+    ['eth_getBlockByHash', [unknown, true]],
+    ['eth_getUncleByBlockHashAndIndex', [unknown, '0x0']],
+    ['eth_getTransactionByHash', [unknown]],
+    ['eth_getTransactionReceipt', [unknown]],
+  ])('%s of a hash that is not there', async (method, params) => {
+    for (const node of ['anvil', 'ganache']) {
+      expect(await gateway.call(node, method, params), node).toEqual({ jsonrpc: '2.0', id: 1, result: null });
+    }
+  });
+
+  it('eth_getStorageAt of nothing', async () => {
+    for (const node of ['anvil', 'ganache']) {
+      const answer = await gateway.call(node, 'eth_getStorageAt', [reverting[node], '0x63', 'latest']);
+      expect(answer, node).toMatchObject({ result: `0x${'0'.repeat(64)}` });
+    }
+  });
+});
+
+/** @returns where the contract is */
+async function deploy(url: string, data: string): Promise<string> {
+  const [from] = (await ask(url, 'eth_accounts')) as string[];
+  const hash = await ask(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });
+  return vi.waitUntil(async () => {
+    const receipt = (await ask(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string } | null;
+    return receipt?.contractAddress;
+  });
+}
+
+async function ask(url: string, method: string, ...params: unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return ((await response.json()) as { result: unknown }).result;
+}

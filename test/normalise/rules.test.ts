@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { wrappers } from '../../gateway/normalise/error-layers.ts';
+import { errorRules } from '../../gateway/normalise/error-rules.ts';
+import { haltRules } from '../../gateway/normalise/halt-rules.ts';
+import { bareReason, revertRules } from '../../gateway/normalise/revert-rules.ts';
+import { readCases } from './catalogue-cases.ts';
+
+interface WithError {
+  readonly error?: { readonly message?: unknown };
+}
+
+const reverts = [...revertRules, bareReason];
+const rules = [...haltRules, ...errorRules, ...reverts];
+
+describe('every rule', () => {
+  it('bears a client and a source', () => {
+    for (const { client, source } of [...rules, ...wrappers])
+      expect([client, source]).toEqual([expect.any(String), expect.any(String)]);
+    expect(rules.filter(({ client, source }) => client === '' || source === '')).toEqual([]);
+  });
+
+  it('is anchored, unless it is for methods that execute nothing, or for one code', () => {
+    for (const { text, ...rule } of rules) {
+      const isFree = 'of' in rule && rule.of === 'reads';
+      if (text === undefined || isFree || rule.codes?.length === 1) continue;
+      expect(
+        alternatives(text.source).filter((one) => !one.startsWith('^')),
+        text.source,
+      ).toEqual([]);
+    }
+  });
+
+  it('has no whole message of a node in it, but for words that are always the same', () => {
+    const folder = join(packageRoot, 'test/recorded');
+    const recorded = readdirSync(folder)
+      .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { reply: WithError }[])
+      .map(({ reply }) => reply);
+    const catalogue = (readCases() ?? []).map((one) => one.upstream_response as WithError);
+    const messages = [...recorded, ...catalogue]
+      .map((reply) => reply.error?.message)
+      .filter((message) => typeof message === 'string' && (message.length > 50 || /\d{2}/.test(message)));
+    expect(messages.length).toBeGreaterThan(10);
+    for (const { text } of rules) {
+      const words = (text?.source ?? '').replace(/\\(.)/g, '$1');
+      expect(messages.filter((message) => words.includes(message as string))).toEqual([]);
+    }
+  });
+
+  it('takes no time over hostile texts', () => {
+    const texts = ['execution reverted: ', 'a ', '429 A: ', 'Internal error: ', '((((', '0x00', 'rate limit ', '\n'];
+    for (const text of [...rules.map((rule) => rule.text), ...wrappers.map(({ pattern }) => pattern)]) {
+      for (const part of texts) {
+        const long = part.repeat(65_536 / part.length);
+        const start = performance.now();
+        text?.test(long);
+        text?.test(` ${long}`);
+        expect(performance.now() - start, `${text?.source} on ${part}`).toBeLessThan(100);
+      }
+    }
+  });
+});
+
+/** The alternatives at the top of a regular expression. */
+function alternatives(source: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const token of source.match(/\\.|\[(?:\\.|[^\]])*\]|[^]/g) ?? []) {
+    if (token === '(') depth++;
+    if (token === ')') depth--;
+    if (token === '|' && depth === 0) parts.push('');
+    else parts.push((parts.pop() ?? '') + token);
+  }
+  return parts;
+}

@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+export interface Ganache {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Another real node than anvil, of another make: ganache 7 from npm, in a process of its own, on a free port. */
+export async function startGanache({ chainId }: { chainId: number }): Promise<Ganache> {
+  const cli = join(packageRoot, 'node_modules/ganache/dist/node/cli.js');
+  const flags = [
+    '--server.host=127.0.0.1',
+    `--server.port=${await freePort()}`,
+    `--chain.chainId=${chainId}`,
+    '--wallet.seed=gatehouse',
+  ];
+  const child = spawn(process.execPath, [cli, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const port = await new Promise<string>((resolve, reject) => {
+    let said = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      const [, found] = /RPC Listening on 127\.0\.0\.1:(\d+)/.exec(said) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    exited.then(() => {
+      reject(new Error(`ganache ended before it listened: ${said.slice(-500)}`));
+    }, reject);
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** ganache takes no port 0. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

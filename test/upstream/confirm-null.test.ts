@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { hang, status } from '../support/behaviours.ts';
+import { rpcError } from '../support/fake-node.ts';
+import { CHAIN_ID, shiftClock, until, withNodes } from './with-nodes.ts';
+
+const hash = `0x${'ab'.repeat(32)}`;
+const transaction = { hash, blockHash: `0x${'cd'.repeat(32)}`, blockNumber: '0x11' };
+const head = (number: string) => ({ number, gasLimit: '0x1c9c380' });
+
+/** Two nodes: the first says null for a transaction that the second has. Both heads have been looked at. */
+async function withHeads(first: string, second: string, confirmNull?: string) {
+  const all = await withNodes(2, {}, confirmNull === undefined ? {} : { confirmNull });
+  const [one, two] = all.nodes;
+  if (one === undefined || two === undefined) throw new Error('there are no two nodes');
+  one.answer('eth_getTransactionByHash', null);
+  two.answer('eth_getTransactionByHash', transaction);
+  one.answer('eth_getBlockByNumber', head(first));
+  two.answer('eth_getBlockByNumber', head(second));
+  await all.ask();
+  const looks = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
+  await until(() => looks.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const find = async () => (await all.send('eth_getTransactionByHash', [hash])).answer.result;
+  return { ...all, one, two, find, second: () => two.callsOf('eth_getTransactionByHash').length };
+}
+
+describe('a null', () => {
+  it('of an upstream behind the network’s head is asked of another', async () => {
+    const { find, second } = await withHeads('0x10', '0x11');
+    expect(await find()).toMatchObject(transaction);
+    expect(second()).toBe(1);
+  });
+
+  it.each([
+    ['0x11', '0x11'],
+    ['0x12', '0x11'],
+  ])('of an upstream at the head is believed: %s beside %s', async (first, other) => {
+    const { find, second } = await withHeads(first, other);
+    expect(await find()).toBeNull();
+    expect(second()).toBe(0);
+  });
+
+  it('of an upstream that lacks a part of the chain is asked of another', async () => {
+    const { find, second, one } = await withHeads('0x11', '0x11');
+    one.answer('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
+    expect(await find()).toMatchObject(transaction);
+    one.answer('eth_getTransactionByHash', null);
+    expect(await find()).toMatchObject(transaction);
+    expect(second()).toBe(2);
+  });
+
+  it.each([
+    ['says null too', null],
+    ['knows no such thing', rpcError(-32_000, 'unknown block')],
+    ['lacks a part of the chain', rpcError(4_444, 'pruned history unavailable')],
+    ['has another error', rpcError(-32_099, 'something new')],
+  ])('stays null when the other %s', async (_, said) => {
+    const { find, two } = await withHeads('0x10', '0x11');
+    two.answer('eth_getTransactionByHash', said);
+    expect(await find()).toBeNull();
+  });
+
+  it('stays null when the other fails', async () => {
+    const { find, two } = await withHeads('0x10', '0x11');
+    two.always(status(503));
+    expect(await find()).toBeNull();
+  });
+
+  it('waits for nobody who is known to be away', async () => {
+    const { find, two, second, send, one } = await withHeads('0x10', '0x11');
+    one.answer('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
+    two.always(status(503));
+    await send();
+    two.always(hang);
+    expect(await find()).toBeNull();
+    expect(second()).toBe(0);
+  });
+
+  it('is always asked of another where the network’s file says so', async () => {
+    const { find } = await withHeads('0x12', '0x11', 'always');
+    expect(await find()).toMatchObject(transaction);
+  });
+
+  it('is never asked of another where the network’s file says so', async () => {
+    const { find, second } = await withHeads('0x10', '0x11', 'never');
+    expect(await find()).toBeNull();
+    expect(second()).toBe(0);
+  });
+});
+
+it('the heads of all upstreams are looked at while the network is in use, every 15 seconds at the most', async () => {
+  const clock = shiftClock();
+  const { nodes, ask } = await withNodes(2);
+  const looks = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
+  await ask();
+  await until(() => looks().join() === '1,1');
+  await ask();
+  clock.forward(15_100);
+  await ask();
+  await until(() => looks().join() === '2,2');
+  expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
+});
