@@ -19,6 +19,8 @@ import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
+import { openUsageStore } from './usage/open-usage-store.ts';
+import { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketDoor } from './websocket/web-socket-door.ts';
 
 const KEYS_OPEN_LIMIT_MS = 500;
@@ -58,16 +60,18 @@ export async function openGateway(
   const limiter = openLimiter(settings, log);
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
+  const usageStore = openUsageStore(settings, log);
+  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMeter() : undefined);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
   await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
   const localChains = await startLocalChains(configs, settings, log);
   if (localChains.networks.length === 0) {
-    await Promise.all([keys.close(), limiter.close()]);
+    await Promise.all([keys.close(), limiter.close(), usage.close()]);
     const lines = [...localChains.leftOut, 'no network is left to serve'];
     throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
   const networks = localChains.networks.map((config) =>
-    serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, log }),
+    serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, usage, log }),
   );
 
   let isDraining = false;
@@ -121,6 +125,7 @@ export async function openGateway(
       localChains.stop(),
       keys.close(),
       limiter.close(),
+      usage.close(),
     ]);
   };
   try {

@@ -92,7 +92,13 @@ function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undef
 }
 
 /** What never became a call under way is counted all the same. */
-function refuse(id: string | undefined, refusal: RpcError, { network }: CallContext): Answer | undefined {
-  network.otherMethods.count(refusal.reason);
-  return id === undefined ? undefined : refusalAnswer(id, refusal);
+function refuse(
+  id: string | undefined,
+  refusal: RpcError,
+  { network: { otherMethods }, access }: CallContext,
+): Answer | undefined {
+  const answer = id === undefined ? undefined : refusalAnswer(id, refusal);
+  otherMethods.meter.count(refusal.reason);
+  otherMethods.usage.add(access.record.id, 0, true, answer?.body.length ?? 0);
+  return answer;
 }

@@ -46,6 +46,11 @@ const table = {
     default: 'open',
     meaning: 'Keys with a daily or monthly quota while Redis is away: `open` go on, `closed` get 503',
   },
+  METRICS_PER_KEY: {
+    type: ['off', 'on'],
+    default: 'off',
+    meaning: '`on`: /metrics tells what each key did, by its id',
+  },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
   BODIES_MAX_BYTES: {

@@ -1,30 +1,27 @@
-import { Redis } from 'ioredis';
 import { errorCode, type Log } from '../config/log.ts';
+import { connectTo, goodbyeLimitMs, ping, type RedisClient } from './redis-client.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
 const usualAnswerLimitMs = 500;
 const heartbeatMs = 500;
-const retryMaxMs = 500;
-/** A hung Redis does not answer our goodbye either. */
-const goodbyeLimitMs = 100;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes' | 'limits';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly answerLimitMs?: number;
   /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
-  readonly prepare?: (redis: Redis) => Promise<void>;
+  readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
 
 /**
- * One connection to Redis that is always being made, and knows whether Redis answers on it. TCP by itself tells a
- * silently cut connection or a hung Redis only after minutes: hence a heartbeat.
+ * One connection to Redis, or to each node of a cluster, that is always being made, and knows whether Redis answers on
+ * it. TCP by itself tells a silently cut connection or a hung Redis only after minutes: hence a heartbeat.
  */
 export class RedisLink {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly #options: RedisLinkOptions;
   readonly #timer: NodeJS.Timeout;
   #up = false;
@@ -40,26 +37,11 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    this.redis = new Redis({
-      ...options.address,
-      // RESP2: invalidations come as messages, and a Redis of any age, or a proxy, speaks it.
-      protocol: 2,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      // `prepare` must come before subscribing: CLIENT TRACKING is refused to a subscriber.
-      autoResubscribe: false,
-      // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      connectTimeout: 2 * usualAnswerLimitMs,
-      commandTimeout: options.answerLimitMs ?? usualAnswerLimitMs,
-      disconnectTimeout: goodbyeLimitMs,
-      // Spread, so that many gateways do not come back in one moment.
-      retryStrategy: (times) => Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2),
-    });
+    const { address, answerLimitMs = usualAnswerLimitMs } = options;
+    this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs);
     this.redis.on('error', (error: unknown) => {
-      this.#lastError = error;
+      // A cluster of which no node is there tells the cause apart.
+      this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
     });
     this.redis.on('ready', () => {
       this.#begin();
@@ -114,7 +96,11 @@ export class RedisLink {
     this.#closing = true;
     clearInterval(this.#timer);
     const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
-    const end = new Promise<void>((resolve) => this.redis.once('end', resolve));
+    const end = new Promise<void>((resolve) => {
+      this.redis.once('end', resolve);
+      // A cluster of which no node was found yet says nothing.
+      setTimeout(resolve, 2 * goodbyeLimitMs).unref();
+    });
     this.redis.disconnect();
     if (hasSocket) await end;
     for (const done of this.#waiting) done();
@@ -132,7 +118,7 @@ export class RedisLink {
     this.#checking = true;
     const connection = this.#connection;
     try {
-      await this.redis.ping();
+      await ping(this.redis);
       if (!this.#prepared) await this.#options.prepare?.(this.redis);
       if (connection !== this.#connection) return;
       this.#prepared = true;

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
+import { CallMeter } from './call-meter.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -151,6 +152,22 @@ export class Metrics {
     this.#refusals.inc({ reason });
   }
 
+  /** Counts what keys do, by their ids: as many label values as there are keys in use, so only where that is wished. */
+  keyMeter(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
+    const counter = (name: string, help: string): Counter<'key'> =>
+      new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
+    const calls = counter('gatehouse_key_calls_total', 'Calls by key id, told once a second');
+    const units = counter('gatehouse_key_units_total', 'Weights of calls that an upstream was asked for, by key id');
+    const errors = counter('gatehouse_key_errors_total', 'Calls answered with an error, by key id');
+    const bytes = counter('gatehouse_key_answer_bytes_total', 'Bytes of answers to calls, not compressed, by key id');
+    return (key, amounts) => {
+      calls.inc({ key }, amounts.calls);
+      units.inc({ key }, amounts.units);
+      errors.inc({ key }, amounts.errors);
+      bytes.inc({ key }, amounts.bytes);
+    };
+  }
+
   /** Reads the limiter's counts whenever metrics are asked for. */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
     new Counter({
@@ -204,44 +221,4 @@ export interface SocketMeters {
   closed(reason: string): void;
   /** A message came. */
   heard(): void;
-}
-
-interface Count {
-  inc(): void;
-}
-
-/** Counts the calls of one method of one network. */
-export class CallMeter {
-  readonly #outcomes = new Map<string, Count>();
-  readonly #counterFor: (outcome: string) => Count;
-  readonly #seconds: { observe(value: number): void };
-  readonly #inFlight: Count & { dec(): void };
-
-  constructor(
-    counterFor: (outcome: string) => Count,
-    seconds: { observe(value: number): void },
-    inFlight: Count & { dec(): void },
-  ) {
-    this.#counterFor = counterFor;
-    this.#seconds = seconds;
-    this.#inFlight = inFlight;
-  }
-
-  started(): void {
-    this.#inFlight.inc();
-  }
-
-  /** Outcomes are names from a closed list, never what a caller sent. */
-  ended(outcome: string, startedAt: number): void {
-    this.#inFlight.dec();
-    this.#seconds.observe((performance.now() - startedAt) / 1000);
-    this.count(outcome);
-  }
-
-  /** By itself: one that never was under way. */
-  count(outcome: string): void {
-    let counter = this.#outcomes.get(outcome);
-    if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
-    counter.inc();
-  }
 }

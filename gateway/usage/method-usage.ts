@@ -1,0 +1,43 @@
+import { newAmounts, type Amounts } from './usage-store.ts';
+
+/** A key that did nothing in so many collections in a row is forgotten; its next call makes it anew. */
+const idleMax = 60;
+
+interface Count extends Amounts {
+  idleFor: number;
+}
+
+/** Counts what each key does with one method of one network. A call costs one look-up and a few additions. */
+export class MethodUsage {
+  /** `<network> <method>` */
+  readonly place: string;
+  readonly #counts = new Map<string, Count>();
+
+  constructor(network: string, method: string) {
+    this.place = `${network} ${method}`;
+  }
+
+  /**
+   * @param key its id
+   * @param units weight of a call that an upstream was asked for, else 0
+   * @param bytes of the answer, as characters: JSON is ASCII but for names that people gave
+   */
+  add(key: string, units: number, isError: boolean, bytes: number): void {
+    let count = this.#counts.get(key);
+    if (count === undefined) this.#counts.set(key, (count = { ...newAmounts(), idleFor: 0 }));
+    count.calls += 1;
+    count.units += units;
+    count.bytes += bytes;
+    if (isError) count.errors += 1;
+  }
+
+  /** Hands over what was counted since the last time, and begins anew. */
+  collect(take: (key: string, amounts: Readonly<Amounts>) => void): void {
+    for (const [key, count] of this.#counts) {
+      if (count.calls > 0) {
+        take(key, count);
+        count.calls = count.units = count.errors = count.bytes = count.idleFor = 0;
+      } else if (++count.idleFor >= idleMax) this.#counts.delete(key);
+    }
+  }
+}
