@@ -6,7 +6,6 @@ import {
   keyFromFields,
   keyRecord,
   KeyStoreError,
-  KeyStoreUnreachable,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
@@ -15,7 +14,7 @@ import {
   type StoredKey,
 } from './key-store.ts';
 import { leadersOf, type RedisClient } from './redis-client.ts';
-import { isReply, redisErrorCode, RedisLink } from './redis-link.ts';
+import { isReply, redisErrorCode, RedisLink, unreachable } from './redis-link.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /**
@@ -33,8 +32,8 @@ const invalidationChannel = '__redis__:invalidate';
 
 /** Redis tells of each change within milliseconds; the limit is only a net. */
 const trackedFreshMs = 30_000;
-/** Nobody may tell us of a DEL by hand: ask each second. */
-const untrackedFreshMs = 1_000;
+/** Nobody may tell us of a DEL by hand: ask often enough to know within a second. */
+const untrackedFreshMs = 900;
 /** Look-ups under way at once while listing, few enough that each is answered in time. */
 const listStep = 500;
 
@@ -235,14 +234,6 @@ async function refused(request: () => Promise<unknown>): Promise<string | undefi
     if (isReply(error)) return redisErrorCode(error);
     throw error;
   }
-}
-
-function unreachable(cause: unknown): KeyStoreUnreachable {
-  const code = redisErrorCode(cause);
-  const text = isReply(cause)
-    ? `Redis refuses (${code}): is REDIS_URL right?`
-    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
-  return new KeyStoreUnreachable(text, code);
 }
 
 /** Any field makes a key: an operator may have written the hash by hand. */

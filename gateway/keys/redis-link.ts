@@ -1,4 +1,5 @@
 import { errorCode, type Log } from '../config/log.ts';
+import { KeyStoreUnreachable } from './key-store.ts';
 import { connectTo, goodbyeLimitMs, ping, type RedisClient } from './redis-client.ts';
 import type { RedisAddress } from './redis-url.ts';
 
@@ -155,6 +156,15 @@ export class RedisLink {
 /** Redis said no: the connection itself works. */
 export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
+}
+
+/** For an operator's eyes. */
+export function unreachable(cause: unknown): KeyStoreUnreachable {
+  const code = redisErrorCode(cause);
+  const text = isReply(cause)
+    ? `Redis refuses (${code}): is REDIS_URL right?`
+    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
+  return new KeyStoreUnreachable(text, code);
 }
 
 /** The first word of what Redis says is its code; the rest may name users and keys. */

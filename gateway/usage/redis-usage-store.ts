@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { KeyStoreUnreachable } from '../keys/key-store.ts';
 import type { RedisClient } from '../keys/redis-client.ts';
-import { redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
+import { unreachable, type RedisLink } from '../keys/redis-link.ts';
 import {
   amountNames,
   byDayAndMethod,
@@ -64,8 +63,7 @@ export class RedisUsageStore implements UsageStore {
       const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
     } catch (error) {
-      const code = redisErrorCode(this.#link.failed(error));
-      throw new KeyStoreUnreachable(`Redis cannot be asked for usage (${code})`, code);
+      throw unreachable(this.#link.failed(error));
     }
   }
 
