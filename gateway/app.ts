@@ -1,5 +1,6 @@
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
+import { adminRoutes } from './http/admin-routes.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
@@ -85,6 +86,9 @@ export async function openGateway(
       networks: Object.fromEntries(networks.map((network) => [network.config.slug, network.upstreams.summary()])),
     },
   }));
+  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
+    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, log }));
+  }
   const callers = {
     networks: new NetworkFinder(networks),
     authenticator,

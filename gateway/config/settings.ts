@@ -9,6 +9,11 @@ const table = {
     default: undefined,
     meaning: 'Port for /metrics, /livez and /readyz; unset: they are on PORT',
   },
+  ADMIN_TOKEN: {
+    type: 'token',
+    default: undefined,
+    meaning: 'Bearer token of the admin API on OPS_PORT, 16 characters or more; unset: there is none',
+  },
   REDIS_URL: {
     type: 'string',
     default: undefined,
@@ -90,11 +95,14 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 
+/** An admin token that is shorter may be guessed. */
+const TOKEN_MIN = 16;
+
 /** Node's timers hold 2³¹ - 1 ms, and fire at once for more; the drain's is twice its setting. */
 const COUNT_MAX = 1_000_000_000;
 
 interface Row {
-  readonly type: 'string' | 'port' | 'count' | 'ranges' | readonly string[];
+  readonly type: 'string' | 'port' | 'count' | 'ranges' | 'token' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
 }
@@ -120,6 +128,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     const given = env[row.name];
     settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, mistakes);
   }
+  if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
+    mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;
 }
@@ -134,6 +145,13 @@ export class SettingsError extends Error {
 
 function parse(row: Row & { name: string }, given: string, mistakes: string[]): string | number | undefined {
   if (row.type === 'string') return given;
+  if (row.type === 'token') {
+    // What a header can carry (RFC 6750 §2.1).
+    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < TOKEN_MIN) {
+      mistakes.push(`${row.name}: expected ${TOKEN_MIN} characters or more, of letters, digits and -._~+/`);
+    }
+    return given;
+  }
   if (row.type === 'ranges') {
     if (!rangesIn(given).every(isAddressRange)) {
       mistakes.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
