@@ -17,6 +17,11 @@ export class MethodUsage {
     this.place = `${network} ${method}`;
   }
 
+  /** How many keys it knows. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
   /**
    * @param key its id
    * @param units weight of a call that an upstream was asked for, else 0
