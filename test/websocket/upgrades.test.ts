@@ -70,7 +70,7 @@ function expectRefused(response: RawResponse, status: number, code: number, mess
   expect(response.headers).toMatchObject({
     'content-type': 'application/json',
     'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'Retry-After, X-Request-Id',
+    'access-control-expose-headers': 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id',
     connection: 'close',
   });
   expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
