@@ -1,3 +1,4 @@
+import { largeAnswer } from '../gateway/jsonrpc/answer.ts';
 import { judge } from '../gateway/normalise/judge.ts';
 import { encodeReason } from '../gateway/normalise/revert-payload.ts';
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
@@ -93,8 +94,8 @@ for (const { name, method, params, body } of samples) {
   const bytes = cpuMicroseconds(() => Buffer.from(body.toString('utf8')).length);
   const parsed = cpuMicroseconds(() => Buffer.from(JSON.stringify(JSON.parse(body.toString('utf8')))).length);
   const judged = cpuMicroseconds(() => {
-    const verdict = judge(spec, params, readReply(200, body.toString('utf8'), 1));
-    const { reply } = verdict;
+    const { reply } = judge(spec, params, readReply(200, body, 1));
+    if (reply?.kind === 'large') return largeAnswer('1', reply.parts).body.length;
     return Buffer.from(JSON.stringify(reply?.kind === 'result' ? reply.result : reply)).length;
   });
   const columns = [`bytes ${show(bytes)}`, `parsed and written ${show(parsed)}`, `normalised ${show(judged)}`];

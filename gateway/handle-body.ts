@@ -75,7 +75,7 @@ async function handleBatch(
       const item = items[index] as Call | NotACall;
       const answer = length < limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item, context);
       length += answer?.body.length ?? 0;
-      answers[index] = answer?.body;
+      answers[index] = answer?.body.toString();
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));

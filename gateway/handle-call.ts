@@ -1,5 +1,5 @@
 import { causeOf, type Log } from './config/log.ts';
-import { errorAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
+import { errorAnswer, largeAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
 import type { Call } from './jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { KeyAccess } from './keys/key-access.ts';
@@ -80,10 +80,12 @@ async function askUpstreams(
 
 function answer(id: string, reply: Reply): Answer {
   if (reply.kind === 'result') return resultAnswer(id, JSON.stringify(reply.result));
+  if (reply.kind === 'large') return largeAnswer(id, reply.parts);
   return errorAnswer(id, reply.code, reply.message, reply.data as string | undefined);
 }
 
 function outcomeOf(reply: Reply): string {
+  if (reply.kind === 'large') return 'result';
   if (reply.kind === 'result') return reply.result === null ? 'null' : 'result';
   return reply.code === 3 ? 'revert' : 'node-error';
 }

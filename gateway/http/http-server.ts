@@ -152,7 +152,8 @@ function refusalOf({ code }: NodeJS.ErrnoException): RpcError {
 
 /** Answers what is not HTTP, comes too slowly, or is not let in to WebSocket, and so never reaches the app. */
 function refuse(socket: Duplex, refusal: RpcError, requestId: string, headers = ''): void {
-  const { status, body } = refusalAnswer('null', refusal);
+  const { status, ...answer } = refusalAnswer('null', refusal);
+  const body = answer.body.toString();
   const wait = refusal.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(refusal.retryAfterS)}\r\n`;
   // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
   socket.on('error', () => socket.destroy());

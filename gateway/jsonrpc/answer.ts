@@ -4,8 +4,8 @@ import type { RpcError } from './errors.ts';
 export interface Answer {
   /** HTTP status of a lone call; inside a batch and over WebSocket it does not count. */
   readonly status: number;
-  /** A JSON-RPC response object as text. */
-  readonly body: string;
+  /** A JSON-RPC response object as text, or as bytes where they came so. */
+  readonly body: string | Buffer;
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
   /** What the key has left of its limits: this many of so many, until so many seconds from now. */
@@ -15,6 +15,14 @@ export interface Answer {
 /** @param id the call's id as JSON text  @param result as JSON text */
 export function resultAnswer(id: string, result: string): Answer {
   return { status: 200, body: `{"jsonrpc":"2.0","id":${id},"result":${result}}` };
+}
+
+const END = Buffer.from('}');
+
+/** @param result as JSON, in bytes, part after part */
+export function largeAnswer(id: string, result: readonly Buffer[]): Answer {
+  const start = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
+  return { status: 200, body: Buffer.concat([start, ...result, END]) };
 }
 
 /** A node's own error, passed on. @param data 0x-hex, or undefined */

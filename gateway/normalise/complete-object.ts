@@ -4,7 +4,7 @@ import { objectRules } from './object-rules.ts';
 type JsonObject = Record<string, unknown>;
 
 /** Quantities that an object may lack, and some nodes give as JSON numbers (anvil 1.7.1: blockTimestamp of receipts). */
-const optionalQuantities = [
+export const optionalQuantities = [
   'chainId',
   'status',
   'yParity',

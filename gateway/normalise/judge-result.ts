@@ -1,5 +1,6 @@
 import type { Identity, MethodSpec } from '../spec/method-spec.ts';
 import type { FailureClass, Verdict } from '../upstream/reply.ts';
+import { askedBy } from './asked-for.ts';
 import { completeObject, padHex } from './complete-object.ts';
 import { objectRules, type Outcome } from './object-rules.ts';
 
@@ -64,26 +65,12 @@ function verdict(outcome: Outcome | 'other', method: MethodSpec, result: unknown
   return elsewhere(outcome === 'other' ? 'malformed' : 'node-state', result);
 }
 
-function isAskedFor(object: JsonObject, params: readonly unknown[], { field, param, kind }: Identity): boolean {
-  const given = object[field];
-  const asked = kind === 'hash' ? hashIn(params[param]) : numberIn(params[param]);
+function isAskedFor(object: JsonObject, params: readonly unknown[], identity: Identity): boolean {
+  const given = object[identity.field];
+  const asked = askedBy(identity, params);
   if (asked === undefined || given === asked) return true;
   if (typeof given !== 'string') return false;
-  return kind === 'hash' ? given.toLowerCase() === asked.toLowerCase() : digitsOf(given) === digitsOf(asked);
-}
-
-/** The hash that a parameter names, by itself or in an object. */
-function hashIn(param: unknown): string | undefined {
-  if (typeof param === 'string') return param.length === 66 ? param : undefined;
-  const { blockHash } = (param ?? {}) as { blockHash?: unknown };
-  return typeof blockHash === 'string' ? blockHash : undefined;
-}
-
-/** The number that a parameter names, by itself or in an object; a tag names none. */
-function numberIn(param: unknown): string | undefined {
-  if (typeof param === 'string') return param.startsWith('0x') && param.length < 66 ? param : undefined;
-  const { blockNumber } = (param ?? {}) as { blockNumber?: unknown };
-  return typeof blockNumber === 'string' ? blockNumber : undefined;
+  return identity.kind === 'hash' ? given.toLowerCase() === asked.toLowerCase() : digitsOf(given) === digitsOf(asked);
 }
 
 /** Without leading zeros, which some write: equal where the numbers are. */

@@ -1,7 +1,8 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { ErrorReply, FollowUp, Reply, Verdict } from '../upstream/reply.ts';
+import type { ErrorReply, FollowUp, LargeReply, Reply, Verdict } from '../upstream/reply.ts';
 import { classify, isFinal, type Meaning } from './classify.ts';
 import { layersOf, spokesman, type ErrorLayer } from './error-layers.ts';
+import { judgeBytes } from './judge-bytes.ts';
 import { judgeResult } from './judge-result.ts';
 import { retryHint } from './retry-hint.ts';
 import { isPayload, reasonOf } from './revert-payload.ts';
@@ -17,6 +18,7 @@ const MESSAGE_MAX = 4 * 1024;
  * @param params as they were sent
  */
 export function judge(method: MethodSpec, params: readonly unknown[], reply: Reply): Verdict {
+  if (reply.kind === 'large') return judgeLarge(method, params, reply);
   if (reply.kind === 'result') return judgeResult(method, params, reply.result);
   const layers = layersOf(reply);
   const revert = findRevert(method, layers);
@@ -27,6 +29,12 @@ export function judge(method: MethodSpec, params: readonly unknown[], reply: Rep
   if (means === 'null') return { final: true, reply: { kind: 'result', result: null } };
   const retryAfterMs = reply.retryAfterMs ?? (means === 'rate' ? retryHint(layers) : undefined);
   return { final: false, failure: means, reply: error, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** @throws UpstreamFailure where it turns out to be no reply */
+function judgeLarge(method: MethodSpec, params: readonly unknown[], reply: LargeReply): Verdict {
+  const parts = judgeBytes(method, params, reply.parts[0]);
+  return parts === undefined ? judge(method, params, reply.parse()) : { final: true, reply: { ...reply, parts } };
 }
 
 function findRevert(method: MethodSpec, layers: readonly ErrorLayer[]): Revert | undefined {

@@ -14,7 +14,7 @@ export function doubtsNull(
   upstream: Upstream,
   all: readonly Upstream[],
 ): boolean {
-  if (reply.kind === 'error' || reply.result !== null || method.nullWhenUnsupported !== true) return false;
+  if (reply.kind !== 'result' || reply.result !== null || method.nullWhenUnsupported !== true) return false;
   if (when !== 'behind' || all.length === 1) return when === 'always' && all.length > 1;
   return upstream.lacksHistory || isBehind(upstream, all);
 }

@@ -21,7 +21,7 @@ export interface HttpUpstreamOptions {
 /** A reply as it came. Over a WebSocket, which has no status for each, it is 200. */
 export interface HttpReply {
   readonly status: number;
-  readonly text: string;
+  readonly body: Buffer;
   /** The header of that name. */
   readonly retryAfter?: string | undefined;
 }
@@ -128,7 +128,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     const [first] = this.#chunks;
     const whole = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#resolve({ status: this.#status, text: whole.toString('utf8'), retryAfter: this.#retryAfter });
+    this.#resolve({ status: this.#status, body: whole, retryAfter: this.#retryAfter });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {

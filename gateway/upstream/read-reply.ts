@@ -1,4 +1,5 @@
-import { UpstreamFailure, type ErrorReply, type FailureClass, type Reply } from './reply.ts';
+import { findResult, LARGE_BYTES } from './read-large.ts';
+import { UpstreamFailure, type ErrorReply, type FailureClass, type Reply, type ResultReply } from './reply.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -13,7 +14,18 @@ const MESSAGE_MAX = 64 * 1024;
  * @param retryAfter the header of that name
  * @throws UpstreamFailure when it holds no reply to this call
  */
-export function readReply(status: number, text: string, id: number, retryAfter?: string): Reply {
+export function readReply(status: number, bytes: Buffer, id: number, retryAfter?: string): Reply {
+  const large = bytes.length < LARGE_BYTES ? undefined : findResult(bytes, id);
+  const parse = (): ResultReply | ErrorReply => readParsed(status, bytes.toString('utf8'), id, retryAfter);
+  return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
+}
+
+function readParsed(
+  status: number,
+  text: string,
+  id: number,
+  retryAfter: string | undefined,
+): ResultReply | ErrorReply {
   const body = bodyOf(text);
   if (body === undefined) throw noReply(status, text, retryAfter);
   const { error, result } = body;

@@ -1,5 +1,19 @@
 /** What an upstream said to one call: a value, whatever it said. */
-export type Reply = { readonly kind: 'result'; readonly result: unknown } | ErrorReply;
+export type Reply = ResultReply | LargeReply | ErrorReply;
+
+export interface ResultReply {
+  readonly kind: 'result';
+  readonly result: unknown;
+}
+
+/** A large result, of which no values were made: it may pass as it came. */
+export interface LargeReply {
+  readonly kind: 'large';
+  /** One after the other they are JSON, if it is any: whoever passes it on looks first. */
+  readonly parts: readonly [Buffer, ...Buffer[]];
+  /** What a smaller reply would have been at once. @throws UpstreamFailure */
+  readonly parse: () => ResultReply | ErrorReply;
+}
 
 export interface ErrorReply {
   readonly kind: 'error';
@@ -10,6 +24,11 @@ export interface ErrorReply {
   readonly status?: number;
   /** From its `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
+}
+
+/** @throws UpstreamFailure */
+export function parsed(reply: Reply): ResultReply | ErrorReply {
+  return reply.kind === 'large' ? reply.parse() : reply;
 }
 
 /** Why an upstream's words are of no use to the caller, so that another is asked. */
@@ -64,7 +83,7 @@ export interface Final {
 export interface FollowUp {
   readonly method: string;
   readonly params: readonly unknown[];
-  readonly complete: (said: Reply) => Reply;
+  readonly complete: (said: ResultReply | ErrorReply) => Reply;
 }
 
 export interface Failed {

@@ -34,7 +34,7 @@ export class SentTransactions {
       if (verdict.final) this.#taken(upstream, transactionOf(raw), String(reply.result));
       return verdict;
     }
-    if (reply === undefined) return verdict;
+    if (reply?.kind !== 'error') return verdict;
     const says = readRefusal(reply.message);
     const transaction = says === undefined ? undefined : transactionOf(raw);
     if (transaction !== undefined && (says === 'known' || (await has(upstream, transaction.hash, deadline)))) {

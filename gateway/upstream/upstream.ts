@@ -3,7 +3,7 @@ import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
-import { TimedOut, UpstreamFailure, type Failed, type Reply } from './reply.ts';
+import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply } from './reply.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -141,7 +141,7 @@ export class Upstream {
   /** @throws UpstreamFailure */
   async learnHead(now: number): Promise<Head> {
     this.#headAskedAt = now;
-    const reply = await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs);
+    const reply = parsed(await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs));
     const head = reply.kind === 'result' ? readHead(reply.result) : undefined;
     if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
     this.head = head;
@@ -199,8 +199,13 @@ export class Upstream {
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, text, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
-    const reply = readReply(status, text, id, retryAfter);
+    const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
+    const reply = readReply(status, said, id, retryAfter);
+    if (reply.kind === 'large') return { ...reply, parse: () => this.#safe(reply.parse()) };
+    return this.#safe(reply);
+  }
+
+  #safe<Kind extends Reply>(reply: Kind): Kind {
     return reply.kind === 'error' ? { ...reply, message: this.#withoutSecrets(reply.message) } : reply;
   }
 }

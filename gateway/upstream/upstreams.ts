@@ -4,7 +4,7 @@ import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted } from './exhausted.ts';
-import { UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
+import { parsed, UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
@@ -103,13 +103,12 @@ export class Upstreams {
     text: string,
     deadline: number,
   ): Promise<Verdict> {
-    let reply: Reply;
+    let verdict: Verdict;
     try {
-      reply = await this.#askOnce(upstream, method.name, text, deadline);
+      verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline));
     } catch (error) {
       return this.#failed(upstream, error);
     }
-    let verdict = this.#judge(method, params, reply);
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
     if (!verdict.final) this.#note(upstream, verdict, wordsOf(verdict.reply));
     else this.#succeeded(upstream);
@@ -123,7 +122,8 @@ export class Upstreams {
     const left = deadline - performance.now();
     if (left < LEAST_TIME_MS) return verdict;
     try {
-      return { final: true, reply: complete(await upstream.ask(method, JSON.stringify(params), left)) } as const;
+      const said = parsed(await upstream.ask(method, JSON.stringify(params), left));
+      return { final: true, reply: complete(said) } as const;
     } catch (error) {
       if (error instanceof UpstreamFailure) return verdict;
       throw error;

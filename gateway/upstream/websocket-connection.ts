@@ -26,6 +26,8 @@ export interface ConnectionTimes {
 /** An upstream that takes so much and reads none of it has gone. */
 const UNSENT_MAX_BYTES = 16_000_000;
 
+const NOTHING = Buffer.alloc(0);
+
 interface Waiting {
   readonly body: string;
   readonly resolve: (reply: HttpReply) => void;
@@ -64,7 +66,8 @@ export class WebSocketConnection {
         this.#opened();
       })
       .on('message', (data) => {
-        this.#received((data as Buffer).toString('utf8'));
+        // ws' default for text too.
+        this.#received(data as Buffer);
       })
       .on('pong', () => {
         this.#stopPongLimit();
@@ -117,17 +120,17 @@ export class WebSocketConnection {
   }
 
   /** An error without an id, and words that are no JSON-RPC, can only be matched when one call waits. */
-  #received(text: string): void {
-    const id = replyId(text);
+  #received(body: Buffer): void {
+    const id = replyId(body);
     if (id === 'notification') return;
-    if (id !== undefined) this.#settle(id, { status: 200, text });
+    if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#waiting.size === 1)
-      for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, text });
+      for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, body });
   }
 
   /** The handshake was answered as plain HTTP: the status is the reply to all calls. */
   #refused(status: number): void {
-    for (const id of this.#waiting.keys()) this.#settle(id, { status, text: '' });
+    for (const id of this.#waiting.keys()) this.#settle(id, { status, body: NOTHING });
     this.close();
   }
 

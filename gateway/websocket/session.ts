@@ -169,7 +169,7 @@ export class Session {
     this.#proceed();
   }
 
-  async #bodyFor(text: string): Promise<string | undefined> {
+  async #bodyFor(text: string): Promise<string | Buffer | undefined> {
     const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
     let held: number | undefined;
     try {
@@ -188,11 +188,11 @@ export class Session {
   }
 
   /** Where the caller has left there is nobody to tell. */
-  #say(body: string): void {
+  #say(body: string | Buffer): void {
     if (!this.#isOpen()) return;
     // Looked at before, so that one answer of any size gets through.
     if (this.#leavesTooMuchUnread()) this.end('slow-reader');
-    else this.#socket.send(body);
+    else this.#socket.send(body, { binary: false });
   }
 
   #isOpen(): boolean {

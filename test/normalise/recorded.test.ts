@@ -6,7 +6,7 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { judge } from '../../gateway/normalise/judge.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
 import { readReply } from '../../gateway/upstream/read-reply.ts';
-import type { Verdict } from '../../gateway/upstream/reply.ts';
+import { parsed, type Verdict } from '../../gateway/upstream/reply.ts';
 import { specOf } from './judged.ts';
 
 /** One entry of test/recorded; what the fields mean stands in anvil.yaml. */
@@ -49,7 +49,7 @@ describe.each(readdirSync(folder).sort())('replies of %s', (file) => {
   it('become results that are as the specification says', () => {
     for (const entry of entries) {
       const verdict = judgeEntry(entry);
-      if (!verdict.final || verdict.reply.kind === 'error') continue;
+      if (!verdict.final || verdict.reply.kind !== 'result') continue;
       const fits = ajv.compile(resultSchemas[entry.method] ?? false);
       fits(verdict.reply.result);
       const unfit = new Set(fits.errors?.filter(({ keyword }) => keyword !== 'if').map((error) => error.instancePath));
@@ -74,13 +74,14 @@ function titleOf({ name, client, version }: Recorded): string {
 }
 
 function judgeEntry({ method, params, reply }: Recorded): Verdict {
-  return judge(specOf(method), params ?? [], readReply(200, JSON.stringify({ jsonrpc: '2.0', id: 1, ...reply }), 1));
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...reply }));
+  return judge(specOf(method), params ?? [], parsed(readReply(200, bytes, 1)));
 }
 
 /** As the caller sees it, or the reason for which another upstream is asked. */
 function saidOf(verdict: Verdict): unknown {
   if (!verdict.final) return { elsewhere: verdict.failure };
-  const { reply } = verdict;
+  const reply = parsed(verdict.reply);
   if (reply.kind === 'result') return { result: reply.result };
   const { code, message, data } = reply;
   return { error: { code, message, ...(data === undefined ? {} : { data }) } };

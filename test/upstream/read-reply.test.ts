@@ -5,7 +5,7 @@ import { UpstreamFailure, type FailureClass, type Reply } from '../../gateway/up
 const ID = 7;
 
 function read(body: unknown, status = 200, retryAfter?: string): Reply {
-  return readReply(status, typeof body === 'string' ? body : JSON.stringify(body), ID, retryAfter);
+  return readReply(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), ID, retryAfter);
 }
 
 /** The failure that reading ends in. */

@@ -1,0 +1,143 @@
+/**
+ * Walks through JSON as bytes, without making values of it: a block of 180 kB takes 0.1 ms, where decoding, parsing
+ * and writing it again take 0.9 (bench/large-results.ts). As strict as JSON.parse, except that it does not look into
+ * the characters of strings.
+ *
+ * Each function takes where something begins and gives where it ends.
+ */
+
+const QUOTE = 34;
+const COMMA = 44;
+const MINUS = 45;
+const COLON = 58;
+const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** Bytes. */
+const SHORT = 20;
+
+/** Deeper than any result of a node, and far from where the stack ends. */
+const DEPTH_MAX = 100;
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/** The bytes are not JSON. */
+export class NotJson extends Error {
+  override readonly name = 'NotJson';
+}
+
+/** @throws NotJson */
+export function endOfValue(bytes: Buffer, start: number, depth = 0): number {
+  switch (bytes[start]) {
+    case QUOTE:
+      return endOfString(bytes, start);
+    case OPEN_BRACE:
+      return walkObject(bytes, start, ignoreMember, depth);
+    case OPEN_BRACKET:
+      return walkArray(bytes, start, ignoreElement, depth);
+    default:
+      return endOfLiteral(bytes, start);
+  }
+}
+
+/** Told of a member: where its name (within the quotes) and its value stand. @returns where the value ends. */
+export type OnMember = (bytes: Buffer, nameStart: number, nameEnd: number, valueStart: number, depth: number) => number;
+
+/** Told where an element begins. @returns where it ends. */
+export type OnElement = (bytes: Buffer, start: number, depth: number) => number;
+
+/** @param start at the opening brace @throws NotJson */
+export function walkObject(bytes: Buffer, start: number, onMember: OnMember, depth = 0): number {
+  if (bytes[start] !== OPEN_BRACE || depth > DEPTH_MAX) throw new NotJson();
+  let at = skipSpace(bytes, start + 1);
+  if (bytes[at] === CLOSE_BRACE) return at + 1;
+  for (;;) {
+    const nameStart = at + 1;
+    at = endOfString(bytes, at);
+    const nameEnd = at - 1;
+    at = skipSpace(bytes, at);
+    if (bytes[at] !== COLON) throw new NotJson();
+    at = skipSpace(bytes, onMember(bytes, nameStart, nameEnd, skipSpace(bytes, at + 1), depth + 1));
+    if (bytes[at] === CLOSE_BRACE) return at + 1;
+    if (bytes[at] !== COMMA) throw new NotJson();
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+/** @param start at the opening bracket @throws NotJson */
+export function walkArray(bytes: Buffer, start: number, onElement: OnElement, depth = 0): number {
+  if (bytes[start] !== OPEN_BRACKET || depth > DEPTH_MAX) throw new NotJson();
+  let at = skipSpace(bytes, start + 1);
+  if (bytes[at] === CLOSE_BRACKET) return at + 1;
+  for (;;) {
+    at = skipSpace(bytes, onElement(bytes, at, depth + 1));
+    if (bytes[at] === CLOSE_BRACKET) return at + 1;
+    if (bytes[at] !== COMMA) throw new NotJson();
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+export function skipSpace(bytes: Buffer, start: number): number {
+  let at = start;
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 32 && byte !== 10 && byte !== 13 && byte !== 9) return at;
+    at++;
+  }
+}
+
+/** @throws NotJson */
+export function endOfString(bytes: Buffer, start: number): number {
+  if (bytes[start] !== QUOTE) throw new NotJson();
+  let at = start + 1;
+  // Names and quantities are short: for those a loop takes a third of the time.
+  while (bytes[at] !== QUOTE && at - start < SHORT) at++;
+  if (bytes[at] !== QUOTE) at = bytes.indexOf(QUOTE, at);
+  while (at !== -1 && isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
+  if (at === -1) throw new NotJson();
+  return at + 1;
+}
+
+function isEscaped(bytes: Buffer, quote: number): boolean {
+  let at = quote - 1;
+  while (bytes[at] === BACKSLASH) at--;
+  return (quote - at) % 2 === 0;
+}
+
+/** Rare in what nodes say: made a string of, and held against what JSON knows. */
+function endOfLiteral(bytes: Buffer, start: number): number {
+  let end = start;
+  while (isOfLiteral(bytes[end])) end++;
+  const text = bytes.toString('latin1', start, end);
+  if (text !== 'null' && text !== 'true' && text !== 'false' && !isNumber(text)) throw new NotJson();
+  return end;
+}
+
+function isNumber(text: string): boolean {
+  NUMBER.lastIndex = 0;
+  return NUMBER.test(text) && NUMBER.lastIndex === text.length;
+}
+
+/** Letters, digits, and what else a number is made of. */
+function isOfLiteral(byte: number | undefined): boolean {
+  if (byte === undefined) return false;
+  return (
+    (byte >= 97 && byte <= 122) ||
+    (byte >= 48 && byte <= 57) ||
+    byte === MINUS ||
+    byte === 43 ||
+    byte === 46 ||
+    byte === 69
+  );
+}
+
+function ignoreMember(bytes: Buffer, _nameStart: number, _nameEnd: number, valueStart: number, depth: number): number {
+  return endOfValue(bytes, valueStart, depth);
+}
+
+function ignoreElement(bytes: Buffer, start: number, depth: number): number {
+  return endOfValue(bytes, start, depth);
+}

@@ -1,0 +1,193 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { judgeBytes } from '../../gateway/normalise/judge-bytes.ts';
+import { judgeResult } from '../../gateway/normalise/judge-result.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+
+interface Sample {
+  readonly name: string;
+  readonly method: string;
+  readonly params: readonly unknown[];
+  readonly result: unknown;
+}
+
+const folder = join(packageRoot, 'test/recorded');
+const recorded: Sample[] = readdirSync(folder).flatMap((file) =>
+  (
+    parse(readFileSync(join(folder, file), 'utf8')) as {
+      name: string;
+      method: string;
+      params?: unknown[];
+      reply: { result?: unknown };
+    }[]
+  )
+    .filter(({ reply }) => typeof reply.result === 'object' && reply.result !== null)
+    .map(({ name, method, params = [], reply }) => ({
+      name: `${file}: ${name}`,
+      method,
+      params,
+      result: reply.result,
+    })),
+);
+
+const hash = (digit: string): string => `0x${digit.repeat(64)}`;
+const address = `0x${'1'.repeat(40)}`;
+const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
+const transaction = {
+  ...{ ...place, hash: hash('c'), from: address, to: null, gas: '0x1', gasPrice: '0x1', input: '0x', nonce: '0x1' },
+  ...{
+    value: '0x0',
+    type: '0x2',
+    chainId: '0x1',
+    accessList: [],
+    v: '0x1',
+    yParity: '0x1',
+    r: hash('d'),
+    s: hash('e'),
+  },
+};
+const log = {
+  ...place,
+  address,
+  topics: [hash('b')],
+  data: '0x',
+  logIndex: '0x0',
+  transactionHash: hash('c'),
+  removed: false,
+};
+const receipt = {
+  ...{ ...place, transactionHash: hash('c'), from: address, to: null, contractAddress: null, gasUsed: '0x1' },
+  ...{ cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logs: [log], logsBloom: '0x00', status: '0x1', type: '0x2' },
+};
+const block = {
+  ...{ number: '0x10', hash: hash('a'), parentHash: hash('1'), nonce: '0x0000000000000000', sha3Uncles: hash('2') },
+  ...{ logsBloom: '0x00', transactionsRoot: hash('3'), stateRoot: hash('4'), receiptsRoot: hash('5'), miner: address },
+  ...{ difficulty: '0x0', extraData: '0x', size: '0x1', gasLimit: '0x1', gasUsed: '0x1', timestamp: '0x1', uncles: [] },
+  ...{
+    mixHash: hash('6'),
+    baseFeePerGas: '0x7',
+    withdrawals: [{ index: '0x1' }],
+    transactions: [transaction, transaction],
+  },
+};
+/** What nodes say every day. */
+const usual: Sample[] = [
+  { name: 'a block', method: 'eth_getBlockByHash', params: [hash('a'), true], result: block },
+  { name: 'a block by number', method: 'eth_getBlockByNumber', params: ['0x10', true], result: block },
+  { name: 'the latest block', method: 'eth_getBlockByNumber', params: ['latest', true], result: block },
+  { name: 'a receipt', method: 'eth_getTransactionReceipt', params: [hash('c')], result: receipt },
+  { name: 'the receipts of a block', method: 'eth_getBlockReceipts', params: ['0x10'], result: [receipt, receipt] },
+  { name: 'logs', method: 'eth_getLogs', params: [{ fromBlock: '0x10' }], result: [log, log] },
+  { name: 'no logs', method: 'eth_getLogs', params: [{}], result: [] },
+];
+
+const passThrough: MethodSpec = {
+  name: 'debug_x',
+  namespace: 'debug',
+  nullable: false,
+  reverts: false,
+  hashParams: [],
+};
+const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) ?? passThrough;
+
+/** Either way gives the same, or the bytes are left to be parsed. @returns whether the bytes were enough */
+function agree({ method, params }: Sample, text: string): boolean {
+  const spec = specOf(method);
+  const passed = judgeBytes(spec, params, Buffer.from(text));
+  if (passed === undefined) return false;
+  const verdict = judgeResult(spec, params, JSON.parse(text));
+  const { reply } = verdict;
+  expect(verdict.final).toBe(true);
+  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(reply?.kind === 'result' ? reply.result : undefined);
+  return true;
+}
+
+describe('a result judged by its bytes', () => {
+  it.each(usual.map((sample) => [sample.name, sample] as const))('need not be parsed: %s', (_, sample) => {
+    expect(agree(sample, JSON.stringify(sample.result))).toBe(true);
+    expect(agree(sample, JSON.stringify(sample.result, null, 2))).toBe(true);
+  });
+
+  it.each([...usual, ...recorded].map((sample) => [sample.name, sample] as const))('is as parsed: %s', (_, sample) => {
+    agree(sample, JSON.stringify(sample.result));
+  });
+
+  it('is as parsed, whatever was changed in it', () => {
+    const values = fc.oneof(
+      fc.constantFrom(
+        null,
+        0,
+        7,
+        -1,
+        1.5,
+        true,
+        '',
+        '0x',
+        '0x0',
+        '0x01',
+        '0x1',
+        hash('0'),
+        hash('A'),
+        'latest',
+        {},
+        [],
+        [{}],
+        [null],
+      ),
+      fc.constantFrom(...[block, receipt, transaction, log].flatMap((object): unknown[] => Object.values(object))),
+    );
+    const names = [block, receipt, transaction, log].flatMap((object) => Object.keys(object));
+    const name = fc.constantFrom(...names, 'chainID', 'root', 'status', 'l1Fee', '', 'ha\\sh', 'é');
+    let enough = 0;
+    fc.assert(
+      fc.property(
+        fc.constantFrom<Sample>(...usual, ...recorded),
+        fc.array(fc.tuple(fc.nat(), name, fc.option(values, { nil: undefined })), { maxLength: 3 }),
+        fc.constantFrom(undefined, 1),
+        (sample, changes, indent) => {
+          const result = structuredClone(sample.result);
+          for (const [where, field, value] of changes) {
+            const objects = objectsIn(result);
+            const object = objects[where % objects.length];
+            if (value === undefined) delete object?.[field];
+            else if (object !== undefined) object[field] = structuredClone(value);
+          }
+          if (agree(sample, JSON.stringify(result, null, indent))) enough++;
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+    expect(enough).toBeGreaterThan(300);
+  });
+
+  it.each(['', '{}', '[{}]', 'null', '1', '"x"', '{"hash":1', '[1,', '{"hash":"0x1"}}', '[]]'])('is not %j', (text) => {
+    for (const { name, params } of [
+      { name: 'eth_getBlockByHash', params: [hash('a'), true] },
+      { name: 'eth_getLogs', params: [{}] },
+    ]) {
+      if (name === 'eth_getLogs' && text === '[]') continue;
+      expect(judgeBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
+    }
+  });
+
+  it('may hide no name behind an escape', () => {
+    const text = JSON.stringify(block).replace('"hash"', String.raw`"has\u0068"`);
+    expect(judgeBytes(specOf('eth_getBlockByHash'), [hash('a'), true], Buffer.from(text))).toBeUndefined();
+  });
+
+  it('of a method without schema is any JSON', () => {
+    expect(judgeBytes(passThrough, [], Buffer.from('[{"a":[1.5,null]}]'))?.join('')).toBe('[{"a":[1.5,null]}]');
+    expect(judgeBytes(passThrough, [], Buffer.from('[{"a":[1.5,nil]}]'))).toBeUndefined();
+  });
+});
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.values(value).flatMap((one: unknown) => objectsIn(one));
+  return Array.isArray(value) ? inner : [value as Record<string, unknown>, ...inner];
+}
