@@ -17,14 +17,18 @@ const table = {
   REDIS_URL: {
     type: 'string',
     default: undefined,
-    meaning: 'Redis that holds the keys; unset: a key file in DATA_DIR',
+    meaning: 'Redis that holds keys, limits and usage; unset: files in DATA_DIR',
   },
   NETWORKS_DIR: {
     type: 'string',
     default: 'networks',
     meaning: 'Folder of network files; where it is not there, the package’s own',
   },
-  DATA_DIR: { type: 'string', default: '.gatehouse', meaning: 'Folder for the key file and the notes of the demo' },
+  DATA_DIR: {
+    type: 'string',
+    default: '.gatehouse',
+    meaning: 'Folder for the key file, usage, and the notes of the demo',
+  },
   LOG_LEVEL: {
     type: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     default: 'info',
