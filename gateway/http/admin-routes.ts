@@ -32,6 +32,8 @@ export function adminRoutes({ token, keys, usage, log }: AdminParts): Router {
       next();
       return;
     }
+    const requestId = response.getHeader('X-Request-Id');
+    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: no token, or a wrong token');
     response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
     throw new AdminRefusal(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
   });

@@ -48,6 +48,7 @@ export function connectTo(address: RedisAddress, answerLimitMs: number, connectL
     ...options,
     sentinels: [...sentinels],
     sentinelCommandTimeout: connectLimitMs,
+    sentinelRetryStrategy: waitBefore,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
     // What led before follows now: the Sentinels know the one that leads.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),

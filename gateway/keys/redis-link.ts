@@ -41,7 +41,7 @@ export class RedisLink {
     const { address, answerLimitMs = usualAnswerLimitMs } = options;
     this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs);
     this.redis.on('error', (error: unknown) => {
-      // A cluster of which no node is there tells the cause apart.
+      // Of a cluster it is a node's error that tells the cause.
       this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
     });
     this.redis.on('ready', () => {
@@ -98,9 +98,13 @@ export class RedisLink {
     clearInterval(this.#timer);
     const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
     const end = new Promise<void>((resolve) => {
-      this.redis.once('end', resolve);
-      // A cluster of which no node was found yet says nothing.
-      setTimeout(resolve, 2 * goodbyeLimitMs).unref();
+      if (!hasSocket) return;
+      // A cluster of which no node was found says nothing.
+      const timer = setTimeout(resolve, 2 * goodbyeLimitMs);
+      this.redis.once('end', () => {
+        clearTimeout(timer);
+        resolve();
+      });
     });
     this.redis.disconnect();
     if (hasSocket) await end;
@@ -170,7 +174,10 @@ export function unreachable(cause: unknown): KeyStoreUnreachable {
 /** The first word of what Redis says is its code; the rest may name users and keys. */
 export function redisErrorCode(error: unknown): string {
   if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';
-  return isReply(error) ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : errorCode(error);
+  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
+  // All that ioredis tells of Sentinels and of a cluster's nodes.
+  if (error instanceof Error && error.message.endsWith('Connection is closed.')) return 'no connection';
+  return errorCode(error);
 }
 
 function isTimeout(error: unknown): boolean {

@@ -3,7 +3,7 @@ import type { Amounts } from './usage-store.ts';
 /** A key that did nothing in so many collections in a row is forgotten; its next call makes it anew. */
 const idleMax = 60;
 
-/** A class: V8 adds to what a spread made five times as slowly (90 ns a call against 600). */
+/** A class, since V8 adds slowly to what a spread made: 600 ns a call with 3000 of them, against 18. */
 class Count implements Amounts {
   calls = 0;
   units = 0;

@@ -75,9 +75,11 @@ describe('a setting that is given', () => {
     }
   });
 
-  it('QUOTAS_WITHOUT_REDIS may be open or closed', () => {
+  it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY off or on', () => {
     expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
     expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
+    expect(readSettings({ METRICS_PER_KEY: 'on' }).METRICS_PER_KEY).toBe('on');
+    expect(() => readSettings({ METRICS_PER_KEY: 'yes' })).toThrow('expected one of off, on');
   });
 
   it.each(levels.split(', '))('LOG_LEVEL may be %s', (level) => {

@@ -122,9 +122,8 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect(rotated.status).toBe(201);
     const next = rotated.body as { id: string; key: string };
     await eventually(async () => (await statusOf(next.key)) === 200, 1_000);
-    const left = Date.parse(
-      String(((await ask('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string }).expiresAt),
-    );
+    const { expiresAt } = (await ask('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
+    const left = Date.parse(expiresAt);
     expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(10_000);
     const revoked = await ask('POST', `/admin/keys/${id}/revoke`);
     expect([revoked.status, revoked.body]).toMatchObject([200, { id, revokedAt: expect.any(String) as string }]);

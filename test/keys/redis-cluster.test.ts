@@ -9,6 +9,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../support/redis-cluster.ts';
 import type { RedisServer } from '../support/redis.ts';
+import { openCaller, socketUrl } from '../websocket/caller.ts';
 import { eventually } from './eventually.ts';
 import { silent } from './gate.ts';
 
@@ -75,6 +76,16 @@ describe('two gateways on a cluster of three Redis', () => {
       }
       await eventually(async () => (await statuses(key)).every((status) => status === 401), 1_000);
     }
+  });
+
+  it('close the WebSockets of a key within a second of its end', async () => {
+    const { key = '' } = await manager.create('connected', {});
+    const callers = await Promise.all(gateways.map((each) => openCaller(socketUrl(each, 'test', key))));
+    await Promise.all(cluster.nodes.map((each) => each.cli('DEL', `gatehouse:key:${digestOf(key)}`).catch(() => '')));
+    const since = performance.now();
+    const codes = await Promise.all(callers.map(async ({ closed }) => (await closed).code));
+    expect(codes).toEqual([1008, 1008]);
+    expect(performance.now() - since).toBeLessThan(1_000);
   });
 
   it('share the limits of a key', async () => {

@@ -106,7 +106,7 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
     expect(await printed(own.id, place)).toBe('Nothing so far.\n');
     await own.send(storage);
     await eventually(async () => (await rows()).length === 1, 3_000);
-    const [{ bytes = 0 } = {}] = await rows();
+    const bytes = (await rows())[0]?.bytes ?? 0;
     expect(await printed(own.id, place)).toBe(
       'DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES\n' +
         `${today()}  test     eth_getStorageAt  1      1      0       ${bytes}\n`,
