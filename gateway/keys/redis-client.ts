@@ -7,8 +7,6 @@ export type RedisClient = Redis | Cluster;
 const retryMaxMs = 500;
 /** A hung Redis does not answer our goodbye either. */
 export const goodbyeLimitMs = 100;
-/** A cluster's node that hangs never says that another has taken its place: the others are asked so often. */
-const clusterRefreshMs = 2_000;
 
 /** Connects in the background, for ever. Whatever fails, fails at once or after `answerLimitMs`: nothing is queued. */
 export function connectTo(address: RedisAddress, answerLimitMs: number, connectLimitMs: number): RedisClient {
@@ -36,7 +34,6 @@ export function connectTo(address: RedisAddress, answerLimitMs: number, connectL
       enableOfflineQueue: false,
       enableReadyCheck: false,
       clusterRetryStrategy: waitBefore,
-      slotsRefreshInterval: clusterRefreshMs,
       slotsRefreshTimeout: connectLimitMs,
       // A call does not wait for a failover.
       retryDelayOnFailover: 0,
@@ -65,6 +62,11 @@ export async function ping(redis: RedisClient): Promise<void> {
   await Promise.any(leadersOf(redis).map((leader) => leader.ping())).catch((error: unknown) => {
     throw (error as AggregateError).errors[0] ?? error;
   });
+}
+
+/** After a failure: a node that hangs never says that another has taken its place, but the others know. */
+export function lookForLeaders(redis: RedisClient): void {
+  if (redis instanceof Cluster) redis.refreshSlotsCache();
 }
 
 /** Spread, so that many gateways do not come back in one moment. */

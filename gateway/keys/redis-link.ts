@@ -1,6 +1,6 @@
 import { errorCode, type Log } from '../config/log.ts';
 import { KeyStoreUnreachable } from './key-store.ts';
-import { connectTo, goodbyeLimitMs, ping, type RedisClient } from './redis-client.ts';
+import { connectTo, goodbyeLimitMs, lookForLeaders, ping, type RedisClient } from './redis-client.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
@@ -89,6 +89,7 @@ export class RedisLink {
     if (isReply(error)) return error;
     this.#note(error);
     this.#setUp(false);
+    lookForLeaders(this.redis);
     void this.#check();
     return this.#lastError;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RedisKeyStore } from '../../gateway/keys/redis-key-store.ts';
 import { KeyManager } from '../../gateway/keys/manage-keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
@@ -124,6 +124,34 @@ describe('two gateways on a cluster of three Redis', () => {
       return made?.key !== undefined && (await statuses(made.key)).every((status) => status === 200);
     }, 10_000);
   });
+});
+
+describe('a gateway on a cluster of which a node hangs for good', () => {
+  it('asks the one that takes its place', async () => {
+    const cluster = await startRedisCluster({ isFollowed: true });
+    onTestFinished(cluster.stop);
+    const gateway = await open(cluster.url);
+    const store = new RedisKeyStore(cluster.url, silent);
+    onTestFinished(async () => {
+      await store.close();
+      await gateway.stop();
+    });
+    await store.opened(5_000);
+    const [first] = cluster.nodes as [RedisServer];
+    first.pause();
+    const manager = new KeyManager(store, 'test');
+    // Of ten keys some are its own.
+    const made: string[] = [];
+    await eventually(async () => {
+      const { key } = await manager.create('fresh', {}).catch(() => ({ key: undefined }));
+      if (key !== undefined) made.push(key);
+      return made.length >= 10 && (await manager.list().catch(() => [])).length > 10;
+    }, 15_000);
+    await eventually(async () => {
+      const statuses = await Promise.all(made.map((key) => statusOf(gateway, key)));
+      return statuses.every((status) => status === 200);
+    }, 10_000);
+  }, 60_000);
 });
 
 describe('a gateway with a Sentinel', () => {

@@ -14,11 +14,14 @@ export interface RedisGroup {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a cluster of three, each with a third of the slots. */
-export async function startRedisCluster(): Promise<RedisGroup> {
+/**
+ * Starts a cluster of three, each with a third of the slots.
+ * @param isFollowed whether a fourth follows the first, and takes its place when it is gone
+ */
+export async function startRedisCluster({ isFollowed = false } = {}): Promise<RedisGroup> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-cluster-'));
   const members: { node: RedisServer; bus: number }[] = [];
-  for (let index = 0; index < 3; index += 1) {
+  for (let index = 0; index < (isFollowed ? 4 : 3); index += 1) {
     const bus = await freePort();
     const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '1000'];
     const file = ['--cluster-config-file', join(folder, `node-${index}.conf`)];
@@ -27,15 +30,30 @@ export async function startRedisCluster(): Promise<RedisGroup> {
   const nodes = members.map(({ node }) => node);
   for (const [index, { node }] of members.entries()) {
     const [from, to] = [index, index + 1].map((third) => Math.floor((slots * third) / 3)) as [number, number];
-    await node.cli('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to - 1));
+    if (index < 3) await node.cli('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to - 1));
     for (const { node: other, bus } of members) {
       await node.cli('CLUSTER', 'MEET', '127.0.0.1', String(other.port), String(bus));
     }
   }
   await eventually(async () => {
     const told = await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')));
-    return told.every((text) => text.includes('cluster_state:ok') && text.includes('cluster_known_nodes:3'));
+    return told.every(
+      (text) => text.includes('cluster_state:ok') && text.includes(`cluster_known_nodes:${nodes.length}`),
+    );
   }, 15_000);
+  const [first, , , follower] = nodes;
+  if (first !== undefined && follower !== undefined) {
+    await follower.cli('CLUSTER', 'REPLICATE', await first.cli('CLUSTER', 'MYID'));
+    const isFollowing = async (): Promise<boolean> =>
+      (await follower.cli('INFO', 'replication')).includes('master_link_status:up');
+    await eventually(isFollowing, 10_000);
+    // The others have to know, too: they elect it.
+    await eventually(
+      async () =>
+        (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'NODES')))).every((text) => text.includes('slave')),
+      10_000,
+    );
+  }
   return {
     url: `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     nodes,
