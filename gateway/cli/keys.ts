@@ -167,6 +167,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'as `keys list` shows it')
     .option('--days <number>', `of the last so many days, ${usageKeptDays} at most`, '30')
     .option('--json', 'print an array of rows on one line')
+    .addHelpText('after', '\nExamples:\n  gatehouse keys usage 0123456789ab --days 7 --json')
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
