@@ -18,6 +18,7 @@ import { loadNetworks, NetworkFilesError } from './network/load-networks.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import { serveNetwork } from './serve-network.ts';
 import { compileParamChecks } from './spec/check-params.ts';
+import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
 import { openUsageStore } from './usage/open-usage-store.ts';
@@ -50,6 +51,7 @@ export async function openGateway(
   const knownMethods = specs.map(({ name }) => name);
   const configs = loadNetworks({ folder: settings.NETWORKS_DIR, knownMethods, env });
   const checks = compileParamChecks();
+  const resultCheck = compileResultCheck();
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
@@ -72,7 +74,7 @@ export async function openGateway(
     throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
   const networks = localChains.networks.map((config) =>
-    serveNetwork(config, localChains.spawned, { settings, specs, checks, metrics, usage, log }),
+    serveNetwork(config, localChains.spawned, { settings, specs, checks, resultCheck, metrics, usage, log }),
   );
 
   let isDraining = false;

@@ -8,6 +8,7 @@ import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
+import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -18,6 +19,7 @@ export interface ServeParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
   readonly checks: ReadonlyMap<string, ParamCheck>;
+  readonly resultCheck: ResultCheck;
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
@@ -40,7 +42,7 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, judge, log, config.confirmNull),
+    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }

@@ -40,6 +40,12 @@ export class Metrics {
     buckets: SECONDS,
     registers: [this.registry],
   });
+  readonly #deviations = new Counter({
+    name: 'gatehouse_upstream_result_deviations_total',
+    help: 'Results passed on that are not quite as the spec says; one a second of each upstream and method is looked at',
+    labelNames: ['network', 'upstream', 'method'] as const,
+    registers: [this.registry],
+  });
   readonly #unusable = new Counter({
     name: 'gatehouse_upstream_unusable_replies_total',
     help: 'Replies of an upstream for which another one was asked, by class; unknown: an error that no rule knows',
@@ -117,6 +123,9 @@ export class Metrics {
       failed: (failure, took) => {
         this.#attempts.inc({ network, upstream, outcome: failure });
         seconds.observe(took);
+      },
+      deviates: (method) => {
+        this.#deviations.inc({ network, upstream, method });
       },
       unusable: (failure) => {
         this.#unusable.inc({ network, upstream, class: failure });
@@ -210,6 +219,8 @@ export interface UpstreamMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
+  /** A result that was passed on is not as the spec says. */
+  deviates(method: string): void;
   up(isUp: boolean): void;
   head(block: number): void;
 }

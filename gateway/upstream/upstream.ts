@@ -43,6 +43,8 @@ const HEAD_AGE_MS = 15_000;
 const LACKING_MS = 600_000;
 const LACKING_MAX = 500;
 
+const SAMPLE_EVERY_MS = 1_000;
+
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
   readonly name: string;
@@ -58,6 +60,7 @@ export class Upstream {
   #headAskedAt = -Infinity;
   #repliedAt = -Infinity;
   #lacksHistoryUntil = -Infinity;
+  readonly #sampledAt = new Map<string, number>();
   #id = 0;
 
   constructor(options: UpstreamOptions) {
@@ -118,6 +121,18 @@ export class Upstream {
   /** Looks at the head in the background when the last look is old. */
   refreshHead(now: number): void {
     if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
+  }
+
+  /** Whether one of its results is to be looked at more closely: one a second of each method. */
+  isSampled(method: string, now: number): boolean {
+    if (now - (this.#sampledAt.get(method) ?? -Infinity) < SAMPLE_EVERY_MS) return false;
+    this.#sampledAt.set(method, now);
+    return true;
+  }
+
+  /** One of its results is not as the spec says. */
+  deviates(method: string): void {
+    this.#options.meters.deviates(method);
   }
 
   /** Its reply was of use. Looks at the head in the background when the last look is old. */

@@ -4,13 +4,33 @@ import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted } from './exhausted.ts';
-import { parsed, UpstreamFailure, type Failed, type Final, type FollowUp, type Reply, type Verdict } from './reply.ts';
+import {
+  parsed,
+  UpstreamFailure,
+  type Failed,
+  type Final,
+  type FollowUp,
+  type LargeReply,
+  type Reply,
+  type ResultReply,
+  type Verdict,
+} from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
 /** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
 export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Reply) => Verdict;
+
+/** Where a result is not as the spec says, if anywhere; made elsewhere too (`spec/`). */
+export type ResultCheck = (method: string, result: unknown) => string | undefined;
+
+export interface UpstreamsOptions {
+  readonly judge: Judge;
+  readonly check: ResultCheck;
+  readonly confirmNull: ConfirmNull;
+  readonly log: Log;
+}
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
@@ -22,14 +42,16 @@ const LEAST_TIME_MS = 10;
 export class Upstreams {
   readonly all: readonly Upstream[];
   readonly #judge: Judge;
+  readonly #check: ResultCheck;
   readonly #log: Log;
   readonly #confirmNull: ConfirmNull;
   readonly #sent: SentTransactions;
   #learning: Promise<Head> | undefined;
 
-  constructor(all: readonly Upstream[], judge: Judge, log: Log, confirmNull: ConfirmNull) {
+  constructor(all: readonly Upstream[], { judge, check, confirmNull, log }: UpstreamsOptions) {
     this.all = all;
     this.#judge = judge;
+    this.#check = check;
     this.#log = log;
     this.#confirmNull = confirmNull;
     this.#sent = new SentTransactions(log, all.length > 1);
@@ -111,7 +133,7 @@ export class Upstreams {
     }
     if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
     if (!verdict.final) this.#note(upstream, verdict, wordsOf(verdict.reply));
-    else this.#succeeded(upstream);
+    else this.#succeeded(upstream, method.name, verdict.reply);
     return verdict.final && verdict.followUp !== undefined
       ? this.#complete(upstream, verdict, verdict.followUp, deadline)
       : verdict;
@@ -179,16 +201,30 @@ export class Upstreams {
     return verdict;
   }
 
+  /** When the answer is on its way: a full block takes milliseconds. */
+  #inspect(upstream: Upstream, method: string, reply: ResultReply | LargeReply): void {
+    const result = reply.kind === 'large' ? (JSON.parse(reply.parts.join('')) as unknown) : reply.result;
+    const detail = this.#check(method, result);
+    if (detail === undefined) return;
+    upstream.deviates(method);
+    this.#log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
+  }
+
   #note(upstream: Upstream, failed: Failed, detail: string): void {
     const { failure } = failed;
     const goesDown = upstream.failed(failed, performance.now());
     this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
   }
 
-  #succeeded(upstream: Upstream): void {
+  #succeeded(upstream: Upstream, method: string, reply: Reply): void {
     if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(now);
+    if (reply.kind !== 'error' && upstream.isSampled(method, now)) {
+      setImmediate(() => {
+        this.#inspect(upstream, method, reply);
+      });
+    }
     // Who is behind shows beside the others only; an idle network costs nothing all the same.
     if (this.#confirmNull !== 'behind') return;
     for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
