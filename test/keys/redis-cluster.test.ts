@@ -172,6 +172,9 @@ describe('a gateway with a Sentinel', () => {
     const { key } = gateway;
     expect(await statusOf(gateway, key)).toBe(200);
     await eventually(async () => (await follower.cli('DBSIZE')) !== '0', 2_000);
+    // Told of the key by now, it keeps what it finds.
+    await sleep(200);
+    expect(await statusOf(gateway, key)).toBe(200);
     await leader.kill();
     const made = eventually(async () => {
       // Known keys go on throughout.
