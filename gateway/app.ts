@@ -1,5 +1,6 @@
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
+import { adminRoutes } from './http/admin-routes.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
@@ -20,6 +21,8 @@ import { compileParamChecks } from './spec/check-params.ts';
 import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
+import { openUsageStore } from './usage/open-usage-store.ts';
+import { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketDoor } from './websocket/web-socket-door.ts';
 
 const KEYS_OPEN_LIMIT_MS = 500;
@@ -60,16 +63,18 @@ export async function openGateway(
   const limiter = openLimiter(settings, log);
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
+  const usageStore = openUsageStore(settings, log);
+  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMeter() : undefined);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
   await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
   const localChains = await startLocalChains(configs, settings, log);
   if (localChains.networks.length === 0) {
-    await Promise.all([keys.close(), limiter.close()]);
+    await Promise.all([keys.close(), limiter.close(), usage.close()]);
     const lines = [...localChains.leftOut, 'no network is left to serve'];
     throw new NetworkFilesError(lines.map((message) => ({ message })));
   }
   const networks = localChains.networks.map((config) =>
-    serveNetwork(config, localChains.spawned, { settings, specs, checks, resultCheck, metrics, log }),
+    serveNetwork(config, localChains.spawned, { settings, specs, checks, resultCheck, metrics, usage, log }),
   );
 
   let isDraining = false;
@@ -83,6 +88,9 @@ export async function openGateway(
       networks: Object.fromEntries(networks.map((network) => [network.config.slug, network.upstreams.summary()])),
     },
   }));
+  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
+    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, log }));
+  }
   const callers = {
     networks: new NetworkFinder(networks),
     authenticator,
@@ -123,6 +131,7 @@ export async function openGateway(
       localChains.stop(),
       keys.close(),
       limiter.close(),
+      usage.close(),
     ]);
   };
   try {

@@ -31,7 +31,7 @@ export async function handleBody(text: string, context: CallContext, limits: Bat
 export function refuseBody(
   text: string,
   refusal: RpcError,
-  context: Pick<CallContext, 'network'>,
+  context: Pick<CallContext, 'network' | 'access'>,
   { maxItems }: BatchLimits,
 ): Answer | undefined {
   try {
@@ -72,7 +72,7 @@ function refusalFor({ reason, waitS }: Shortage): RpcError {
 function refuseAll(
   { isBatch, items }: Envelope,
   refusal: RpcError,
-  context: Pick<CallContext, 'network'>,
+  context: Pick<CallContext, 'network' | 'access'>,
 ): Answer | undefined {
   const answers = items.map(({ id }) => refuse(id, refusal, context)).filter((answer) => answer !== undefined);
   const [first] = answers;
@@ -115,8 +115,10 @@ function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undef
 function refuse(
   id: string | undefined,
   refusal: RpcError,
-  { network }: Pick<CallContext, 'network'>,
+  { network: { otherMethods }, access }: Pick<CallContext, 'network' | 'access'>,
 ): Answer | undefined {
-  network.otherMethods.count(refusal.reason);
-  return id === undefined ? undefined : refusalAnswer(id, refusal);
+  const answer = id === undefined ? undefined : refusalAnswer(id, refusal);
+  otherMethods.meter.count(refusal.reason);
+  otherMethods.usage.add(access.record.id, 0, true, answer?.body.length ?? 0);
+  return answer;
 }

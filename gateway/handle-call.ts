@@ -23,30 +23,35 @@ export interface CallContext {
 /** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
 export async function handleCall(call: Call, context: CallContext): Promise<Answer | undefined> {
   const startedAt = performance.now();
-  const method = context.network.methods.get(call.method);
-  const meter = method?.meter ?? context.network.otherMethods;
+  const { network, access } = context;
+  const method = network.methods.get(call.method);
+  const { meter, usage } = method ?? network.otherMethods;
   let outcome = 'result';
+  let units = 0;
+  let told: Answer | undefined;
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
-    const objection = objectionTo(method, call.params, context.access);
+    const objection = objectionTo(method, call.params, access);
     if (objection !== undefined) throw objection;
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
-    if (call.id === undefined && method.spec.sends !== true) {
-      outcome = 'notification';
-      return undefined;
+    if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
+    else if (call.id !== undefined && method.localResult !== undefined) {
+      told = resultAnswer(call.id, method.localResult);
+    } else {
+      units = method.spec.weight ?? 1;
+      const reply = await askUpstreams(method, call.params, context);
+      outcome = outcomeOf(reply);
+      if (call.id !== undefined) told = answer(call.id, reply);
     }
-    if (call.id !== undefined && method.localResult !== undefined) return resultAnswer(call.id, method.localResult);
-    const reply = await askUpstreams(method, call.params, context);
-    outcome = outcomeOf(reply);
-    return call.id === undefined ? undefined : answer(call.id, reply);
   } catch (error) {
     const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
     outcome = refusal.reason;
-    return call.id === undefined ? undefined : refusalAnswer(call.id, refusal);
-  } finally {
-    meter.ended(outcome, startedAt);
+    if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
   }
+  meter.ended(outcome, startedAt);
+  usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
+  return told;
 }
 
 /** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. */
@@ -83,6 +88,10 @@ function outcomeOf(reply: Reply): string {
   if (reply.kind === 'large') return 'result';
   if (reply.kind === 'result') return reply.result === null ? 'null' : 'result';
   return reply.code === 3 ? 'revert' : 'node-error';
+}
+
+function isError(outcome: string): boolean {
+  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification';
 }
 
 /** The caller gets an id to ask about, the log gets the cause. */

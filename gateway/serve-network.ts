@@ -12,6 +12,7 @@ import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
+import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
 
 export interface ServeParts {
@@ -20,6 +21,7 @@ export interface ServeParts {
   readonly checks: ReadonlyMap<string, ParamCheck>;
   readonly resultCheck: ResultCheck;
   readonly metrics: Metrics;
+  readonly usage: UsageLedger;
   readonly log: Log;
 }
 
@@ -36,20 +38,27 @@ export function serveNetwork(
   return {
     config,
     methods: servedMethods(config, parts),
-    otherMethods: parts.metrics.callMeter(config.slug, 'other'),
+    otherMethods: {
+      meter: parts.metrics.callMeter(config.slug, 'other'),
+      usage: parts.usage.methodUsage(config.slug, 'other'),
+    },
     upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }
 
-function servedMethods(config: NetworkConfig, { specs, checks, metrics }: ServeParts): Map<string, ServedMethod> {
+function servedMethods(
+  config: NetworkConfig,
+  { specs, checks, metrics, usage }: ServeParts,
+): Map<string, ServedMethod> {
   const results = localAnswers(config);
   return new Map(
     config.methods.map((name) => {
       const spec = specs.find((each) => each.name === name) ?? passThrough(name);
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
-      return [name, { spec, check, localResult, meter: metrics.callMeter(config.slug, name) }];
+      const meter = metrics.callMeter(config.slug, name);
+      return [name, { spec, check, localResult, meter, usage: usage.methodUsage(config.slug, name) }];
     }),
   );
 }

@@ -4,13 +4,14 @@ import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
+import type { MethodUsage } from './usage/method-usage.ts';
 
 /** A network with all that a call needs, made once at start. */
 export interface ServedNetwork {
   readonly config: NetworkConfig;
   readonly methods: ReadonlyMap<string, ServedMethod>;
   /** For methods that the network does not serve. */
-  readonly otherMethods: CallMeter;
+  readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
   readonly upstreams: Upstreams;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
@@ -22,4 +23,6 @@ export interface ServedMethod {
   /** The result as JSON text, where the gateway knows it by itself. */
   readonly localResult: string | undefined;
   readonly meter: CallMeter;
+  /** What each key does with it. */
+  readonly usage: MethodUsage;
 }

@@ -9,6 +9,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/openrpc.json', json(openRpcDocument(sources))],
     ['schemas/generated/params.json', json(paramSchemas(sources))],
     ['schemas/generated/results.json', json(resultSchemas(sources))],
+    ['schemas/generated/admin-api.json', json(sources.adminApi)],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources))],
   ]);
 }

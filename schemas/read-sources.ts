@@ -63,6 +63,8 @@ export interface Sources {
   readonly frame: Frame;
   readonly methods: readonly MethodSource[];
   readonly types: Types;
+  /** `admin-api.yaml`: an OpenAPI document, as it stands. */
+  readonly adminApi: unknown;
 }
 
 export function readSources(folder: string): Sources {
@@ -70,6 +72,7 @@ export function readSources(folder: string): Sources {
     frame: readYaml(join(folder, 'openrpc.yaml')) as Frame,
     methods: readMethods(join(folder, 'methods')),
     types: readTypes(join(folder, 'types')),
+    adminApi: readYaml(join(folder, 'admin-api.yaml')),
   };
 }
 

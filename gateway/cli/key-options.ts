@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
+import { durationOf } from '../keys/duration.ts';
 import { ruleFields } from '../keys/key-rules.ts';
 import type { RuleChange } from '../keys/key-store.ts';
-
-const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 
 /** Flags with a value, by the name under which commander keeps it. */
 const flags = ruleFields
@@ -30,12 +29,6 @@ export function rulesFrom(options: Readonly<Record<string, unknown>>): RuleChang
     change[field] = text === '' ? undefined : field === 'expiresAt' ? endOf(text) : text;
   }
   return change;
-}
-
-/** Milliseconds of `90d`, `12h` or `30m`; undefined: it is none of these. */
-export function durationOf(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
-  return unit === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
 function endOf(text: string): string {

@@ -1,14 +1,18 @@
 import { Command, CommanderError } from 'commander';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
-import { FileKeyStore } from '../keys/file-key-store.ts';
-import { changedRules, KeyStoreError, type KeyRecord, type KeyStore } from '../keys/key-store.ts';
-import { isWellFormedKey, keyIdOf } from '../keys/key.ts';
+import { durationOf } from '../keys/duration.ts';
+import { changedRules, KeyStoreError, type KeyStore } from '../keys/key-store.ts';
+import { isWellFormedKey } from '../keys/key.ts';
 import { KeyRulesError } from '../keys/key-rules.ts';
-import { KeyManager, type Made } from '../keys/manage-keys.ts';
+import { KeyManager, readName, type Made } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
-import { addRuleOptions, durationOf, rulesFrom } from './key-options.ts';
-import { rulesOf, shownRecord, tableOf } from './show-keys.ts';
+import { shownRecord } from '../keys/shown-record.ts';
+import { openUsageStore } from '../usage/open-usage-store.ts';
+import { lastDays, usageKeptDays } from '../usage/usage-store.ts';
+import { importKeys } from './import-keys.ts';
+import { addRuleOptions, rulesFrom } from './key-options.ts';
+import { rulesOf, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be just starting beside us; longer than this nobody likes to wait. */
 const openLimitMs = 1_500;
@@ -83,8 +87,8 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('List all keys, revoked ones too')
     .option('--json', 'print an array of records on one line')
     .action((options: { json?: true }) =>
-      withStore(async (store) => {
-        const records = await store.list();
+      withManager(async (manager) => {
+        const records = await manager.list();
         if (options.json) out(`${JSON.stringify(records.map(shownRecord))}\n`);
         else if (records.length === 0) out('No keys yet. Make one: gatehouse keys create --name <name>\n');
         else out(tableOf(records));
@@ -97,8 +101,8 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'as `keys list` shows it')
     .option('--json', 'print the record on one line')
     .action((id: string, options: { json?: true }) =>
-      withStore(async (store) => {
-        const record = existing(id, await store.show(id));
+      withManager(async (manager) => {
+        const record = await manager.show(id);
         if (options.json) out(`${JSON.stringify(shownRecord(record))}\n`);
         else out(tableOf([record]) + rulesOf(record));
       }),
@@ -158,6 +162,32 @@ export function keysCommand(context: KeysCommandContext): Command {
     );
 
   keys
+    .command('usage')
+    .description('Show what a key did, by day, network and method')
+    .argument('<id>', 'as `keys list` shows it')
+    .option('--days <number>', `of the last so many days, ${usageKeptDays} at most`, '30')
+    .option('--json', 'print an array of rows on one line')
+    .addHelpText('after', '\nExamples:\n  gatehouse keys usage 0123456789ab --days 7 --json')
+    .action((id: string, options: { days: string; json?: true }) =>
+      withManager(async (manager) => {
+        const days = Number(options.days);
+        if (!(Number.isInteger(days) && days >= 1 && days <= usageKeptDays)) {
+          throw new Refusal(`--days: expected a whole number from 1 to ${usageKeptDays}`);
+        }
+        await manager.show(id);
+        const usage = openUsageStore(context.settings(), openLog('silent'));
+        try {
+          await usage.opened(openLimitMs);
+          const rows = await usage.read(id, lastDays(days));
+          if (options.json) out(`${JSON.stringify(rows)}\n`);
+          else out(rows.length === 0 ? 'Nothing so far.\n' : usageTable(rows));
+        } finally {
+          await usage.close();
+        }
+      }),
+    );
+
+  keys
     .command('import')
     .description('Carry the keys of the key file in DATA_DIR over to Redis')
     .action(() =>
@@ -186,37 +216,10 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
   }
 }
 
-async function importKeys(dataDir: string, redis: KeyStore, manager: KeyManager): Promise<string> {
-  const file = new FileKeyStore(dataDir, openLog('silent'));
-  try {
-    const entries = file.entries();
-    if (entries.length === 0) return `No keys in ${file.path}.\n`;
-    const lasting = entries.filter(([, key]) => key.development !== true);
-    let added = 0;
-    for (const [digest, key] of lasting) {
-      if (!(await redis.add(digest, key))) continue;
-      added += 1;
-      await manager.noteImport(keyIdOf(digest));
-    }
-    const there = lasting.length - added;
-    const left = entries.length - lasting.length;
-    return `Carried over to Redis: ${added}; there already: ${there}; development keys left out: ${left}.\n`;
-  } finally {
-    await file.close();
-  }
-}
-
-function existing(id: string, record: KeyRecord | undefined): KeyRecord {
-  if (record === undefined) throw new Refusal(`There is no key with the id ${id}: see gatehouse keys list`);
-  return record;
-}
-
 function checkedName(name: string): string {
-  const trimmed = name.trim();
-  if (!/^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u.test(trimmed)) {
-    throw new Refusal('--name: expected 1 to 64 printable characters');
-  }
-  return trimmed;
+  const read = readName(name);
+  if (read === undefined) throw new Refusal('--name: expected 1 to 64 printable characters');
+  return read;
 }
 
 async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {

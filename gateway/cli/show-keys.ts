@@ -1,16 +1,7 @@
-import { keyIdOf } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-store.ts';
 import { hasEnded, mistakesIn } from '../keys/manage-keys.ts';
-
-/** A record for programs. Of a secret's digest only the start is shown, as of a key's. */
-export function shownRecord(record: KeyRecord): object {
-  const mistakes = mistakesIn(record);
-  return {
-    ...record,
-    ...(record.rules !== undefined && { rules: shownRules(record) }),
-    ...(mistakes.length > 0 && { mistakes }),
-  };
-}
+import { shownRules } from '../keys/shown-record.ts';
+import type { UsageRow } from '../usage/usage-store.ts';
 
 export function tableOf(records: readonly KeyRecord[]): string {
   const rows = records.map((record) => [record.id, record.name, shortTime(record.createdAt), stateOf(record)]);
@@ -23,16 +14,13 @@ export function rulesOf(record: KeyRecord): string {
   return columns(Object.entries(shownRules(record))) + mistakes.join('');
 }
 
-function shownRules({ rules = {} }: KeyRecord): Record<string, string> {
-  const { secrets, ...others } = rules;
-  if (secrets === undefined) return others;
-  // Whatever stands there: by hand somebody may have written the secret itself.
-  const shown = secrets.replace(/[^,@]*(@[^,]*)?/g, (entry) => {
-    const [digest = '', until] = entry.split(/@(.*)/s);
-    const id = /^\s*[0-9a-f]{64}\s*$/.test(digest) ? keyIdOf(digest.trim()) : digest === '' ? '' : '?';
-    return until === undefined ? id : `${id}@${until}`;
-  });
-  return { ...others, secrets: shown };
+/** What a key did, a line for each day, network and method. */
+export function usageTable(rows: readonly UsageRow[]): string {
+  const lines = rows.map(({ day, network, method, calls, units, errors, bytes }) => [
+    ...[day, network, method],
+    ...[calls, units, errors, bytes].map(String),
+  ]);
+  return columns([['DAY', 'NETWORK', 'METHOD', 'CALLS', 'UNITS', 'ERRORS', 'BYTES'], ...lines]);
 }
 
 function columns(lines: readonly (readonly string[])[]): string {

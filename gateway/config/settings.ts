@@ -9,17 +9,26 @@ const table = {
     default: undefined,
     meaning: 'Port for /metrics, /livez and /readyz; unset: they are on PORT',
   },
+  ADMIN_TOKEN: {
+    type: 'token',
+    default: undefined,
+    meaning: 'Bearer token of the admin API on OPS_PORT, 16 characters or more; unset: there is none',
+  },
   REDIS_URL: {
     type: 'string',
     default: undefined,
-    meaning: 'Redis that holds the keys; unset: a key file in DATA_DIR',
+    meaning: 'Redis that holds keys, limits and usage; unset: files in DATA_DIR',
   },
   NETWORKS_DIR: {
     type: 'string',
     default: 'networks',
     meaning: 'Folder of network files; where it is not there, the package’s own',
   },
-  DATA_DIR: { type: 'string', default: '.gatehouse', meaning: 'Folder for the key file and the notes of the demo' },
+  DATA_DIR: {
+    type: 'string',
+    default: '.gatehouse',
+    meaning: 'Folder for the key file, usage, and the notes of the demo',
+  },
   LOG_LEVEL: {
     type: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     default: 'info',
@@ -45,6 +54,11 @@ const table = {
     type: ['open', 'closed'],
     default: 'open',
     meaning: 'Keys with a daily or monthly quota while Redis is away: `open` go on, `closed` get 503',
+  },
+  METRICS_PER_KEY: {
+    type: ['off', 'on'],
+    default: 'off',
+    meaning: '`on`: /metrics tells what each key did, by its id',
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
@@ -85,11 +99,14 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 
+/** An admin token that is shorter may be guessed. */
+const TOKEN_MIN = 16;
+
 /** Node's timers hold 2³¹ - 1 ms, and fire at once for more; the drain's is twice its setting. */
 const COUNT_MAX = 1_000_000_000;
 
 interface Row {
-  readonly type: 'string' | 'port' | 'count' | 'ranges' | readonly string[];
+  readonly type: 'string' | 'port' | 'count' | 'ranges' | 'token' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
 }
@@ -115,6 +132,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     const given = env[row.name];
     settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, mistakes);
   }
+  if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
+    mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;
 }
@@ -129,6 +149,13 @@ export class SettingsError extends Error {
 
 function parse(row: Row & { name: string }, given: string, mistakes: string[]): string | number | undefined {
   if (row.type === 'string') return given;
+  if (row.type === 'token') {
+    // What a header can carry (RFC 6750 §2.1).
+    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < TOKEN_MIN) {
+      mistakes.push(`${row.name}: expected ${TOKEN_MIN} characters or more, of letters, digits and -._~+/`);
+    }
+    return given;
+  }
   if (row.type === 'ranges') {
     if (!rangesIn(given).every(isAddressRange)) {
       mistakes.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);

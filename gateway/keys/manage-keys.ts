@@ -18,12 +18,25 @@ export interface Made {
   readonly secret?: string;
 }
 
-/** Every act of management, checked before and noted after, whoever asks for it. */
+/** Why an act cannot be done. The message ends with what to do about it at the command line. */
+export class KeyActError extends KeyStoreError {
+  readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret';
+  /** The message without that. */
+  readonly sentence: string;
+
+  constructor(kind: KeyActError['kind'], sentence: string, advice: string) {
+    super(`${sentence}: ${advice}`);
+    this.kind = kind;
+    this.sentence = sentence;
+  }
+}
+
+/** Every act of management, checked before and noted after, whoever asks for it: the command line or the admin API. */
 export class KeyManager {
   readonly #store: KeyStore;
   readonly #by: string;
 
-  /** @param by who acts; default: who runs this process */
+  /** @param by who acts; default: the account that runs this process */
   constructor(store: KeyStore, by = accountHere()) {
     this.#store = store;
     this.#by = by;
@@ -31,7 +44,7 @@ export class KeyManager {
 
   /**
    * @param given a key of another service; default: a new one is made
-   * @throws KeyStoreError where the key is there already, KeyRulesError
+   * @throws KeyActError where the key is there already, KeyRulesError
    */
   async create(name: string, rules: RuleTexts, options: { given?: string; withSecret?: boolean } = {}): Promise<Made> {
     const secret = options.withSecret === true ? makeSecret() : undefined;
@@ -41,7 +54,7 @@ export class KeyManager {
     const digest = digestOf(key);
     const id = keyIdOf(digest);
     if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: all }))) {
-      throw new KeyStoreError(`This key is there already: gatehouse keys show ${id}`);
+      throw new KeyActError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
     }
     await this.#note('create', id, Object.keys(all).join(' '));
     // A key that came from elsewhere is known there: it is not shown again.
@@ -50,7 +63,7 @@ export class KeyManager {
 
   /**
    * @param secret true: a new one takes the place of all others; false: none is demanded any more
-   * @throws KeyStoreError where there is no such key, KeyRulesError where it would be refused afterwards
+   * @throws KeyActError where there is no such key, KeyRulesError where it would be refused afterwards
    */
   async update(id: string, change: RuleChange, secret?: boolean): Promise<Made> {
     const record = await this.#existing(id);
@@ -65,7 +78,7 @@ export class KeyManager {
   async rotate(id: string, graceMs: number): Promise<Made> {
     const record = await this.#existing(id);
     const { name, rules } = record;
-    if (!isLive(record)) throw new KeyStoreError(`The key ${id} opens nothing any more: make a new one`);
+    if (!isLive(record)) throw new KeyActError('ended', `The key ${id} opens nothing any more`, 'make a new one');
     const key = makeKey();
     const digest = digestOf(key);
     // Both draw on one account: to rotate a key gives nobody twice its limits.
@@ -80,7 +93,9 @@ export class KeyManager {
   async rotateSecret(id: string, graceMs: number): Promise<Made> {
     const record = await this.#existing(id);
     const before = record.rules?.['secrets'];
-    if (before === undefined) throw new KeyStoreError(`The key ${id} demands no secret: keys update ${id} --secret`);
+    if (before === undefined) {
+      throw new KeyActError('no-secret', `The key ${id} demands no secret`, `keys update ${id} --secret`);
+    }
     const secret = makeSecret();
     const now = Date.now();
     const ending = before.split(',').flatMap((entry) => {
@@ -101,6 +116,16 @@ export class KeyManager {
 
   noteImport(id: string): Promise<void> {
     return this.#note('import', id);
+  }
+
+  /** @throws KeyActError where there is no such key */
+  show(id: string): Promise<KeyRecord> {
+    return this.#existing(id);
+  }
+
+  /** All keys, revoked ones too, oldest first. */
+  list(): Promise<KeyRecord[]> {
+    return this.#store.list();
   }
 
   async #existing(id: string): Promise<KeyRecord> {
@@ -146,8 +171,14 @@ function earlier(end: string | undefined, graceMs: number): string {
   return end !== undefined && Date.parse(end) < Date.parse(grace) ? end : grace;
 }
 
-function noSuchKey(id: string): KeyStoreError {
-  return new KeyStoreError(`There is no key with the id ${id}: see gatehouse keys list`);
+/** @returns the name as it is kept, or undefined where it is none: 1 to 64 printable characters */
+export function readName(text: string): string | undefined {
+  const name = text.trim();
+  return /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u.test(name) ? name : undefined;
+}
+
+function noSuchKey(id: string): KeyActError {
+  return new KeyActError('missing', `There is no key with the id ${id}`, 'see gatehouse keys list');
 }
 
 function accountHere(): string {

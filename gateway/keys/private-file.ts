@@ -7,15 +7,18 @@ export function makePrivateFolderFor(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 }
 
-/** Writes a file that only its owner can read. Whoever reads it meanwhile sees the old content or the new one, whole. */
-export function writePrivateFile(path: string, text: string): void {
+/**
+ * Writes a file that only its owner can read. Whoever reads it meanwhile sees the old content or the new one, whole.
+ * @param isLasting whether it must outlast a power cut from now on; that takes a disk some milliseconds
+ */
+export function writePrivateFile(path: string, text: string, { isLasting = true } = {}): void {
   makePrivateFolderFor(path);
   const draft = `${path}.${randomUUID()}.tmp`;
   try {
     const file = openSync(draft, 'wx', 0o600);
     try {
       writeSync(file, text);
-      fsyncSync(file);
+      if (isLasting) fsyncSync(file);
     } finally {
       closeSync(file);
     }

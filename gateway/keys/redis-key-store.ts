@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Log } from '../config/log.ts';
 import { isDigest, isKeyId } from './key.ts';
 import {
@@ -7,7 +6,6 @@ import {
   keyFromFields,
   keyRecord,
   KeyStoreError,
-  KeyStoreUnreachable,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
@@ -15,7 +13,8 @@ import {
   type RuleChange,
   type StoredKey,
 } from './key-store.ts';
-import { isReply, redisErrorCode, RedisLink } from './redis-link.ts';
+import { leadersOf, type RedisClient } from './redis-client.ts';
+import { isReply, redisErrorCode, RedisLink, unreachable } from './redis-link.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /**
@@ -33,8 +32,8 @@ const invalidationChannel = '__redis__:invalidate';
 
 /** Redis tells of each change within milliseconds; the limit is only a net. */
 const trackedFreshMs = 30_000;
-/** Nobody may tell us of a DEL by hand: ask each second. */
-const untrackedFreshMs = 1_000;
+/** Nobody may tell us of a DEL by hand: ask often enough to know within a second. */
+const untrackedFreshMs = 900;
 /** Look-ups under way at once while listing, few enough that each is answered in time. */
 const listStep = 500;
 
@@ -155,8 +154,10 @@ export class RedisKeyStore implements KeyStore {
    * Has Redis tell this connection of every write to a key, whoever wrote: a connection that redirects tracking to
    * itself, since ioredis drops the pushes of RESP3. Tracking ends with the connection, hence on each new one.
    */
-  async #watch(redis: Redis): Promise<void> {
+  async #watch(redis: RedisClient): Promise<void> {
     const refusal = await refused(async () => {
+      // Each node would tell of its own keys only, on a connection of its own.
+      if (redis.isCluster) return;
       const id = String(await redis.call('CLIENT', 'ID'));
       await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', keyPrefix);
       await redis.subscribe(invalidationChannel);
@@ -167,7 +168,7 @@ export class RedisKeyStore implements KeyStore {
       const text = `Redis refuses CLIENT TRACKING: ${without}one look-up per key and second take its place`;
       this.#log.warn({ error: refusal }, text);
     }
-    this.#tracked = refusal === undefined;
+    this.#tracked = refusal === undefined && !redis.isCluster;
     // What changed before we listened, nobody told us.
     this.#tell(undefined);
   }
@@ -201,18 +202,20 @@ export class RedisKeyStore implements KeyStore {
   /** Walks through all keys of the database: for the command line, never for a call. */
   async #digests(start: string): Promise<string[]> {
     const found = new Set<string>();
-    let cursor = '0';
-    do {
-      const [next, keys] = await this.#ask((redis) =>
-        redis.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
-      );
-      for (const key of keys) found.add(key.slice(keyPrefix.length));
-      cursor = next;
-    } while (cursor !== '0');
+    for (const leader of leadersOf(this.#commands.redis)) {
+      let cursor = '0';
+      do {
+        const [next, keys] = await this.#ask(() =>
+          leader.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
+        );
+        for (const key of keys) found.add(key.slice(keyPrefix.length));
+        cursor = next;
+      } while (cursor !== '0');
+    }
     return [...found].filter(isDigest);
   }
 
-  async #ask<Answer>(question: (redis: Redis) => Promise<Answer>): Promise<Answer> {
+  async #ask<Answer>(question: (redis: RedisClient) => Promise<Answer>): Promise<Answer> {
     if (!this.#commands.up) throw unreachable(this.#commands.lastError);
     try {
       return await question(this.#commands.redis);
@@ -231,14 +234,6 @@ async function refused(request: () => Promise<unknown>): Promise<string | undefi
     if (isReply(error)) return redisErrorCode(error);
     throw error;
   }
-}
-
-function unreachable(cause: unknown): KeyStoreUnreachable {
-  const code = redisErrorCode(cause);
-  const text = isReply(cause)
-    ? `Redis refuses (${code}): is REDIS_URL right?`
-    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
-  return new KeyStoreUnreachable(text, code);
 }
 
 /** Any field makes a key: an operator may have written the hash by hand. */

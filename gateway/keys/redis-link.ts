@@ -1,30 +1,28 @@
-import { Redis } from 'ioredis';
 import { errorCode, type Log } from '../config/log.ts';
+import { KeyStoreUnreachable } from './key-store.ts';
+import { connectTo, goodbyeLimitMs, lookForLeaders, ping, type RedisClient } from './redis-client.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
 const usualAnswerLimitMs = 500;
 const heartbeatMs = 500;
-const retryMaxMs = 500;
-/** A hung Redis does not answer our goodbye either. */
-const goodbyeLimitMs = 100;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes' | 'limits';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly answerLimitMs?: number;
   /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
-  readonly prepare?: (redis: Redis) => Promise<void>;
+  readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
 
 /**
- * One connection to Redis that is always being made, and knows whether Redis answers on it. TCP by itself tells a
- * silently cut connection or a hung Redis only after minutes: hence a heartbeat.
+ * One connection to Redis, or to each node of a cluster, that is always being made, and knows whether Redis answers on
+ * it. TCP by itself tells a silently cut connection or a hung Redis only after minutes: hence a heartbeat.
  */
 export class RedisLink {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly #options: RedisLinkOptions;
   readonly #timer: NodeJS.Timeout;
   #up = false;
@@ -40,26 +38,11 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    this.redis = new Redis({
-      ...options.address,
-      // RESP2: invalidations come as messages, and a Redis of any age, or a proxy, speaks it.
-      protocol: 2,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      // `prepare` must come before subscribing: CLIENT TRACKING is refused to a subscriber.
-      autoResubscribe: false,
-      // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      connectTimeout: 2 * usualAnswerLimitMs,
-      commandTimeout: options.answerLimitMs ?? usualAnswerLimitMs,
-      disconnectTimeout: goodbyeLimitMs,
-      // Spread, so that many gateways do not come back in one moment.
-      retryStrategy: (times) => Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2),
-    });
+    const { address, answerLimitMs = usualAnswerLimitMs } = options;
+    this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs);
     this.redis.on('error', (error: unknown) => {
-      this.#lastError = error;
+      // Of a cluster it is a node's error that tells the cause.
+      this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
     });
     this.redis.on('ready', () => {
       this.#begin();
@@ -106,6 +89,7 @@ export class RedisLink {
     if (isReply(error)) return error;
     this.#note(error);
     this.#setUp(false);
+    lookForLeaders(this.redis);
     void this.#check();
     return this.#lastError;
   }
@@ -114,7 +98,15 @@ export class RedisLink {
     this.#closing = true;
     clearInterval(this.#timer);
     const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
-    const end = new Promise<void>((resolve) => this.redis.once('end', resolve));
+    const end = new Promise<void>((resolve) => {
+      if (!hasSocket) return;
+      // A cluster of which no node was found says nothing.
+      const timer = setTimeout(resolve, 2 * goodbyeLimitMs);
+      this.redis.once('end', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
     this.redis.disconnect();
     if (hasSocket) await end;
     for (const done of this.#waiting) done();
@@ -132,7 +124,7 @@ export class RedisLink {
     this.#checking = true;
     const connection = this.#connection;
     try {
-      await this.redis.ping();
+      await ping(this.redis);
       if (!this.#prepared) await this.#options.prepare?.(this.redis);
       if (connection !== this.#connection) return;
       this.#prepared = true;
@@ -171,10 +163,22 @@ export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
+/** For an operator's eyes. */
+export function unreachable(cause: unknown): KeyStoreUnreachable {
+  const code = redisErrorCode(cause);
+  const text = isReply(cause)
+    ? `Redis refuses (${code}): is REDIS_URL right?`
+    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
+  return new KeyStoreUnreachable(text, code);
+}
+
 /** The first word of what Redis says is its code; the rest may name users and keys. */
 export function redisErrorCode(error: unknown): string {
   if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';
-  return isReply(error) ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : errorCode(error);
+  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
+  // All that ioredis tells of Sentinels and of a cluster's nodes.
+  if (error instanceof Error && error.message.endsWith('Connection is closed.')) return 'no connection';
+  return errorCode(error);
 }
 
 function isTimeout(error: unknown): boolean {

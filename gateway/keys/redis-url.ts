@@ -5,10 +5,23 @@ import { SettingsError } from '../config/settings.ts';
 export type RedisAddress = Pick<
   RedisOptions,
   'host' | 'port' | 'path' | 'family' | 'db' | 'username' | 'password' | 'tls'
->;
+> & {
+  /** Sentinels, to be asked for the Redis that leads under `name`. */
+  readonly sentinels?: readonly Place[];
+  readonly name?: string;
+  readonly sentinelPassword?: string;
+  /** Nodes of a cluster, to be asked for the others. */
+  readonly cluster?: readonly Place[];
+};
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+}
 
 const expected =
-  'REDIS_URL: expected redis://[user:password@]host[:port][/database], rediss:// for TLS, or the path of a socket';
+  'REDIS_URL: expected redis://[user:password@]host[:port][/database], rediss:// for TLS, the path of a socket, ' +
+  'redis+sentinel://host[:port],host[:port]…/name[/database] or redis+cluster://host[:port],host[:port]…';
 
 /**
  * Reads `REDIS_URL`. ioredis would read it too, but takes `?option=…` from it before our own options, and a mistyped
@@ -17,32 +30,62 @@ const expected =
  */
 export function parseRedisUrl(text: string): RedisAddress {
   if (text.startsWith('/')) return { path: text };
-  if (!URL.canParse(text)) throw new SettingsError([expected]);
-  const url = new URL(text);
-  const database = /^\/?(\d{0,5})$/.exec(url.pathname);
-  if (!['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '' || database === null) {
-    throw new SettingsError([expected]);
+  const [, scheme = '', kind, user = '', hosts = '', path = '', query = ''] =
+    /^(rediss?)(?:\+(sentinel|cluster))?:\/\/([^/?#]*@)?([^/?#@]+)(\/[^?#]*)?(\?[^#]*)?$/.exec(text) ?? [];
+  const places = hosts.split(',').map((host) => placeOf(host, user, kind === 'sentinel' ? 26_379 : 6379));
+  const [first] = places;
+  if (first === undefined) throw new SettingsError([expected]);
+  const common = { ...credentials(user), ...(scheme === 'rediss' && { tls: {} }) };
+  if (kind === 'sentinel') {
+    const [, name = '', database = ''] = /^\/([^/]+)(?:\/(\d{0,5}))?$/.exec(path) ?? [];
+    if (name === '') throw new SettingsError([expected]);
+    const { sentinelPassword, ...family } = options(query, ['family', 'sentinelPassword']);
+    const known = sentinelPassword === undefined ? {} : { sentinelPassword };
+    return { sentinels: places, name: decode(name), db: Number(database), ...common, ...familyOf(family), ...known };
   }
+  const database = /^\/?(\d{0,5})$/.exec(path)?.[1];
+  const others = familyOf(options(query, ['family']));
+  if (kind === 'cluster') {
+    // A cluster has one database only.
+    if (Number(database) !== 0) throw new SettingsError([expected]);
+    return { cluster: places, ...common, ...others };
+  }
+  if (places.length > 1 || database === undefined) throw new SettingsError([expected]);
+  return { ...first, db: Number(database), ...common, ...others };
+}
+
+/** By way of a URL, which knows what a host is. */
+function placeOf(host: string, user: string, usualPort: number): Place {
+  const text = `redis://${user}${host}`;
+  if (host === '' || !URL.canParse(text)) throw new SettingsError([expected]);
+  const { hostname, port } = new URL(text);
+  if (hostname === '') throw new SettingsError([expected]);
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? usualPort : Number(port) };
+}
+
+function credentials(user: string): RedisAddress {
+  const { username, password } = new URL(`redis://${user}host`);
   return {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: url.port === '' ? 6379 : Number(url.port),
-    db: Number(database[1]),
-    ...(url.username !== '' && { username: decode(url.username) }),
-    ...(url.password !== '' && { password: decode(url.password) }),
-    ...(url.protocol === 'rediss:' && { tls: {} }),
-    ...family(url.searchParams),
+    ...(username !== '' && { username: decode(username) }),
+    ...(password !== '' && { password: decode(password) }),
   };
 }
 
-/** `?family=0|4|6` is what hosters of private IPv6 networks tell their customers to add; nothing else is known. */
-function family(query: URLSearchParams): RedisAddress {
-  const unknown = [...query.keys()].find((name) => name !== 'family');
-  if (unknown !== undefined)
-    throw new SettingsError([`REDIS_URL: the option ?${unknown}= is not known, only ?family=`]);
-  const value = query.get('family');
-  if (value === null) return {};
-  if (!['0', '4', '6'].includes(value)) throw new SettingsError(['REDIS_URL: expected ?family=0, 4 or 6']);
-  return { family: Number(value) };
+function options(query: string, known: readonly string[]): Record<string, string | undefined> {
+  const given = new URLSearchParams(query);
+  const unknown = [...given.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const names = known.map((name) => `?${name}=`).join(' and ');
+    throw new SettingsError([`REDIS_URL: the option ?${unknown}= is not known, only ${names}`]);
+  }
+  return Object.fromEntries(given);
+}
+
+/** `?family=0|4|6` is what hosters of private IPv6 networks tell their customers to add. */
+function familyOf({ family }: Record<string, string | undefined>): RedisAddress {
+  if (family === undefined) return {};
+  if (!['0', '4', '6'].includes(family)) throw new SettingsError(['REDIS_URL: expected ?family=0, 4 or 6']);
+  return { family: Number(family) };
 }
 
 function decode(part: string): string {

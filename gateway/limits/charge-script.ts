@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../keys/redis-client.ts';
 import type { KeyLimits } from '../keys/key-access.ts';
 import type { Rate } from '../keys/key-rules.ts';
 import type { Charge, Tally, UtcDate } from './tally.ts';
@@ -100,9 +100,11 @@ end
 return answer`;
 
 /** A connection that has the command. */
-export type ChargingRedis = Redis & { gatehouseCharge(key: string, ...args: (string | number)[]): Promise<string[]> };
+export type ChargingRedis = RedisClient & {
+  gatehouseCharge(key: string, ...args: (string | number)[]): Promise<string[]>;
+};
 
-export function withChargeCommand(redis: Redis): ChargingRedis {
+export function withChargeCommand(redis: RedisClient): ChargingRedis {
   redis.defineCommand('gatehouseCharge', { numberOfKeys: 1, lua: script });
   return redis as ChargingRedis;
 }

@@ -161,6 +161,22 @@ export class Metrics {
     this.#refusals.inc({ reason });
   }
 
+  /** Counts what keys do, by their ids: as many label values as there are keys in use, so only where that is wished. */
+  keyMeter(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
+    const counter = (name: string, help: string): Counter<'key'> =>
+      new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
+    const calls = counter('gatehouse_key_calls_total', 'Calls by key id, told once a second');
+    const units = counter('gatehouse_key_units_total', 'Weights of calls that an upstream was asked for, by key id');
+    const errors = counter('gatehouse_key_errors_total', 'Calls answered with an error, by key id');
+    const bytes = counter('gatehouse_key_answer_bytes_total', 'Bytes of answers to calls, not compressed, by key id');
+    return (key, amounts) => {
+      calls.inc({ key }, amounts.calls);
+      units.inc({ key }, amounts.units);
+      errors.inc({ key }, amounts.errors);
+      bytes.inc({ key }, amounts.bytes);
+    };
+  }
+
   /** Reads the limiter's counts whenever metrics are asked for. */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
     new Counter({

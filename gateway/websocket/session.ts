@@ -154,7 +154,8 @@ export class Session {
     if (!this.#isOpen()) return;
     this.#parts.network.sockets.heard();
     if (this.#isLeaving) {
-      const answer = refuseBody(text, new RpcError('stopping'), this.#parts, this.#parts.batch);
+      const { network, holder, batch } = this.#parts;
+      const answer = refuseBody(text, new RpcError('stopping'), { network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }

@@ -75,9 +75,11 @@ describe('a setting that is given', () => {
     }
   });
 
-  it('QUOTAS_WITHOUT_REDIS may be open or closed', () => {
+  it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY off or on', () => {
     expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
     expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
+    expect(readSettings({ METRICS_PER_KEY: 'on' }).METRICS_PER_KEY).toBe('on');
+    expect(() => readSettings({ METRICS_PER_KEY: 'yes' })).toThrow('expected one of off, on');
   });
 
   it.each(levels.split(', '))('LOG_LEVEL may be %s', (level) => {
@@ -109,7 +111,8 @@ describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
     const known = ['string', 'port', 'count', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    expect(others).toEqual(['LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS']);
+    // ADMIN_TOKEN is tested with the admin API.
+    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

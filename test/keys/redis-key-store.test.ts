@@ -120,7 +120,7 @@ describe('keys in Redis', () => {
     const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
     const store = await open(redis.url.replace('//', '//managed:pass@'), log);
     await eventually(() => lines.length > 0, 1_000);
-    expect(store.freshForMs).toBe(1_000);
+    expect(store.freshForMs).toBe(900);
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => (await redis.cli('PUBSUB', 'NUMSUB', 'gatehouse:keys')).endsWith('1'), 2_000);
     expect(lines.filter((line) => line.includes('CLIENT TRACKING'))).toHaveLength(1);
@@ -189,6 +189,28 @@ describe('REDIS_URL', () => {
     expect(parseRedisUrl('/run/redis.sock')).toEqual({ path: '/run/redis.sock' });
   });
 
+  it('names Sentinels and whom they are asked for, or nodes of a cluster', () => {
+    const url = 'rediss+sentinel://me:p%2Css@a,b:7,[::1]:8/main/2?sentinelPassword=x%26y&family=6';
+    expect(parseRedisUrl(url)).toEqual({
+      sentinels: [
+        { host: 'a', port: 26_379 },
+        { host: 'b', port: 7 },
+        { host: '::1', port: 8 },
+      ],
+      ...{ name: 'main', db: 2, username: 'me', password: 'p,ss', tls: {}, sentinelPassword: 'x&y', family: 6 },
+    });
+    expect(parseRedisUrl('redis+sentinel://a/main')).toEqual({
+      ...{ sentinels: [{ host: 'a', port: 26_379 }], name: 'main', db: 0 },
+    });
+    expect(parseRedisUrl('redis+cluster://:secret@10.0.0.1,10.0.0.2:7000')).toEqual({
+      cluster: [
+        { host: '10.0.0.1', port: 6379 },
+        { host: '10.0.0.2', port: 7000 },
+      ],
+      password: 'secret',
+    });
+  });
+
   it.each([
     'localhost:6379',
     'http://localhost',
@@ -198,6 +220,13 @@ describe('REDIS_URL', () => {
     'redis://host:port',
     'redis://:secret%@host',
     'rediss:secret',
+    'redis://a,b',
+    'redis+sentinel://:secret@a',
+    'redis+sentinel://a/main/secret',
+    'redis+cluster://:secret@a/1',
+    'redis+cluster://a,,b',
+    'redis+cluster://a,b?family=1',
+    'redis+other://secret',
   ])('%s is refused at once, and not repeated', (url) => {
     expect(() => new RedisKeyStore(url, silent)).toThrow(SettingsError);
     expect(() => new RedisKeyStore(url, silent)).toThrow(/^REDIS_URL: (?!.*secret)/);

@@ -21,6 +21,16 @@ export interface RedisServer {
   readonly stop: () => Promise<void>;
 }
 
+export interface RedisStart {
+  readonly port?: number;
+  /** A file that it reads first, and writes into. */
+  readonly config?: string;
+  /** More of what redis-server takes. */
+  readonly args?: readonly string[];
+  /** What it says when it is there. */
+  readonly ready?: string;
+}
+
 const running = new Set<ChildProcess>();
 // Where a run is broken off, `stop()` may never be called.
 process.once('exit', () => {
@@ -28,9 +38,9 @@ process.once('exit', () => {
 });
 
 /** Starts a Redis that keeps nothing on disk, on a loopback port: a free one unless `port` is given. */
-export async function startRedis(options: { port?: number } = {}): Promise<RedisServer> {
+export async function startRedis(options: RedisStart = {}): Promise<RedisServer> {
   const port = options.port ?? (await freePort());
-  let child = await launch(port);
+  let child = await launch(port, options);
 
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -44,7 +54,7 @@ export async function startRedis(options: { port?: number } = {}): Promise<Redis
     kill,
     restart: async () => {
       await kill();
-      child = await launch(port);
+      child = await launch(port, options);
     },
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
@@ -67,9 +77,14 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-async function launch(port: number): Promise<ChildProcess> {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', tmpdir()];
-  const child = spawn(inject('redisServer'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+async function launch(
+  port: number,
+  { config, args: more = [], ready = 'Ready to accept connections' }: RedisStart,
+): Promise<ChildProcess> {
+  const address = ['--port', String(port), '--bind', '127.0.0.1', '--dir', tmpdir()];
+  // A Sentinel, which has a file, knows nothing of the others.
+  const args = config === undefined ? [...address, '--save', '', '--appendonly', 'no'] : [config, ...address];
+  const child = spawn(inject('redisServer'), [...args, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   child.once('exit', () => running.delete(child));
 
@@ -77,7 +92,7 @@ async function launch(port: number): Promise<ChildProcess> {
   await new Promise<void>((resolve, reject) => {
     const listen = (chunk: Buffer): void => {
       said += chunk.toString();
-      if (said.includes('Ready to accept connections')) resolve();
+      if (said.includes(ready)) resolve();
     };
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);

@@ -254,6 +254,7 @@ describe('a message that does not come whole', () => {
     await open({}, { BODIES_MAX_BYTES: '150000' });
     begin();
     await pass(1);
+    await pass(1);
     expect((await caller.closed).code).toBe(1006);
     expect(
       (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason: 'overloaded' }),

@@ -1,0 +1,102 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { json, Router, type NextFunction, type Request, type Response } from 'express';
+import { causeOf, type Log } from '../config/log.ts';
+import { KeyRulesError } from '../keys/key-rules.ts';
+import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../keys/key-store.ts';
+import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
+import type { UsageStore } from '../usage/usage-store.ts';
+import { adminActs } from './admin-acts.ts';
+import { AdminRefusal, readAdminDocument } from './admin-document.ts';
+import { retryAfter } from './write-answer.ts';
+
+/** Thirty entries of each kind fit many times. */
+const BODY_MAX_BYTES = 100_000;
+
+export interface AdminParts {
+  readonly token: string;
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  readonly log: Log;
+}
+
+/** `/admin/…`: what `gatehouse keys` does, over HTTP, for whoever has the token. */
+export function adminRoutes({ token, keys, usage, log }: AdminParts): Router {
+  const { text, operations } = readAdminDocument();
+  const digest = digestOf(token);
+  const router = Router();
+  router.use('/admin', (request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store');
+    // Digests are of one length, so that nothing is told by the time that it takes.
+    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given !== undefined && timingSafeEqual(digestOf(given), digest)) {
+      next();
+      return;
+    }
+    const requestId = response.getHeader('X-Request-Id');
+    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: no token, or a wrong token');
+    response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
+    throw new AdminRefusal(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
+  });
+  // Whatever its type is said to be: nobody sends a form with a token.
+  const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
+  for (const { id, verb, path, checkBody } of operations) {
+    if (id === 'document') {
+      router.get(path, (_request, response) => response.type('json').send(text));
+      continue;
+    }
+    const act = adminActs[id];
+    if (act === undefined) throw new Error(`nothing is done for the operation ${id}`);
+    router[verb](path, readBody, async (request: Request<{ id?: string }>, response) => {
+      const body = (request.body as unknown) ?? {};
+      checkBody?.(body);
+      const manager = new KeyManager(keys, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
+      const { params, query } = request;
+      const answer = await act({ id: params.id ?? '', body, query, manager, usage });
+      response.status(answer.status).json(answer.body);
+    });
+  }
+  for (const path of new Set(operations.map((operation) => operation.path))) {
+    const own = operations.filter((operation) => operation.path === path).map(({ verb }) => verb.toUpperCase());
+    router.all(path, (_request, response) => {
+      response.setHeader('Allow', own.join(', '));
+      throw new AdminRefusal(405, `expected ${own.join(' or ')}`);
+    });
+  }
+  router.use('/admin', () => {
+    throw new AdminRefusal(404, 'nothing is here: see /admin/openapi.json');
+  });
+  // Express knows an error handler by its four parameters.
+  router.use('/admin', (error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    const { status, message, field } = refusalOf(error);
+    if (status === 500)
+      log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
+    if (status === 503) response.setHeader('Retry-After', retryAfter(1));
+    response.status(status).json({ error: { ...(field !== undefined && { field }), message } });
+  });
+  return router;
+}
+
+const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409 } as const;
+
+function refusalOf(error: unknown): AdminRefusal {
+  if (error instanceof AdminRefusal) return error;
+  if (error instanceof KeyActError) return new AdminRefusal(statuses[error.kind], error.sentence);
+  if (error instanceof KeyRulesError) {
+    const [, name] = /^(\w+): /.exec(error.message) ?? [];
+    return new AdminRefusal(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
+  }
+  if (error instanceof KeyStoreUnreachable)
+    return new AdminRefusal(503, 'the key store cannot be reached at the moment');
+  if (error instanceof KeyStoreError) return new AdminRefusal(409, error.message);
+  const { status, type } = error as { status?: unknown; type?: unknown };
+  if (status === 413)
+    return new AdminRefusal(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
+  if (type === 'entity.parse.failed') return new AdminRefusal(400, 'the body is not JSON');
+  // Of Express and its reader: encodings, addresses that cannot be decoded.
+  if (typeof status === 'number' && status < 500) return new AdminRefusal(status, 'bad HTTP request');
+  return new AdminRefusal(500, 'internal error');
+}
+
+function digestOf(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

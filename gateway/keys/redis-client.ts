@@ -1,0 +1,75 @@
+import { Cluster, Redis } from 'ioredis';
+import type { RedisAddress } from './redis-url.ts';
+
+/** A connection to one Redis, or those to the nodes of a cluster. */
+export type RedisClient = Redis | Cluster;
+
+const retryMaxMs = 500;
+/** A hung Redis does not answer our goodbye either. */
+export const goodbyeLimitMs = 100;
+
+/** Connects in the background, for ever. Whatever fails, fails at once or after `answerLimitMs`: nothing is queued. */
+export function connectTo(address: RedisAddress, answerLimitMs: number, connectLimitMs: number): RedisClient {
+  const { cluster, sentinels, ...others } = address;
+  const options = {
+    ...others,
+    // RESP2: invalidations come as messages, and a Redis of any age, or a proxy, speaks it.
+    protocol: 2 as const,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // `prepare` must come before subscribing: CLIENT TRACKING is refused to a subscriber.
+    autoResubscribe: false,
+    // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectTimeout: connectLimitMs,
+    commandTimeout: answerLimitMs,
+    disconnectTimeout: goodbyeLimitMs,
+    retryStrategy: waitBefore,
+  };
+  if (cluster !== undefined) {
+    return new Cluster([...cluster], {
+      redisOptions: options,
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      clusterRetryStrategy: waitBefore,
+      slotsRefreshTimeout: connectLimitMs,
+      // A call does not wait for a failover.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+    });
+  }
+  if (sentinels === undefined) return new Redis(options);
+  return new Redis({
+    ...options,
+    sentinels: [...sentinels],
+    sentinelCommandTimeout: connectLimitMs,
+    sentinelRetryStrategy: waitBefore,
+    ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
+    // What led before follows now: the Sentinels know the one that leads.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  });
+}
+
+/** One Redis for each part of the data. */
+export function leadersOf(redis: RedisClient): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+/** In a cluster any node's answer will do: what the others are at is found out by those who need them. */
+export async function ping(redis: RedisClient): Promise<void> {
+  await Promise.any(leadersOf(redis).map((leader) => leader.ping())).catch((error: unknown) => {
+    throw (error as AggregateError).errors[0] ?? error;
+  });
+}
+
+/** After a failure: a node that hangs never says that another has taken its place, but the others know. */
+export function lookForLeaders(redis: RedisClient): void {
+  if (redis instanceof Cluster) redis.refreshSlotsCache();
+}
+
+/** Spread, so that many gateways do not come back in one moment. */
+function waitBefore(times: number): number {
+  return Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2);
+}

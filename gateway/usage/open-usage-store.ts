@@ -1,0 +1,17 @@
+import type { Log } from '../config/log.ts';
+import type { Settings } from '../config/settings.ts';
+import { RedisLink } from '../keys/redis-link.ts';
+import { parseRedisUrl } from '../keys/redis-url.ts';
+import { FileUsageStore } from './file-usage-store.ts';
+import { RedisUsageStore } from './redis-usage-store.ts';
+import type { UsageStore } from './usage-store.ts';
+
+/** Beside the keys. @throws SettingsError for a malformed REDIS_URL */
+export function openUsageStore(
+  { REDIS_URL: url, DATA_DIR }: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
+  log: Log,
+): UsageStore {
+  return url === undefined
+    ? new FileUsageStore(DATA_DIR, log)
+    : new RedisUsageStore(new RedisLink({ purpose: 'usage', address: parseRedisUrl(url), log }));
+}

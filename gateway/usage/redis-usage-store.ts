@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import type { RedisClient } from '../keys/redis-client.ts';
+import { unreachable, type RedisLink } from '../keys/redis-link.ts';
+import {
+  amountNames,
+  byDayAndMethod,
+  newAmounts,
+  rowOf,
+  usageKeptDays,
+  type Amounts,
+  type UsageBatch,
+  type UsageRow,
+  type UsageStore,
+} from './usage-store.ts';
+
+/**
+ * A key's day is one hash, `gatehouse:usage:<key id>:<YYYY-MM-DD>`, with fields such as `base eth_call calls`, and `units`,
+ * `errors` and `bytes` likewise; and for each gateway `from <random>`, the number of the last batch that it added.
+ */
+const usagePrefix = 'gatehouse:usage:';
+/** Batches under way at once, few enough that each is answered in time. */
+const step = 500;
+
+/** The number is written first: what fails halfway, for a field that a hand spoilt, is not added once more. */
+const addScript = `
+local last = redis.call('HGET', KEYS[1], ARGV[1])
+if last and tonumber(last) >= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+return 1`;
+
+type CountingRedis = RedisClient & { gatehouseUse(key: string, ...args: (string | number)[]): Promise<number> };
+
+export class RedisUsageStore implements UsageStore {
+  readonly #link: RedisLink;
+  readonly #redis: CountingRedis;
+  readonly #from = `from ${randomBytes(4).toString('hex')}`;
+
+  /** @param link closed by `close` */
+  constructor(link: RedisLink) {
+    this.#link = link;
+    link.redis.defineCommand('gatehouseUse', { numberOfKeys: 1, lua: addScript });
+    this.#redis = link.redis as CountingRedis;
+  }
+
+  get up(): boolean {
+    return this.#link.up;
+  }
+
+  async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
+    const left: UsageBatch[] = [];
+    for (let from = 0; from < batches.length; from += step) {
+      const some = batches.slice(from, from + step);
+      const kept = await Promise.all(some.map((batch) => this.#keep(batch)));
+      left.push(...some.filter((_, index) => kept[index] !== true));
+    }
+    return left;
+  }
+
+  async read(key: string, days: readonly string[]): Promise<UsageRow[]> {
+    try {
+      const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
+      return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
+    } catch (error) {
+      throw unreachable(this.#link.failed(error));
+    }
+  }
+
+  async opened(limitMs: number): Promise<void> {
+    await this.#link.whenUp(limitMs);
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  async #keep({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
+    if (!this.#link.up) return false;
+    const fields = [...amounts].flatMap(([place, counted]) =>
+      amountNames.flatMap((name) => (counted[name] === 0 ? [] : [`${place} ${name}`, counted[name]])),
+    );
+    try {
+      await this.#redis.gatehouseUse(nameOf(key, day), this.#from, number, usageKeptDays * 86_400, ...fields);
+      return true;
+    } catch (error) {
+      this.#link.failed(error);
+      return false;
+    }
+  }
+}
+
+function nameOf(key: string, day: string): string {
+  return `${usagePrefix}${key}:${day}`;
+}
+
+function rowsOf(day: string, hash: Readonly<Record<string, string>>): UsageRow[] {
+  const places = new Map<string, Amounts>();
+  for (const [field, value] of Object.entries(hash)) {
+    const [network, method, name] = field.split(' ');
+    const amount = amountNames.find((each) => each === name);
+    if (amount === undefined) continue;
+    const place = `${network ?? ''} ${method ?? ''}`;
+    const amounts = places.get(place) ?? newAmounts();
+    amounts[amount] = Number(value);
+    places.set(place, amounts);
+  }
+  return [...places].map(([place, amounts]) => rowOf(day, place, amounts));
+}

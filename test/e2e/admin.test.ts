@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { digestOf } from '../../gateway/keys/key.ts';
+import { eventually } from '../keys/eventually.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+import { Workplace } from './gateway-process.ts';
+
+const token = 'T0ken-0f-an-operator';
+const wrongToken = 'T0ken-0f-a-stranger';
+
+describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept in %s', (kind) => {
+  it('lets no token, key or secret be seen: in logs at any level, metrics, files or Redis', async () => {
+    const redis: RedisServer | undefined = kind === 'redis' ? await startRedis() : undefined;
+    const node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+    const place = new Workplace().withNetworks({ test: network(7, [node.url]) });
+    onTestFinished(async () => {
+      await place.close();
+      await node.close();
+      await redis?.stop();
+    });
+    const opsPort = await freePort();
+    const gateway = await place.start({
+      ...{ LOG_LEVEL: 'trace', OPS_PORT: String(opsPort), ADMIN_TOKEN: token, METRICS_PER_KEY: 'on' },
+      ...(redis !== undefined && { REDIS_URL: redis.url }),
+    });
+    const seen: string[] = [];
+    const ask = async (verb: string, path: string, body?: object, given = token): Promise<Response> =>
+      fetch(`http://127.0.0.1:${opsPort}${path}`, {
+        method: verb,
+        headers: { authorization: `Bearer ${given}` },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const note = async (response: Response): Promise<void> => void seen.push(await response.text());
+
+    type Once = { id: string; key: string; secret: string };
+    const made = (await (await ask('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
+    const rotated = (await (await ask('POST', `/admin/keys/${made.id}/rotate`)).json()) as Once;
+    const renewed = (await (await ask('POST', `/admin/keys/${made.id}/rotate`, { secret: true })).json()) as Once;
+    const hidden = [token, wrongToken, made.key, made.secret, rotated.key, renewed.secret, digestOf(renewed.secret)];
+
+    const authorization = `Basic ${Buffer.from(`:${made.secret}`).toString('base64')}`;
+    const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+    const call = (): Promise<Response> =>
+      fetch(`${gateway.address}/test/v3/${rotated.key}`, { method: 'POST', headers: { authorization }, body });
+    await eventually(async () => (await call()).status === 200, 2_000);
+    await note(await call());
+
+    await note(await ask('GET', '/admin/keys', undefined, wrongToken));
+    await note(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
+    await note(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
+    await note(await ask('POST', '/admin/keys', { name: made.secret, key: made.key }));
+    await note(await ask('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
+    await note(await ask('GET', '/admin/keys'));
+    await note(await ask('GET', `/admin/keys/${made.id}`));
+    await note(await ask('POST', `/admin/keys/${made.id}/revoke`));
+    await eventually(
+      async () => (await (await ask('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
+      3_000,
+    );
+    await note(await ask('GET', '/metrics'));
+    await note(await ask('GET', `/admin/keys/${rotated.id}/usage`));
+
+    const { stdout, stderr } = await gateway.stop();
+    seen.push(stdout, stderr);
+    expect(stderr + stdout).toContain('a wrong token');
+    for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
+
+    // What is kept holds digests of secrets, and nothing else of them.
+    const kept = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
+    expect(kept).toContain(digestOf(made.key));
+    expect(kept).toContain('admin API, 127.0.0.1');
+    for (const one of hidden.slice(0, -1)) expect(kept).not.toContain(one);
+  }, 40_000);
+});
+
+function filesIn(folder: string): string {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return names.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8')).join('\n');
+}
+
+async function dump(redis: RedisServer): Promise<string> {
+  const keys = (await redis.cli('KEYS', '*')).split('\n');
+  const read = async (key: string): Promise<string> =>
+    key === 'gatehouse:audit' ? redis.cli('XRANGE', key, '-', '+') : redis.cli('HGETALL', key);
+  return [...keys, ...(await Promise.all(keys.map(read)))].join('\n');
+}

@@ -1,0 +1,221 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { keysCommand } from '../../gateway/cli/keys.ts';
+import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
+import { MethodUsage } from '../../gateway/usage/method-usage.ts';
+import { dayOf } from '../../gateway/usage/usage-store.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { eventually } from '../keys/eventually.ts';
+import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+import { openCaller, socketUrl } from '../websocket/caller.ts';
+
+interface Row {
+  readonly method: string;
+  readonly calls: number;
+  readonly units: number;
+  readonly errors: number;
+  readonly bytes: number;
+}
+
+const today = (): string => dayOf(Date.now());
+
+/** What `gatehouse keys usage` prints. */
+async function printed(id: string, env: { url?: string; dataDir: string }, ...args: string[]): Promise<string> {
+  let text = '';
+  const command = keysCommand({
+    settings: () => ({ REDIS_URL: env.url, DATA_DIR: env.dataDir }),
+    input: (async function* () {})(),
+    out: (more) => (text += more),
+    err: (more) => (text += more),
+  });
+  await command.parseAsync(['usage', id, ...args], { from: 'user' }).catch(() => undefined);
+  return text;
+}
+
+async function startOwnRedis(): Promise<RedisServer> {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  return redis;
+}
+
+describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
+  let place: { url?: string; dataDir: string };
+  let own: Limited;
+
+  async function start(env: Record<string, string> = {}): Promise<RedisServer | undefined> {
+    const redis = kind === 'redis' ? await startOwnRedis() : undefined;
+    own = await limited({ ...env, ...(redis !== undefined && { REDIS_URL: redis.url }) });
+    place = { dataDir: own.gateway.dataDir, ...(redis !== undefined && { url: redis.url }) };
+    return redis;
+  }
+
+  async function rows(id = own.id): Promise<Row[]> {
+    return JSON.parse(await printed(id, place, '--json')) as Row[];
+  }
+
+  it('counts calls, units, errors and bytes, of HTTP, batches and WebSockets', async () => {
+    await start();
+    const { body } = await own.send(storage);
+    const bytes = JSON.stringify(body).length;
+    await own.batch([storage, estimate, ['eth_chainId'], ['eth_getStorageAt', ['0x']], ['no_such']]);
+    const caller = await openCaller(socketUrl(own.gateway, 'other'));
+    await caller.call(...(estimate as unknown as [string, unknown]));
+    caller.send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_chainId' }));
+    await eventually(async () => (await rows()).some(({ method }) => method === 'eth_chainId'), 3_000);
+    caller.socket.close();
+    await eventually(async () => (await rows()).length === 6, 3_000);
+    const day = today();
+    const some = expect.any(Number) as number;
+    expect(await rows()).toEqual([
+      { day, network: 'other', method: 'eth_chainId', calls: 1, units: 0, errors: 0, bytes: 0 },
+      { day, network: 'other', method: 'eth_estimateGas', calls: 1, units: 2, errors: 0, bytes: some },
+      { day, network: 'test', method: 'eth_chainId', calls: 1, units: 0, errors: 0, bytes: some },
+      { day, network: 'test', method: 'eth_estimateGas', calls: 1, units: 2, errors: 0, bytes: some },
+      { day, network: 'test', method: 'eth_getStorageAt', calls: 3, units: 2, errors: 1, bytes: some },
+      { day, network: 'test', method: 'other', calls: 1, units: 0, errors: 1, bytes: some },
+    ]);
+    expect((await rows())[4]?.bytes).toBeGreaterThan(2 * bytes);
+  });
+
+  it('counts what limits refuse, under `other`, free of charge', async () => {
+    await start();
+    await own.rules({ daily: '2' });
+    for (let time = 0; time < 5; time += 1) await own.send(receipt);
+    await eventually(async () => (await rows()).length === 2, 3_000);
+    expect(await rows()).toMatchObject([
+      { method: 'eth_getTransactionReceipt', calls: 2, units: 2, errors: 0 },
+      { method: 'other', calls: 3, units: 0, errors: 3 },
+    ]);
+  });
+
+  it('is written to the last call when the gateway is stopped', async () => {
+    await start();
+    for (let time = 0; time < 7; time += 1) await own.send(storage);
+    await own.gateway.gateway.drain();
+    expect(await rows()).toMatchObject([{ calls: 7 }]);
+  });
+
+  it('is shown as a table', async () => {
+    await start();
+    expect(await printed(own.id, place)).toBe('Nothing so far.\n');
+    await own.send(storage);
+    await eventually(async () => (await rows()).length === 1, 3_000);
+    const bytes = (await rows())[0]?.bytes ?? 0;
+    expect(await printed(own.id, place)).toBe(
+      'DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES\n' +
+        `${today()}  test     eth_getStorageAt  1      1      0       ${bytes}\n`,
+    );
+    expect(await printed('0123456789ab', place)).toMatch(/^There is no key with the id 0123456789ab: /);
+    expect(await printed(own.id, place, '--days', '91')).toBe('--days: expected a whole number from 1 to 90\n');
+  });
+
+  it('goes up to the last second of a gateway that is killed', async () => {
+    const redis = kind === 'redis' ? await startOwnRedis() : undefined;
+    const node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+    const workplace = new Workplace().withNetworks({ test: network(7, [node.url]) });
+    onTestFinished(async () => {
+      await workplace.close();
+      await node.close();
+    });
+    const env = { ...(redis !== undefined && { REDIS_URL: redis.url }) };
+    const gateway = await workplace.start(env);
+    const { stdout } = await workplace.run(['keys', 'create', '--name', 'a', '--json'], env);
+    const { id, key } = JSON.parse(stdout) as { id: string; key: string };
+    const [method, params] = storage;
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const send = async (): Promise<number> =>
+      (await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body })).status;
+    await eventually(async () => (await send()) === 200, 2_000);
+    for (let time = 0; time < 9; time += 1) expect(await send()).toBe(200);
+    await sleep(1_200);
+    gateway.signal('SIGKILL');
+    await gateway.ended;
+    place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
+    const [storageRow] = await rows(id);
+    expect(storageRow).toMatchObject({ method, units: 10, errors: 0 });
+  }, 60_000);
+});
+
+describe('usage in Redis', () => {
+  it('is of two gateways together, in a hash for each key and day that ends after 90 days', async () => {
+    const redis = await startOwnRedis();
+    const [one, two] = [await limited({ REDIS_URL: redis.url }), await limited({ REDIS_URL: redis.url })];
+    await one.send(storage);
+    const url = `${two.gateway.address}/test/v3/${one.gateway.key}`;
+    const [method, params] = storage;
+    await (
+      await fetch(url, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+    ).text();
+    const name = `gatehouse:usage:${keyIdOf(digestOf(one.gateway.key))}:${today()}`;
+    await eventually(async () => (await redis.cli('HGET', name, 'test eth_getStorageAt calls')) === '2', 3_000);
+    expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(90 * 86_400 - 10);
+    expect(Number(await redis.cli('TTL', name))).toBeLessThanOrEqual(90 * 86_400);
+    const text = await redis.cli('HGETALL', name);
+    for (const hidden of [one.gateway.key, digestOf(one.gateway.key)]) expect(text).not.toContain(hidden);
+  });
+
+  it('is neither lost nor counted twice while Redis hangs', async () => {
+    const redis = await startOwnRedis();
+    const own = await limited({ REDIS_URL: redis.url });
+    const place = { dataDir: '', url: redis.url };
+    const calls = async (): Promise<number | undefined> =>
+      (JSON.parse(await printed(own.id, place, '--json')) as Row[])[0]?.calls;
+    for (let time = 0; time < 4; time += 1) await own.send(storage);
+    // Written before, while and after it hangs: what it was told then, it reads when it goes on.
+    redis.pause();
+    for (let time = 0; time < 3; time += 1) {
+      await own.send(storage);
+      await sleep(700);
+    }
+    redis.resume();
+    await own.send(storage);
+    await eventually(async () => (await calls()) === 8, 5_000);
+    await sleep(1_500);
+    expect(await calls()).toBe(8);
+  }, 20_000);
+});
+
+it('files of days gone by are removed', async () => {
+  const own = await limited();
+  const folder = join(own.gateway.dataDir, 'usage');
+  mkdirSync(folder, { recursive: true });
+  const old = join(folder, `${dayOf(Date.now() - 90 * 86_400_000)}.json`);
+  const kept = join(folder, `${dayOf(Date.now() - 89 * 86_400_000)}.json`);
+  for (const path of [old, kept]) writeFileSync(path, '{}');
+  await own.send(storage);
+  await eventually(() => !existsSync(old), 3_000);
+  expect(existsSync(kept)).toBe(true);
+});
+
+it('a key that does nothing for a while is forgotten by the counter', () => {
+  const usage = new MethodUsage('test', 'eth_call');
+  usage.add('a', 1, true, 10);
+  const seen: unknown[] = [];
+  const collect = (): void => {
+    usage.collect((key, amounts) => seen.push([key, { ...amounts, idleFor: undefined }]));
+  };
+  for (let second = 0; second < 100; second += 1) collect();
+  expect(seen).toEqual([['a', { calls: 1, units: 1, errors: 1, bytes: 10 }]]);
+  expect(usage.size).toBe(0);
+});
+
+describe('metrics', () => {
+  it('tell of keys, by id, only where METRICS_PER_KEY says so', async () => {
+    const [silent, told] = [await limited(), await limited({ METRICS_PER_KEY: 'on' })];
+    for (const each of [silent, told]) for (let time = 0; time < 3; time += 1) await each.send(estimate);
+    const read = () => readMetrics(told.gateway.address);
+    await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: told.id }) === 3, 3_000);
+    const page = await read();
+    expect(page.value('gatehouse_key_units_total', { key: told.id })).toBe(6);
+    expect(page.value('gatehouse_key_errors_total', { key: told.id })).toBe(0);
+    expect(page.value('gatehouse_key_answer_bytes_total', { key: told.id })).toBeGreaterThan(100);
+    expect(page.text).not.toContain(told.gateway.key);
+    expect((await readMetrics(silent.gateway.address)).text).not.toContain('gatehouse_key_calls');
+  });
+});
