@@ -4,6 +4,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    // Real processes on shared machines: a pause at the wrong moment may fail a test about seconds. What passes at the
+    // second try only is printed as such.
+    retry: 1,
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },

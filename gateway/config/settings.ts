@@ -76,7 +76,11 @@ const table = {
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Largest answer to a batch' },
   BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Calls of one batch under way at once' },
   REQUEST_TIMEOUT_MS: { type: 'count', default: 30_000, meaning: 'Time for a request to arrive whole' },
-  CALL_TIMEOUT_MS: { type: 'count', default: 15_000, meaning: 'Time for a call, all attempts together' },
+  CALL_TIMEOUT_MS: {
+    type: 'count',
+    default: 15_000,
+    meaning: 'Time for a call, or for a whole batch, all attempts together',
+  },
   UPSTREAM_TIMEOUT_MS: {
     type: 'count',
     default: 6_000,
