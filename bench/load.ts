@@ -1,4 +1,5 @@
 import { request as httpRequest, Agent } from 'node:http';
+import { blockHash, largeBlock } from './large-block.ts';
 
 export interface Load {
   readonly calls: number;
@@ -8,12 +9,22 @@ export interface Load {
   readonly p99: number;
 }
 
-const call = (id: number): string =>
-  `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]}`;
-const word = '"0x000000000000000000000000000000000000000000000000000000000000002a"';
+export type What = 'word' | 'block';
+
+const asked: Readonly<Record<What, { readonly call: string; readonly result: string }>> = {
+  word: {
+    call: '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]',
+    result: '"0x000000000000000000000000000000000000000000000000000000000000002a"',
+  },
+  block: {
+    call: `"method":"eth_getBlockByHash","params":["${blockHash}",true]`,
+    result: JSON.stringify(largeBlock.transactions),
+  },
+};
 
 /** Sends calls over kept-alive connections for a while, one at a time on each, and checks every answer. */
-export async function load(url: string, connections: number, seconds: number): Promise<Load> {
+export async function load(url: string, connections: number, seconds: number, what: What = 'word'): Promise<Load> {
+  const { call, result } = asked[what];
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const until = performance.now() + seconds * 1000;
   const times: number[] = [];
@@ -23,9 +34,9 @@ export async function load(url: string, connections: number, seconds: number): P
     while (performance.now() < until) {
       const start = performance.now();
       const own = ++id;
-      const answer = await post(url, agent, call(own));
+      const answer = await post(url, agent, `{"jsonrpc":"2.0","id":${own},${call}}`);
       times.push(performance.now() - start);
-      if (!answer.includes(`"id":${own},`) || !answer.includes(word)) wrong++;
+      if (!answer.includes(`"id":${own},`) || !answer.includes(result)) wrong++;
     }
   };
   await Promise.all(Array.from({ length: connections }, caller));

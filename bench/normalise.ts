@@ -1,4 +1,5 @@
 import { largeAnswer } from '../gateway/jsonrpc/answer.ts';
+import { blockHash, largeBlock } from './large-block.ts';
 import { judge } from '../gateway/normalise/judge.ts';
 import { encodeReason } from '../gateway/normalise/revert-payload.ts';
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
@@ -37,56 +38,13 @@ const receipt = {
   status: '0x1',
   type: '0x2',
 };
-const transaction = {
-  ...place,
-  hash: word('c'),
-  transactionIndex: '0x1',
-  from: address('1'),
-  to: address('2'),
-  gas: '0x5208',
-  gasPrice: '0x3b9aca00',
-  maxFeePerGas: '0x3b9aca00',
-  maxPriorityFeePerGas: '0x1',
-  input: `0xa9059cbb${'0'.repeat(128)}`,
-  nonce: '0x1',
-  value: '0x0',
-  type: '0x2',
-  chainId: '0x1',
-  accessList: [],
-  v: '0x1',
-  yParity: '0x1',
-  r: word('d'),
-  s: word('e'),
-};
-const header = {
-  number: '0x10',
-  hash: word('a'),
-  parentHash: word('1'),
-  nonce: '0x0000000000000000',
-  sha3Uncles: word('2'),
-  logsBloom: `0x${'0'.repeat(512)}`,
-  transactionsRoot: word('3'),
-  stateRoot: word('4'),
-  receiptsRoot: word('5'),
-  miner: address('3'),
-  difficulty: '0x0',
-  extraData: '0x',
-  size: '0x30000',
-  gasLimit: '0x1c9c380',
-  gasUsed: '0x1c9c380',
-  timestamp: '0x65000000',
-  uncles: [],
-  mixHash: word('6'),
-  baseFeePerGas: '0x7',
-};
 const revert = { code: 3, message: 'execution reverted: the gate is closed', data: encodeReason('the gate is closed') };
-const transactions = Array.from({ length: 215 }, () => transaction);
 
 const samples: readonly Sample[] = [
   sample('a small receipt', 'eth_getTransactionReceipt', [word('b')], { result: receipt }),
   sample('a revert', 'eth_estimateGas', [{}], { error: revert }),
   sample('an error that no rule knows', 'eth_estimateGas', [{}], { error: { code: -32000, message: 'something new' } }),
-  sample('a block of 200 KB', 'eth_getBlockByHash', [word('a'), true], { result: { ...header, transactions } }),
+  sample('a block of 200 KB', 'eth_getBlockByHash', [blockHash, true], { result: largeBlock }),
 ];
 
 for (const { name, method, params, body } of samples) {

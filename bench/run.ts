@@ -11,7 +11,9 @@ import { load, type Load } from './load.ts';
  * CPU per call of the gateway, as a ratio to nginx and to a bare Node proxy in front of the same upstream, in
  * interleaved rounds; every answer is checked. Linux only: CPU time is read from /proc. Needs nginx on PATH.
  *
- *   npm run bench [-- --rounds 5 --seconds 4 --connections 64]
+ *   npm run bench [-- --rounds 5 --seconds 4 --connections 64 --block]
+ *
+ * With `--block`, blocks of 173 kB are asked for in place of storage words
  */
 interface Candidate {
   readonly name: string;
@@ -31,17 +33,18 @@ try {
 }
 
 async function run(rounds: number, seconds: number, connections: number): Promise<void> {
+  const what = process.argv.includes('--block') ? 'block' : 'word';
   const candidates = await startAll();
   const rows = new Map(candidates.map(({ name }) => [name, [] as (Load & { cpu: number })[]]));
-  for (const { url } of candidates) await load(url, connections, 2);
+  for (const { url } of candidates) await load(url, connections, 2, what);
   for (let round = 0; round < rounds; round++) {
     for (const { name, url, pid } of candidates) {
       const before = cpuMicroseconds(pid);
-      const result = await load(url, connections, seconds);
+      const result = await load(url, connections, seconds, what);
       rows.get(name)?.push({ ...result, cpu: (cpuMicroseconds(pid) - before) / result.calls });
     }
   }
-  print(rows, `${rounds} rounds of ${seconds} s, ${connections} connections`);
+  print(rows, `${what}s, ${rounds} rounds of ${seconds} s, ${connections} connections`);
 }
 
 async function startAll(): Promise<Candidate[]> {
