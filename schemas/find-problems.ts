@@ -85,7 +85,7 @@ function paramProblems({ methods, types }: Sources): string[] {
 
 function extensionProblems({ methods, types }: Sources): string[] {
   return methods.flatMap((method) => {
-    const { gasCap, identity = {} } = method['x-gatehouse'] ?? {};
+    const { gasCap, identity = {}, cache } = method['x-gatehouse'] ?? {};
     const call = method.params.find((param) => param.name === gasCap);
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const misnamed = Object.entries(identity).filter(
@@ -96,6 +96,9 @@ function extensionProblems({ methods, types }: Sources): string[] {
     return [
       ...(gasCap !== undefined && (call === undefined || resolve(call.schema, types).properties?.gas === undefined)
         ? [`${method.name}: gasCap must name a parameter that has a field gas`]
+        : []),
+      ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
+        ? [`${method.name}: cache.at must name a parameter`]
         : []),
       ...misnamed.map(
         ([field]) => `${method.name}: identity.${field} must be a hash or quantity of the result, and name a parameter`,

@@ -1,7 +1,7 @@
-import type { Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
+import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
-import type { MethodSource, Sources } from './read-sources.ts';
+import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
 
 /** What the gateway needs to know of each method, read off its schemas. */
 export function methodTable(sources: Sources): MethodSpec[] {
@@ -9,7 +9,7 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, gasCap, identity, unsupported, weight } = method['x-gatehouse'] ?? {};
+  const { answer, send, gasCap, identity, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
@@ -30,6 +30,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
     ...(contractAt !== undefined && { contractAt }),
     ...(weight !== undefined && { weight }),
+    ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     ...(object !== undefined && { shape: objectShape(object, types) }),
   };
 }
@@ -52,6 +53,10 @@ function identities(fields: Readonly<Record<string, string>>, method: MethodSour
     param: indexOfParam(method, param),
     kind: isA('Hash', properties[field]) ? 'hash' : 'quantity',
   }));
+}
+
+function cacheRule(cache: CacheSource, method: MethodSource): CacheRule {
+  return typeof cache === 'string' ? cache : { param: indexOfParam(method, cache.at) };
 }
 
 function indexOfParam({ params }: MethodSource, name: string): number {

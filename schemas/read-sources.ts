@@ -29,6 +29,8 @@ export interface MethodSource {
   readonly examples: readonly ExampleSource[];
 }
 
+export type CacheSource = 'head' | 'result' | { readonly at: string };
+
 /** What OpenRPC cannot say of a method. */
 export interface MethodExtension {
   /** The gateway answers by itself. */
@@ -43,6 +45,8 @@ export interface MethodExtension {
   readonly unsupported?: 'not-found';
   /** How much of a key's limits a call uses up; without this, 1. */
   readonly weight?: number;
+  /** How long an answer may be kept: until the head moves, by the block in the result, or by that in a parameter. */
+  readonly cache?: CacheSource;
 }
 
 export interface ErrorSource {

@@ -40,6 +40,12 @@ const extension = {
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
     weight: { type: 'integer', minimum: 2 },
+    cache: {
+      anyOf: [
+        { enum: ['head', 'result'] },
+        { type: 'object', required: ['at'], additionalProperties: false, properties: { at: { type: 'string' } } },
+      ],
+    },
   },
 };
 

@@ -29,9 +29,17 @@ export interface MethodSpec {
   readonly contractAt?: { readonly param: number; readonly field?: string };
   /** How much of a key's limits a call uses up; absent: 1. */
   readonly weight?: number;
+  /** How long an answer is true, where it may be kept. */
+  readonly cache?: CacheRule;
   /** How an object result, or each object in an array, is completed. */
   readonly shape?: ObjectShape;
 }
+
+/**
+ * `head`: until the head moves; `result`: while the block that the result names is of the chain; or by the block that a
+ * parameter names, by tag, number, hash or EIP-1898 object.
+ */
+export type CacheRule = 'head' | 'result' | { readonly param: number };
 
 /** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
 export function passThrough(name: string): MethodSpec {

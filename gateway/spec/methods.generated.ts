@@ -17,6 +17,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "cache": {
+      "param": 2
     }
   },
   {
@@ -38,6 +41,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Block",
       "fill": [
@@ -108,6 +114,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -155,6 +164,7 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": "result",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -233,6 +243,7 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": "result",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -294,7 +305,8 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": "head"
   },
   {
     "name": "eth_getBlockByNumber",
@@ -312,6 +324,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Block",
       "fill": [
@@ -384,6 +399,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "cache": {
+      "param": 1
     }
   },
   {
@@ -400,6 +418,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "cache": {
+      "param": 1
     }
   },
   {
@@ -416,6 +437,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "cache": {
+      "param": 1
     }
   },
   {
@@ -434,6 +458,9 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to"
+    },
+    "cache": {
+      "param": 1
     }
   },
   {
@@ -483,7 +510,8 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": "head"
   },
   {
     "name": "eth_maxPriorityFeePerGas",
@@ -494,7 +522,8 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": "head"
   },
   {
     "name": "eth_blobBaseFee",
@@ -505,7 +534,8 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": "head"
   },
   {
     "name": "eth_feeHistory",
@@ -516,6 +546,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "cache": {
+      "param": 1
+    },
     "shape": {
       "type": "FeeHistory",
       "fill": [
@@ -603,6 +636,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -666,6 +702,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -716,6 +755,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -756,7 +798,10 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [
       0
-    ]
+    ],
+    "cache": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getBlockTransactionCountByNumber",
@@ -767,7 +812,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getUncleByBlockNumberAndIndex",
@@ -779,6 +827,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "cache": {
+      "param": 0
+    },
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -818,7 +869,10 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [
       0
-    ]
+    ],
+    "cache": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getUncleCountByBlockNumber",
@@ -829,7 +883,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "cache": {
+      "param": 0
+    }
   },
   {
     "name": "eth_syncing",
@@ -866,6 +923,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "cache": {
+      "param": 2
     },
     "shape": {
       "type": "AccountProof",

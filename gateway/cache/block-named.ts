@@ -1,0 +1,33 @@
+import type { CacheRule } from '../spec/method-spec.ts';
+
+/** The block that a call is about, as far as its parameters tell. */
+export type BlockNamed =
+  | { readonly kind: 'head' }
+  | { readonly kind: 'number'; readonly number: bigint }
+  | { readonly kind: 'hash'; readonly hash: string }
+  | { readonly kind: 'in-result' }
+  /** Pending, safe, finalized: what is said of them is not kept. */
+  | { readonly kind: 'none' };
+
+const head = { kind: 'head' } as const;
+const none = { kind: 'none' } as const;
+const inResult = { kind: 'in-result' } as const;
+
+/** @param params checked, with hashes in lower case */
+export function blockNamed(rule: CacheRule, params: readonly unknown[]): BlockNamed {
+  if (rule === 'head') return head;
+  if (rule === 'result') return inResult;
+  const param = params[rule.param];
+  if (typeof param === 'string') return namedBy(param);
+  // EIP-1898.
+  const { blockHash, blockNumber } = (param ?? {}) as { blockHash?: unknown; blockNumber?: unknown };
+  if (typeof blockHash === 'string') return namedBy(blockHash);
+  return typeof blockNumber === 'string' ? namedBy(blockNumber) : head;
+}
+
+function namedBy(text: string): BlockNamed {
+  if (text === 'latest') return head;
+  if (text === 'earliest') return { kind: 'number', number: 0n };
+  if (!text.startsWith('0x')) return none;
+  return text.length === 66 ? { kind: 'hash', hash: text } : { kind: 'number', number: BigInt(text) };
+}

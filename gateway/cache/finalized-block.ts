@@ -1,0 +1,42 @@
+import type { CanonicalChain } from '../heads/canonical-chain.ts';
+
+/** It moves every few minutes at most; where it moves more often, what is younger is kept by the chain. */
+const AGE_MS = 30_000;
+
+/** The newest block of a network that cannot be taken back, as a node told. Asked for only while it is needed. */
+export class FinalizedBlock {
+  readonly #ask: () => Promise<unknown>;
+  readonly #chain: CanonicalChain;
+  #number = -1n;
+  #askedAt = -Infinity;
+
+  /** @param ask for the block of the tag `finalized` */
+  constructor(chain: CanonicalChain, ask: () => Promise<unknown>) {
+    this.#chain = chain;
+    this.#ask = ask;
+  }
+
+  /** Whether a block of this number is final. Where that is not known yet, it is not. */
+  includes(number: bigint, now: number): boolean {
+    if (number <= this.#number) return true;
+    if (now - this.#askedAt >= AGE_MS) {
+      this.#askedAt = now;
+      this.#look().catch(ignore);
+    }
+    return false;
+  }
+
+  async #look(): Promise<void> {
+    const block = (await this.#ask()) as { number?: unknown } | null | undefined;
+    const said = block?.number;
+    if (typeof said !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(said)) return;
+    const number = BigInt(said);
+    const { head } = this.#chain;
+    // Nothing above what is there is final, whatever a node says.
+    if (head !== undefined && number <= head.number && number > this.#number) this.#number = number;
+  }
+}
+
+function ignore(): void {
+  // Chains without finality answer with an error; then nothing is final.
+}
