@@ -22,7 +22,7 @@ export interface BatchLimits {
 export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
   const envelope = readEnvelope(text, limits.maxItems);
   const { limits: keyLimits } = context.access;
-  return keyLimits === undefined
+  return keyLimits?.isCharged !== true
     ? handleEnvelope(envelope, context, limits)
     : handleWithin(keyLimits, envelope, context, limits);
 }

@@ -23,6 +23,9 @@ const keptMaxMs = 1e12;
  * under way at once theirs cost 23 µs a call in two round trips, ours 11 in one for all that came together, 0.7 with
  * leases. What it adds to a whole call: bench/limits.ts.
  *
+ * A bucket that would take longer to fill than an empty one is from before its limit was changed, or Redis' clock set
+ * back: it begins empty.
+ *
  * A lease is taken in advance and used within so many ms. Used late, it could fall together with what came back
  * meanwhile; so it is taken as if at its end, and the bucket stays that much below its brim: in any time t no more
  * than burst + rate × t passes, leases or not. It is given only where four times as much is there.
@@ -50,9 +53,15 @@ local kept = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
 if kept[1] and kept[1] >= day then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
 if kept[3] and kept[3] >= month then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
-for i = 1, buckets do full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0) end
 local changed = owed ~= 0
-if changed then
+for i = 1, buckets do
+  full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0)
+  if full[i] > now + whole[i] + 1 then
+    full[i] = now + whole[i]
+    changed = true
+  end
+end
+if owed ~= 0 then
   dayUsed = math.max(0, dayUsed + owed)
   monthUsed = math.max(0, monthUsed + owed)
   if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + owed * unit[1], now + whole[1])) end

@@ -78,8 +78,8 @@ export class WebSocketDoor {
       access.entry?.admit(caller);
       if (this.#isDraining) throw new RpcError('stopping');
       const digest = digestOf(key);
-      const { socketsPerKey } = this.#parts;
-      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsPerKey) {
+      const socketsMax = Math.min(this.#parts.socketsPerKey, access.limits?.sockets ?? Infinity);
+      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
       const socket = this.#shakeHands(request, wire, head, requestId);

@@ -182,11 +182,24 @@ describe('the admin API refuses', () => {
     [
       '',
       { name: 'a', rules: { rate: {} } },
-      'rules.rate: expected text, a number, a list of texts, or null',
+      'rules.rate: expected text, a number, a list of texts that is not empty, or null',
       'rules.rate',
     ],
-    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text', 'rules.networks.0'],
-    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known', 'rules.secrets'],
+    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text without commas', 'rules.networks.0'],
+    // Two entries would let in more than one, and none more than any.
+    [
+      '',
+      { name: 'a', rules: { userAgents: ['X11, Linux'] } },
+      'rules.userAgents.0: expected text without commas',
+      'rules.userAgents.0',
+    ],
+    [
+      '',
+      { name: 'a', rules: { origins: [] } },
+      'rules.origins: expected text, a number, a list of texts that is not empty, or null',
+      'rules.origins',
+    ],
+    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
     ['', { name: 'a', rules: { burst: 5 } }, 'burst: there is no rate', 'rules.burst'],
   ])('%s%j: %s', async (text, object, message, field) => {
     const { status, body } = await ask('POST', '/admin/keys', object ?? text);

@@ -17,6 +17,9 @@ afterAll(async () => {
   await server.stop();
 });
 
+/** What costs calls nothing. */
+const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
+
 /** So slow that no time passes between two charges of a test. */
 const perSecond = 1e-6;
 const rate = fc.record({ perSecond: fc.constant(perSecond), burst: fc.integer({ min: 1, max: 30 }) });
@@ -65,7 +68,7 @@ it('the script in Redis decides as the gateway does in memory', async () => {
   let account = 0;
   await fc.assert(
     fc.asyncProperty(limits, rounds, async (some, sequence) => {
-      const of: KeyLimits = { account: `account-${account++}`, ...some };
+      const of: KeyLimits = { account: `account-${account++}`, ...some, ...open };
       const own = emptyTally();
       const told = emptyTally();
       let at = 0;
@@ -86,7 +89,14 @@ it('the script in Redis decides as the gateway does in memory', async () => {
 }, 30_000);
 
 it('a gateway whose clock is behind counts for the day that has begun', async () => {
-  const of: KeyLimits = { account: 'clock', rate: undefined, methodRates: undefined, daily: 3, monthly: undefined };
+  const of: KeyLimits = {
+    account: 'clock',
+    rate: undefined,
+    methodRates: undefined,
+    daily: 3,
+    monthly: undefined,
+    ...open,
+  };
   const one: Charge = { weight: 2, byMethod: new Map() };
   const ask = async (date: UtcDate): Promise<boolean | undefined> =>
     (await chargeAtRedis(redis, of, [one], { tally: emptyTally(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
