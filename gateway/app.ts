@@ -89,7 +89,7 @@ export async function openGateway(
     },
   }));
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
-    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, log }));
+    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
   }
   const callers = {
     networks: new NetworkFinder(networks),

@@ -119,7 +119,8 @@ export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKe
     createdAt: textOf(createdAt),
     ...(revokedAt !== undefined && { revokedAt: textOf(revokedAt) }),
     // Whatever else somebody wrote there: it was meant to mark the key.
-    ...(development !== undefined && String(development) !== 'false' && { development: true as const }),
+    ...(development !== undefined &&
+      ![false, 'false'].includes(development as string) && { development: true as const }),
     ...(Object.keys(rules).length > 0 && { rules }),
   };
 }

@@ -254,6 +254,23 @@ it('is off without ADMIN_TOKEN', async () => {
   expect((await ask('GET', '/readyz')).status).toBe(200);
 });
 
+it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
+  await open();
+  const { id, key } = await create();
+  const refused = await ask('POST', '/admin/import');
+  const message = 'keys import carries keys over to Redis';
+  expect([refused.status, refused.body]).toEqual([409, { error: { message } }]);
+
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await open({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
+  await eventually(async () => (await statusOf(key)) === 200, 1_000);
+  expect((await ask('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
+  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
+});
+
 it('says 503 while Redis is away', async () => {
   const redis = await startRedis();
   onTestFinished(redis.stop);
