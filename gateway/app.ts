@@ -98,6 +98,7 @@ export async function openGateway(
     proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
     metrics,
     log,
+    accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
     baseUrlsHint,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,

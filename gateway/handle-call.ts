@@ -5,6 +5,7 @@ import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { CallRules } from './keys/call-rules.ts';
 import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
+import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
 import type { Reply } from './upstream/reply.ts';
@@ -19,6 +20,8 @@ export interface CallContext {
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
   readonly log: Log;
+  /** For the access log, where there is one. */
+  readonly note?: RequestNote | undefined;
 }
 
 /** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
@@ -51,6 +54,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
   }
   meter.ended(outcome, startedAt);
+  context.note?.ended(outcome);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
   return told;
 }
