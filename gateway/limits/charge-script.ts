@@ -31,7 +31,7 @@ const keptMaxMs = 1e12;
  * than burst + rate × t passes, leases or not. It is given only where four times as much is there.
  *
  * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away, less what is left of a lease),
- * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets; for each its field, ms a unit takes
+ * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets, next day, next month; for each its field, ms a unit takes
  * to come back, ms of the whole burst; then for each charge its weight in all and in each bucket.
  * Returns, as text: a digit for each charge (1: taken), weight leased, dayUsed, monthUsed, day, month, ms until each
  * bucket is full.
@@ -45,14 +45,14 @@ local lease, leaseMs, buckets = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(A
 local names = {'day', 'dayUsed', 'month', 'monthUsed'}
 local unit, whole, full = {}, {}, {}
 for i = 1, buckets do
-  names[4 + i] = ARGV[7 + 3 * i]
-  unit[i] = tonumber(ARGV[8 + 3 * i])
-  whole[i] = tonumber(ARGV[9 + 3 * i])
+  names[4 + i] = ARGV[9 + 3 * i]
+  unit[i] = tonumber(ARGV[10 + 3 * i])
+  whole[i] = tonumber(ARGV[11 + 3 * i])
 end
 local kept = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
-if kept[1] and kept[1] >= day then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
-if kept[3] and kept[3] >= month then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
+if kept[1] and kept[1] >= day and kept[1] <= ARGV[10] then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
+if kept[3] and kept[3] >= month and kept[3] <= ARGV[11] then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
 local changed = owed ~= 0
 for i = 1, buckets do
   full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0)
@@ -67,7 +67,7 @@ if owed ~= 0 then
   if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + owed * unit[1], now + whole[1])) end
 end
 local taken = {}
-for at = 10 + 3 * buckets, #ARGV, buckets + 1 do
+for at = 12 + 3 * buckets, #ARGV, buckets + 1 do
   local weight = tonumber(ARGV[at])
   local enough = (daily == 0 or dayUsed + weight <= daily) and (monthly == 0 or monthUsed + weight <= monthly)
   for i = 1, buckets do
@@ -144,7 +144,7 @@ export async function chargeAtRedis(
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
     limitPrefix + limits.account,
     ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed],
-    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length],
+    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length, date.nextDay, date.nextMonth],
     ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
     ...charges.flatMap((charge) => [charge.weight, ...buckets.map(({ method }) => partOf(charge, method))]),
   );

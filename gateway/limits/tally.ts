@@ -45,6 +45,8 @@ export interface UtcDate {
   readonly day: string;
   /** `2026-01` */
   readonly month: string;
+  readonly nextDay: string;
+  readonly nextMonth: string;
   readonly dayEndsInS: number;
   readonly monthEndsInS: number;
 }
@@ -103,10 +105,10 @@ export function allowanceOf(tally: Tally, limits: KeyLimits, now: number, date: 
   return nearest;
 }
 
-/** Dates only go forward: another gateway's clock may be ahead of ours. */
-function turnPage(tally: Tally, { day, month }: UtcDate): void {
-  if (day > tally.day) Object.assign(tally, { day, dayUsed: 0 });
-  if (month > tally.month) Object.assign(tally, { month, monthUsed: 0 });
+/** Dates go forward, since another gateway's clock may be ahead of ours; by more than one it was wrong. */
+function turnPage(tally: Tally, { day, month, nextDay, nextMonth }: UtcDate): void {
+  if (day > tally.day || tally.day > nextDay) Object.assign(tally, { day, dayUsed: 0 });
+  if (month > tally.month || tally.month > nextMonth) Object.assign(tally, { month, monthUsed: 0 });
 }
 
 /** When a bucket is full. One that would take longer than an empty one is from before its limit was changed: it is empty. */
