@@ -97,8 +97,9 @@ export function allowanceOf(tally: Tally, limits: KeyLimits, now: number, date: 
     if (nearest === undefined || left < nearest.remaining) nearest = { limit, remaining: left, resetS };
   };
   if (rate !== undefined) {
+    // Less what adding fractions loses, as in `waitFor`.
     const missingMs = fullAtOf(tally, '', rate, now) - now;
-    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil(missingMs / 1000));
+    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil((missingMs - 0.001) / 1000));
   }
   if (daily !== undefined) offer(daily, daily - tally.dayUsed, date.dayEndsInS);
   if (monthly !== undefined) offer(monthly, monthly - tally.monthUsed, date.monthEndsInS);
