@@ -220,7 +220,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "weight": 2
   },
@@ -457,7 +458,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "cache": {
       "param": 1
@@ -477,7 +479,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "shape": {
       "type": "AccessListResult",
@@ -1000,7 +1003,8 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [],
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 1
     },
     "shape": {
       "type": "FeeEstimate",
