@@ -149,7 +149,8 @@ export class NetworkHeads implements CanonicalChain {
     const pace = this.#pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
     const interval = isFirstWatch ? 0 : this.#isInDoubt ? this.#times.doubt : least;
-    for (const follower of this.#followers.values()) follower.tend(now, interval, silenceLimit(this.#times, pace));
+    const silence = this.#isInDoubt ? 0 : silenceLimit(this.#times, pace);
+    for (const follower of this.#followers.values()) follower.tend(now, interval, silence);
     this.#dueAt = now + least;
     const next = this.#isInDoubt ? this.#times.doubt : pollInterval(this.#times, sinceUse, pace);
     this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
