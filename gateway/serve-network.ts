@@ -11,7 +11,7 @@ import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream, type Transport } from './upstream/upstream.ts';
+import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
@@ -36,6 +36,7 @@ export function serveNetwork(
   const upstreams = config.upstreams.flatMap((upstream) =>
     openUpstream(config, upstream, spawned.get(upstream), parts),
   );
+  const heads = new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
   return {
     config,
     methods: servedMethods(config, parts),
@@ -43,8 +44,14 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
-    heads: new NetworkHeads(upstreams),
+    upstreams: new Upstreams(upstreams, {
+      judge,
+      check: parts.resultCheck,
+      confirmNull: config.confirmNull,
+      heads,
+      log,
+    }),
+    heads,
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }
@@ -74,29 +81,27 @@ function openUpstream(
   spawned: Spawned | undefined,
   { settings, metrics }: ServeParts,
 ): Upstream[] {
-  const transport = openTransport(upstream, spawned, settings);
+  const { name, headers = {} } = upstream;
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const url = upstream.url ?? spawned?.url;
+  // A node of ours has both at the same port.
+  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  // They connect to nothing yet.
+  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  const webSocket =
+    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const transport = http ?? webSocket;
+  // A node that was not spawned.
   if (transport === undefined) return [];
   return [
     new Upstream({
-      name: upstream.name,
+      name,
       chainId: config.chainId,
       transport,
       timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+      ...(webSocket !== undefined && { webSocket }),
       ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, upstream.name),
+      meters: metrics.upstreamMeters(config.slug, name),
     }),
   ];
-}
-
-/** Undefined for a node that was not spawned. Connects to nothing yet. */
-function openTransport(
-  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
-): Transport | undefined {
-  const url = given ?? spawned?.url;
-  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  return websocketUrl === undefined
-    ? undefined
-    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
 }

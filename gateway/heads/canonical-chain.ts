@@ -1,6 +1,9 @@
 import type { Header } from './header.ts';
 
-/** How the chain went on. Without `isFresh`, `removed` ends and `added` begins at children of one block. */
+/**
+ * How the chain went on. `removed` ends and `added` begins at children of one block, but where a reorganisation goes
+ * back to before what was ever told: then everything told is removed, and `added` begins at that height.
+ */
 export interface ChainChange {
   /** Newest first. Empty but at a reorganisation. */
   readonly removed: readonly Header[];
@@ -27,6 +30,11 @@ export interface CanonicalChain {
    * @returns stops it
    */
   watch(listener: (change: ChainChange) => void): () => void;
+  /**
+   * The head as it is now, for who has just begun to watch: changes go on from it.
+   * @returns undefined when no upstream tells it in that time
+   */
+  current(limitMs: number): Promise<Header | undefined>;
   /** The network was used: heads are followed for some minutes from now on, if only coarsely. Cheap. */
   used(now: number): void;
 }
