@@ -11,7 +11,7 @@ export interface Kept {
 export type Holds =
   | { readonly while: 'always' }
   | { readonly while: 'head'; readonly hash: string; readonly until: number }
-  | { readonly while: 'canonical'; readonly hash: string; readonly number: bigint | undefined };
+  | { readonly while: 'canonical'; readonly hash: string; readonly number: bigint | undefined; readonly until: number };
 
 /** Bytes beside key and result, about. */
 const ENTRY_BYTES = 300;

@@ -9,6 +9,9 @@ import type { FinalizedBlock } from './finalized-block.ts';
 /** The head is looked at as often as blocks come, so that it may have moved since: no longer than a wallet would notice. */
 const HEAD_AGE_MS = 1_000;
 
+/** As long as the chain is followed after the last call: what happened since nobody knows. */
+const CANONICAL_AGE_MS = 120_000;
+
 export interface MethodCacheParts {
   /** The network's slug. */
   readonly network: string;
@@ -36,7 +39,8 @@ export class MethodCache {
 
   /** @param text of the parameters, as JSON @returns the result as JSON */
   find(text: string): string | Buffer | undefined {
-    const { answers, count } = this.#parts;
+    const { answers, chain, count } = this.#parts;
+    chain.used(performance.now());
     const key = this.#prefix + text;
     const kept = answers.get(key);
     if (kept !== undefined && this.#isTrue(kept.holds)) {
@@ -89,7 +93,8 @@ export class MethodCache {
 
   #atBlock(hash: string, number: bigint | undefined): Holds | undefined {
     if (number !== undefined && this.#isFinal(number)) return { while: 'always' };
-    return this.#parts.chain.has(hash) ? { while: 'canonical', hash, number } : undefined;
+    if (!this.#parts.chain.has(hash)) return undefined;
+    return { while: 'canonical', hash, number, until: performance.now() + CANONICAL_AGE_MS };
   }
 
   /** A node that is ahead, or behind, tells of another head than ours. */
@@ -110,7 +115,8 @@ export class MethodCache {
       case 'head':
         return chain.head?.hash === holds.hash && performance.now() < holds.until;
       case 'canonical':
-        return chain.has(holds.hash) || (holds.number !== undefined && this.#isFinal(holds.number));
+        if (holds.number !== undefined && this.#isFinal(holds.number)) return true;
+        return chain.has(holds.hash) && performance.now() < holds.until;
     }
   }
 
