@@ -67,10 +67,13 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.has(hash);
   }
 
-  /** Whether an upstream is known to have come so far. Nothing is known of one that was not looked at yet. */
+  /**
+   * Whether an upstream has come so far. Where nobody has, as far as is known, and of an upstream that was not looked at
+   * yet, nothing is said against it.
+   */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
     const look = this.#followers.get(upstream)?.look;
-    return look === undefined || look.number >= number;
+    return look === undefined || look.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
