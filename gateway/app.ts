@@ -34,8 +34,11 @@ export interface Gateway {
   readonly networks: readonly NetworkConfig[];
   readonly localChains: LocalChains;
   readonly keys: KeyStore;
-  /** Ends what is under way within DRAIN_TIMEOUT_MS, then lets go of everything. */
-  drain(): Promise<void>;
+  /**
+   * Tells probes at once that it is not ready; takes calls for `delayMs` more, ends what is under way within
+   * DRAIN_TIMEOUT_MS, then lets go of everything.
+   */
+  drain(delayMs?: number): Promise<void>;
 }
 
 /**
@@ -123,9 +126,11 @@ export async function openGateway(
   const common = { nextRequestId, baseUrlsHint, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
-  const close = async (): Promise<void> => {
+  const close = async (delayMs?: number): Promise<void> => {
     // In order: the ops port tells that we are not ready until the last call has ended.
-    for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
+    const [calls, ops] = listeners;
+    await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
+    await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     await Promise.all([
       ...networks.map(({ upstreams }) => upstreams.close()),
       localChains.stop(),
@@ -150,9 +155,9 @@ export async function openGateway(
       networks: localChains.networks,
       localChains,
       keys,
-      drain: () => {
+      drain: (delayMs) => {
         isDraining = true;
-        return close();
+        return close(delayMs);
       },
     };
   } catch (error) {

@@ -7,13 +7,16 @@ import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/dem
 import { keysCommand } from './cli/keys.ts';
 import { causeOf, openLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
-import { isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { ensureDevelopmentKey } from './keys/development-key.ts';
 import { KeyStoreError } from './keys/key-store.ts';
 import { NetworkFilesError } from './network/load-networks.ts';
 
 /** sysexits.h: something is configured wrongly. */
 const EX_CONFIG = 78;
+
+/** More, and Node's timers fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
@@ -54,18 +57,18 @@ async function start(): Promise<void> {
   const chosen = settings();
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
+  // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
+  const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.
+  const limitMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
   let isStopping = false;
-  const closing = closeWithGrace(
-    { delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false },
-    async ({ err: error, signal }) => {
-      if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
-      isStopping = true;
-      log.info({ signal }, 'draining');
-      removeDemo(chosen.DATA_DIR);
-      await gateway.drain();
-    },
-  );
+  const closing = closeWithGrace({ delay: limitMs, logger: false }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    isStopping = true;
+    log.info({ signal }, 'draining');
+    removeDemo(chosen.DATA_DIR);
+    await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
+  });
   try {
     await introduce(chosen, gateway, log, () => isStopping);
   } catch (error) {
