@@ -45,8 +45,9 @@ export async function startNginx(ports: readonly number[]): Promise<Balancer> {
 }
 
 /**
- * As nginx' manual has it for kept-alive connections. `max_fails=0`: it has no look at /readyz, so the next gateway is
- * tried for each call that one refuses to take, and a gateway that has just come back is not left out for ten seconds.
+ * As README has it. Nobody looks at /readyz here: each call that a gateway does not take goes to the next one, and
+ * `max_fails=0` lets one that has just come back be tried at once. `non_idempotent`: connections that wait to be taken
+ * when listening ends are reset by the system, and nginx cannot tell that nobody has read what it sent there.
  */
 function configuration(folder: string, port: number, gateways: readonly number[]): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
@@ -63,7 +64,8 @@ function configuration(folder: string, port: number, gateways: readonly number[]
       }
       server {
         listen 127.0.0.1:${port};
-        location / { proxy_pass http://gateways; proxy_http_version 1.1; proxy_set_header Connection ""; }
+        location / { proxy_pass http://gateways; proxy_http_version 1.1; proxy_set_header Connection "";
+          proxy_next_upstream error non_idempotent; }
       }
     }`;
 }
