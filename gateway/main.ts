@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './app.ts';
@@ -62,6 +63,9 @@ async function start(): Promise<void> {
   // Twice the drain: the last resort when something does not let go.
   const limitMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
   let isStopping = false;
+  // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
+  const reloads = !isatty(0) && !isatty(1);
+  if (reloads) process.on('SIGHUP', () => void gateway.reload());
   const closing = closeWithGrace({ delay: limitMs, logger: false }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
     isStopping = true;

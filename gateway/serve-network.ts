@@ -1,7 +1,8 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
-import type { Spawned } from './local-chain/local-chains.ts';
+import type { LocalChains, Spawned } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { InUse } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -23,18 +24,23 @@ export interface ServeParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  readonly localChains: LocalChains;
+  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  readonly opened: Map<UpstreamConfig, Upstream>;
 }
 
-/** Makes of a network's file all that its calls need. Asks nobody anything. */
-export function serveNetwork(
-  config: NetworkConfig,
-  spawned: ReadonlyMap<UpstreamConfig, Spawned>,
-  parts: ServeParts,
-): ServedNetwork {
+/**
+ * Makes of a network's file all that its calls need. Asks nobody anything.
+ * @param before the same network as its file was until now
+ */
+export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
   const log = parts.log.child({ network: config.slug });
-  const upstreams = config.upstreams.flatMap((upstream) =>
-    openUpstream(config, upstream, spawned.get(upstream), parts),
-  );
+  const upstreams = config.upstreams.flatMap((upstream) => {
+    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts);
+    if (opened !== undefined) parts.opened.set(upstream, opened);
+    return opened ?? [];
+  });
+  const memory = before?.config.chainId === config.chainId ? before.upstreams : undefined;
   return {
     config,
     methods: servedMethods(config, parts),
@@ -42,8 +48,15 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    upstreams: new Upstreams(upstreams, {
+      judge,
+      check: parts.resultCheck,
+      confirmNull: config.confirmNull,
+      log,
+      before: memory,
+    }),
     sockets: parts.metrics.socketMeters(config.slug),
+    use: new InUse(),
   };
 }
 
@@ -69,21 +82,19 @@ const anyParams: ParamCheck = () => undefined;
 function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { settings, metrics }: ServeParts,
-): Upstream[] {
+  { settings, metrics, localChains }: ServeParts,
+): Upstream | undefined {
+  const spawned = localChains.at(upstream);
   const transport = openTransport(upstream, spawned, settings);
-  if (transport === undefined) return [];
-  return [
-    new Upstream({
-      name: upstream.name,
-      chainId: config.chainId,
-      transport,
-      timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
-      ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, upstream.name),
-    }),
-  ];
+  if (transport === undefined) return undefined;
+  return new Upstream({
+    name: upstream.name,
+    chainId: config.chainId,
+    transport,
+    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    ...(spawned !== undefined && { starting: spawned.ready }),
+    meters: metrics.upstreamMeters(config.slug, upstream.name),
+  });
 }
 
 /** Undefined for a node that was not spawned. Connects to nothing yet. */

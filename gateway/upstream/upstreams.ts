@@ -30,6 +30,8 @@ export interface UpstreamsOptions {
   readonly check: ResultCheck;
   readonly confirmNull: ConfirmNull;
   readonly log: Log;
+  /** Of the same network before its file was changed. */
+  readonly before?: Upstreams | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
@@ -51,13 +53,13 @@ export class Upstreams {
   readonly #sent: SentTransactions;
   #learning: Promise<Head> | undefined;
 
-  constructor(all: readonly Upstream[], { judge, check, confirmNull, log }: UpstreamsOptions) {
+  constructor(all: readonly Upstream[], { judge, check, confirmNull, log, before }: UpstreamsOptions) {
     this.all = all;
     this.#judge = judge;
     this.#check = check;
     this.#log = log;
     this.#confirmNull = confirmNull;
-    this.#sent = new SentTransactions(log, all.length > 1);
+    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
   }
 
   /**
@@ -116,10 +118,6 @@ export class Upstreams {
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
   }
 
   async #attempt(

@@ -11,30 +11,13 @@ import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './endings.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
-
-/**
- * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
- */
-const endings = {
-  'key-invalid': { code: 1008, text: 'invalid project id' },
-  'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
-  'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
-  'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
-  stopping: { code: 1012, text: 'service restart' },
-  'slow-reader': undefined,
-  'slow-message': undefined,
-  overloaded: undefined,
-  silent: undefined,
-} as const satisfies Record<string, { code: number; text: string } | undefined>;
-
-export type Ending = keyof typeof endings;
 
 export interface SessionParts {
   readonly network: ServedNetwork;
@@ -59,10 +42,11 @@ export class Session {
   readonly #socket: WebSocket;
   readonly #wire: Socket;
   readonly #parts: SessionParts;
+  #network: ServedNetwork;
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
-  #isLeaving = false;
+  #leaving: Leaving | undefined;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
@@ -76,6 +60,8 @@ export class Session {
     this.#socket = socket;
     this.#wire = wire;
     this.#parts = parts;
+    this.#network = parts.network;
+    this.#network.use.begin();
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
@@ -98,6 +84,7 @@ export class Session {
       this.#waiting.length = 0;
       this.#unfinished.release();
       onClosed(this.#endedBy ?? 'caller');
+      this.#network.use.end();
     });
     wire.on('drain', () => {
       this.#proceed();
@@ -129,9 +116,20 @@ export class Session {
     }
   }
 
+  get network(): ServedNetwork {
+    return this.#network;
+  }
+
+  /** From the next message on, the network is as its file says now. */
+  moveTo(network: ServedNetwork): void {
+    network.use.begin();
+    this.#network.use.end();
+    this.#network = network;
+  }
+
   /** Takes no more messages, answers those that came, then ends. */
-  leave(): void {
-    this.#isLeaving = true;
+  leave(reason: Leaving): void {
+    this.#leaving ??= reason;
     this.#proceed();
   }
 
@@ -152,10 +150,11 @@ export class Session {
 
   #receive(text: string): void {
     if (!this.#isOpen()) return;
-    this.#parts.network.sockets.heard();
-    if (this.#isLeaving) {
-      const { network, holder, batch } = this.#parts;
-      const answer = refuseBody(text, new RpcError('stopping'), { network, access: holder.access }, batch);
+    this.#network.sockets.heard();
+    if (this.#leaving !== undefined) {
+      const { holder, batch } = this.#parts;
+      const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
+      const answer = refuseBody(text, refusal, { network: this.#network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }
@@ -175,7 +174,7 @@ export class Session {
   #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
     if (this.#waiting.length > 0) return;
-    if (this.#isLeaving && this.#underWay === 0) this.end('stopping');
+    if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
@@ -189,8 +188,10 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const { holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const network = this.#network;
     let held: number | undefined;
+    network.use.begin();
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
@@ -204,6 +205,7 @@ export class Session {
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
+      network.use.end();
     }
   }
 
@@ -231,17 +233,4 @@ export class Session {
     // We do not listen, because of calls under way; they have their own time limit.
     return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
   }
-}
-
-/** Why a key that was let in before is not any more. */
-export function endingFor(error: unknown): Ending {
-  const reason = error instanceof RpcError ? error.reason : undefined;
-  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
-    ? reason
-    : 'key-store-unreachable';
-}
-
-function faultIn({ code }: NodeJS.ErrnoException): string {
-  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
-  return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
 }
