@@ -66,7 +66,8 @@ async function start(): Promise<void> {
   // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
   const reloads = !isatty(0) && !isatty(1);
   if (reloads) process.on('SIGHUP', () => void gateway.reload());
-  const closing = closeWithGrace({ delay: limitMs, logger: false }, async ({ err: error, signal }) => {
+  const skip: 'SIGHUP'[] = reloads ? ['SIGHUP'] : [];
+  const closing = closeWithGrace({ delay: limitMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
     isStopping = true;
     log.info({ signal }, 'draining');

@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
+import { head, openRaw } from '../http/raw-connection.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { hang, slow, status } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -141,6 +142,54 @@ describe('a change of the network files', () => {
     expect(await Promise.all(calls)).toEqual(['1', '2']);
     await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0, 5_000);
     expect(received()).toEqual([1, 1, 1]);
+  });
+
+  it('answers a call whose body was on its way, as its network was when it began', async () => {
+    await start({ main: file([0]) });
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+    const connection = await openRaw(gateway.gateway.port);
+    const length = { 'content-length': body.length, expect: '100-continue' };
+    connection.send(head(`POST /main/v3/${gateway.key}`, length));
+    expect((await connection.response()).status).toBe(100);
+    await reload({ main: file([1]), more: file([2]) });
+    await reload({ main: undefined });
+    connection.send(body);
+    expect(JSON.parse((await connection.response()).body)).toMatchObject({ result: wordOf(1) });
+    connection.destroy();
+    expect(received()).toEqual([1, 0, 0]);
+    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+  });
+
+  it('keeps an upstream for as long as one call of any earlier change may need it', async () => {
+    await start({ main: file([0]) });
+    nodes[0]?.next(slow(400));
+    const call = ask();
+    await eventually(() => received()[0] === 1, 5_000);
+    await reload({ main: file([0, 1]) });
+    await reload({ main: file([1, 2]) });
+    expect(await ask()).toBe('2');
+    expect(await call).toBe('1');
+    expect(received()).toEqual([1, 1, 0]);
+    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+  });
+
+  it('remembers which upstream took a transaction', async () => {
+    await start({ main: file([0, 1]) });
+    for (const node of nodes) node.answer('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
+    for (const node of nodes) node.answer('eth_sendRawTransaction', transaction.hash);
+    nodes[0]?.next(status(500));
+    expect(await gateway.call('main', 'eth_sendRawTransaction', [transaction.raw])).toMatchObject({
+      result: transaction.hash,
+    });
+    const count = async (): Promise<unknown> =>
+      (await gateway.call('main', 'eth_getTransactionCount', [transaction.sender, 'pending'])).result;
+    expect(await count()).toBe('0x2');
+    await reload({ main: file([2, 0, 1]) });
+    expect(await count()).toBe('0x2');
+    // It is not there any more.
+    await reload({ main: file([2, 0]) });
+    expect(await count()).toBe('0x3');
+    expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
   });
 
   it('lets such a call go on to the next upstream that its network had', async () => {
