@@ -1,4 +1,6 @@
 import { request } from 'undici';
+import { keccak256 } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { head, openRaw } from '../http/raw-connection.ts';
@@ -9,6 +11,9 @@ import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 const params = ['0x1212121212121212121212121212121212121212', '0x0', 'latest'];
 const wordOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
+
+const account = privateKeyToAccount(`0x${'46'.repeat(32)}`);
+const raw = await account.signTransaction({ chainId: 5, gas: 21_000n, gasPrice: 1n, to: account.address, nonce: 3 });
 
 let nodes: FakeNode[];
 let gateway: TestGateway;
@@ -176,13 +181,13 @@ describe('a change of the network files', () => {
   it('remembers which upstream took a transaction', async () => {
     await start({ main: file([0, 1]) });
     for (const node of nodes) node.answer('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
-    for (const node of nodes) node.answer('eth_sendRawTransaction', transaction.hash);
+    for (const node of nodes) node.answer('eth_sendRawTransaction', keccak256(raw));
     nodes[0]?.next(status(500));
-    expect(await gateway.call('main', 'eth_sendRawTransaction', [transaction.raw])).toMatchObject({
-      result: transaction.hash,
+    expect(await gateway.call('main', 'eth_sendRawTransaction', [raw])).toMatchObject({
+      result: keccak256(raw),
     });
     const count = async (): Promise<unknown> =>
-      (await gateway.call('main', 'eth_getTransactionCount', [transaction.sender, 'pending'])).result;
+      (await gateway.call('main', 'eth_getTransactionCount', [account.address, 'pending'])).result;
     expect(await count()).toBe('0x2');
     await reload({ main: file([2, 0, 1]) });
     expect(await count()).toBe('0x2');
