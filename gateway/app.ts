@@ -77,7 +77,7 @@ export async function openGateway(
   try {
     await networks.open(configs, content.digest);
   } catch (error) {
-    await Promise.all([keys.close(), limiter.close(), usage.close()]);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
     throw error;
   }
 
@@ -95,7 +95,7 @@ export async function openGateway(
     },
   }));
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
-    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, log }));
+    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
   }
   const callers = {
     networks: networks.finder,
@@ -104,6 +104,7 @@ export async function openGateway(
     proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
     metrics,
     log,
+    accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     batch: {

@@ -70,7 +70,8 @@ export function readFolder(folder: string): FolderContent {
   const listed = listFiles(findFolder(folder));
   const files = Array.isArray(listed) ? listed.map(readFile) : [];
   const mistakes = Array.isArray(listed) ? [] : [listed];
-  const hash = createHash('sha256').update(JSON.stringify([files, mistakes]));
+  const content = files.map(({ file, text, mistake }) => [basename(file), text, mistake]);
+  const hash = createHash('sha256').update(JSON.stringify([content, mistakes]));
   return { files, mistakes, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
 }
 

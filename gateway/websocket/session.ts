@@ -10,8 +10,9 @@ import type { KeyAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { endingFor, endings, faultIn, type Ending, type Leaving } from './endings.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -35,6 +36,8 @@ export interface SessionParts {
   readonly unreadMaxBytes: number;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Undefined: messages are not logged. */
+  readonly accessLog: Log | undefined;
 }
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
@@ -188,8 +191,11 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const { holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
     const network = this.#network;
+    const note = noteOf(accessLog, requestId);
+    note?.networkIs(network.config.slug);
+    note?.keyIs(holder.access.record.id);
     let held: number | undefined;
     network.use.begin();
     try {
@@ -197,11 +203,14 @@ export class Session {
       load.begin(bytes);
       held = bytes;
       const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log };
-      return (await handleBody(text, context, batch))?.body;
+      const context = { network, access: holder.access, limiter, requestId, deadline, log, note };
+      const answer = await handleBody(text, context, batch);
+      note?.write();
+      return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
+      note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);

@@ -2,7 +2,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 
 /**
  * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
+ * they would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
  */
 export const endings = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
@@ -30,7 +30,7 @@ export function endingFor(error: unknown): Ending {
     : 'key-store-unreachable';
 }
 
-/** What of a socket's own error is told. */
+/** What a caller did that ended its socket: the label of the metric. */
 export function faultIn({ code }: NodeJS.ErrnoException): string {
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
   return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
