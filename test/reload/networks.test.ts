@@ -193,7 +193,10 @@ describe('a change of the network files', () => {
     expect(await count()).toBe('0x2');
     // It is not there any more.
     await reload({ main: file([2, 0]) });
+    const isTold = async (): Promise<boolean> => (await readMetrics(gateway.address)).text.includes('"node-1"');
+    await eventually(async () => !(await isTold()), 5_000);
     expect(await count()).toBe('0x3');
+    expect(await isTold()).toBe(false);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
   });
 
