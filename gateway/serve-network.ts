@@ -1,5 +1,6 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import { NetworkHeads } from './heads/network-heads.ts';
 import type { Spawned } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
@@ -43,6 +44,7 @@ export function serveNetwork(
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    heads: new NetworkHeads(upstreams),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }
