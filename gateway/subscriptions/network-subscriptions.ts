@@ -8,7 +8,8 @@ import { BlockLogs, type LogSource } from './block-logs.ts';
 import { HeadsFeed } from './heads-feed.ts';
 import type { Leave, Listener } from './listener.ts';
 import { LogsFeed } from './logs-feed.ts';
-import { PendingFeed, type PendingSource } from './pending-feed.ts';
+import { PendingFeed } from './pending-feed.ts';
+import type { PendingSource } from './pending-stream.ts';
 import type { Kind, Wish } from './read-wish.ts';
 
 export interface NetworkSubscriptionsParts {

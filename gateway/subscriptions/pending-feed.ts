@@ -2,13 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Leave, Listener } from './listener.ts';
-
-/** An upstream, as far as its pending transactions are asked for. */
-export interface PendingSource {
-  readonly health: { readonly isUp: boolean };
-  /** @param params as JSON text  @throws where no result comes */
-  resultOf(method: string, params: string): Promise<unknown>;
-}
+import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
 export interface PendingFeedParts {
   /** Best first. */
@@ -17,33 +11,26 @@ export interface PendingFeedParts {
   readonly transactionOf: (hash: string) => Promise<unknown>;
 }
 
-const POLL_MS = 500;
 /** Before the upstreams are asked again, none of which could tell. */
 const RETRY_MS = 2_000;
-/** Hashes that were told are known for so many more: another upstream hears of them again. */
+/** So many hashes that were told are known: another upstream hears of them again. */
 const KNOWN_MAX = 100_000;
 /** Transactions that are fetched at once for those who want them whole. */
 const FETCHES_MAX = 50;
 
-/** Where the next pending transactions are heard of: a filter that one upstream keeps for us. */
-interface Filter {
-  readonly source: PendingSource;
-  /** As JSON text. */
-  readonly params: string;
-}
-
 /**
- * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is polled for all who listen, and
- * another when that one fails; each transaction is told once. Polled, since that works with every upstream; what is
- * sent to the network between two upstreams may go untold, as it does where one node is restarted.
+ * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
+ * when that one fails; each transaction is told once. What is sent to the network between the two may go untold, as it
+ * does where a node is restarted.
  */
 export class PendingFeed {
   readonly #parts: PendingFeedParts;
   readonly #ofHashes = new Set<Listener>();
   readonly #ofWhole = new Set<Listener>();
   readonly #known = new LRUCache<string, true>({ max: KNOWN_MAX });
-  #opening: Promise<Filter> | undefined;
-  #isFollowing = false;
+  #stream: Promise<PendingStream> | undefined;
+  /** A first one was opened, so that there are upstreams that tell. */
+  #hasOpened = false;
 
   constructor(parts: PendingFeedParts) {
     this.#parts = parts;
@@ -51,52 +38,72 @@ export class PendingFeed {
 
   /** @throws RpcError (rejects with it) where no upstream tells of pending transactions */
   async join(listener: Listener, isWhole: boolean): Promise<Leave> {
-    if (!this.#isFollowing) {
-      this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
-      const filter = await this.#opening;
-      if (!this.#isFollowing) void this.#follow(filter);
-    }
     const listeners = isWhole ? this.#ofWhole : this.#ofHashes;
     listeners.add(listener);
-    return () => {
+    const leave = (): void => {
       listeners.delete(listener);
+      if (!this.#isWanted) this.#close();
     };
+    try {
+      this.#stream ??= this.#open();
+      if (!this.#hasOpened) await this.#stream;
+      this.#hasOpened = true;
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   get #isWanted(): boolean {
     return this.#ofHashes.size + this.#ofWhole.size > 0;
   }
 
-  /** Never rejects. */
-  async #follow(first: Filter): Promise<void> {
-    this.#isFollowing = true;
-    // Whoever opened it joins in the same turn.
-    await Promise.resolve();
-    let filter: Filter | undefined = first;
-    while (this.#isWanted) {
-      await sleep(filter === undefined ? RETRY_MS : POLL_MS, undefined, { ref: false });
-      const hashes: unknown = await filter?.source
-        .resultOf('eth_getFilterChanges', filter.params)
-        .catch(() => undefined);
-      if (Array.isArray(hashes)) this.#tell(hashes.filter((hash) => typeof hash === 'string'));
-      else filter = await this.#open(filter?.source).catch(() => undefined);
-    }
-    this.#isFollowing = false;
-    await filter?.source.resultOf('eth_uninstallFilter', filter.params).catch(() => undefined);
+  #close(): void {
+    this.#stream?.then(
+      (stream) => {
+        stream.close();
+      },
+      () => undefined,
+    );
+    this.#stream = undefined;
+    this.#hasOpened = false;
   }
 
   /** @param failed the one that is asked last  @throws RpcError */
-  async #open(failed?: PendingSource): Promise<Filter> {
-    const { sources } = this.#parts;
+  async #open(failed?: PendingSource): Promise<PendingStream> {
     const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.health.isUp ? 0 : 1);
-    for (const source of sources.toSorted((one, other) => rankOf(one) - rankOf(other))) {
-      const id = await source.resultOf('eth_newPendingTransactionFilter', '[]').catch(() => undefined);
-      if (typeof id === 'string') return { source, params: JSON.stringify([id]) };
+    for (const source of this.#parts.sources.toSorted((one, other) => rankOf(one) - rankOf(other))) {
+      try {
+        return await openPendingStream(source, {
+          told: (hashes) => {
+            this.#told(hashes);
+          },
+          ended: () => {
+            this.#stream = this.#openAgain(source);
+            this.#stream.catch(() => undefined); // nobody listens any more
+          },
+        });
+      } catch {
+        // It cannot tell; the next may.
+      }
     }
     throw new RpcError('no-upstream', 'no upstream tells of pending transactions');
   }
 
-  #tell(hashes: readonly string[]): void {
+  /** @throws RpcError (rejects with it) when nobody listens any more */
+  async #openAgain(failed: PendingSource): Promise<PendingStream> {
+    for (;;) {
+      try {
+        return await this.#open(failed);
+      } catch (error) {
+        await sleep(RETRY_MS, undefined, { ref: false });
+        if (!this.#isWanted) throw error;
+      }
+    }
+  }
+
+  #told(hashes: readonly string[]): void {
     const fresh = hashes.filter((hash) => !this.#known.has(hash));
     if (fresh.length === 0) return;
     for (const hash of fresh) this.#known.set(hash, true);
