@@ -12,7 +12,7 @@ const levels: readonly (readonly string[])[] = [
   ['handle-body.ts'],
   ['charge-calls.ts'],
   ['handle-call.ts'],
-  ['served-network.ts', 'load.ts'],
+  ['served-network.ts', 'load.ts', 'request-note.ts'],
   ['subscriptions'],
   ['limits', 'usage'],
   ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
