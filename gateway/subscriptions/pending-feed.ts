@@ -104,7 +104,7 @@ export class PendingFeed {
   }
 
   #told(hashes: readonly string[]): void {
-    const fresh = hashes.filter((hash) => !this.#known.has(hash));
+    const fresh = [...new Set(hashes)].filter((hash) => !this.#known.has(hash));
     if (fresh.length === 0) return;
     for (const hash of fresh) this.#known.set(hash, true);
     const results = fresh.map((hash) => JSON.stringify(hash));

@@ -146,11 +146,8 @@ export class Session {
     this.#endedBy ??= reason;
     this.#waiting.length = 0;
     const ending = endings[reason];
-    if (ending === undefined) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#socket.close(ending.code, ending.text);
+    if (ending === undefined) this.#socket.terminate();
+    else this.#socket.close(ending.code, ending.text);
     // Else the caller's own close frame would never be read.
     this.#socket.resume();
   }

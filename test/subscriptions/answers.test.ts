@@ -1,27 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { slow } from '../support/behaviours.ts';
-import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../websocket/caller.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const chain = new ScriptedChain();
-let node: FakeNode;
+let node: ChainNode;
 let gateway: TestGateway;
 let subscriber: Subscriber;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 7, answers: { ...chain.answers(), eth_gasPrice: '0x1' } });
-  gateway = await startGateway({ seven: network(7, [node.url]) }, { WS_SUBSCRIPTIONS_PER_KEY: '5' });
+  node = await startChainNode(7, chain);
+  gateway = await startGateway({ seven: chainNetwork(7, [node]) }, { WS_SUBSCRIPTIONS_PER_KEY: '5' });
   subscriber = await openSubscriber(gateway, 'seven');
 });
 afterAll(async () => {
   subscriber.caller.socket.terminate();
   await gateway.stop();
-  await node.close();
+  await node.stop();
 });
 
 const ids = (): string[] => [...subscriber.told.keys()];
@@ -69,8 +68,10 @@ describe('eth_subscribe', () => {
   });
 
   it('answers before the first notification, also in a batch with a slow call', async () => {
+    const told = await subscriber.subscribe('newHeads');
     const caller = await openCaller(socketUrl(gateway, 'seven'));
-    node.next(slow(1_500), 'eth_gasPrice');
+    let answerNow: (price: string) => void = () => undefined;
+    node.answer('eth_gasPrice', () => new Promise((resolve) => (answerNow = resolve)));
     caller.send(
       JSON.stringify([
         { jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] },
@@ -78,8 +79,11 @@ describe('eth_subscribe', () => {
       ]),
     );
     await eventually(() => node.callsOf('eth_gasPrice').length === 1, 5_000);
-    await eventually(async () => (await count('newHeads')) === 1, 5_000);
+    await eventually(async () => (await count('newHeads')) === 2, 5_000);
     const { header } = chain.mine();
+    // Known to the gateway: another subscriber is told.
+    await eventually(() => told.length === 1, 5_000);
+    answerNow('0x1');
     const [answer] = JSON.parse(await caller.next()) as { result: string }[];
     expect(answer).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) as string });
     expect(JSON.parse(await caller.next())).toEqual({
@@ -88,6 +92,7 @@ describe('eth_subscribe', () => {
       params: { subscription: answer?.result, result: header },
     });
     caller.socket.terminate();
+    await endAll();
     await eventually(async () => (await count('newHeads')) === 0, 5_000);
   });
 

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Block, ScriptedChain } from './scripted-chain.ts';
 
-/** A node over WebSocket that tells new heads of a scripted chain. */
+/** A node over WebSocket that tells new heads of a scripted chain as soon as there are any. */
 export interface ChainNode {
   readonly url: string;
   /** Cuts every connection and refuses new ones, until `listen`. */
@@ -13,17 +13,19 @@ export interface ChainNode {
   readonly isUp: boolean;
   /** How many have subscribed to new heads. */
   readonly subscribers: number;
-  /** Calls of one method that came. */
-  callsOf(method: string): number;
+  /** The calls of one method that came. */
+  callsOf(method: string): Call[];
+  /** From now on, the method is answered with what this gives, or promises: a result, or `rpcError(…)`. */
+  answer(method: string, answer: (params: readonly unknown[]) => unknown): void;
 }
 
 type Answers = Record<string, (params: readonly unknown[]) => unknown>;
 
 export async function startChainNode(chainId: number, chain: ScriptedChain): Promise<ChainNode> {
-  const answers = chain.answers() as Answers;
+  const answers = { ...chain.answers() } as Answers;
   const subscribers = new Set<WebSocket>();
   const connections = new Set<Socket>();
-  const calls: string[] = [];
+  const calls: Call[] = [];
   let server: Server | undefined;
   let port = 0;
   const webSockets = new WebSocketServer({ noServer: true });
@@ -31,16 +33,20 @@ export async function startChainNode(chainId: number, chain: ScriptedChain): Pro
     socket.on('error', () => undefined); // cut off
     socket.on('close', () => subscribers.delete(socket));
     socket.on('message', (data) => {
-      const { id, method, params } = JSON.parse((data as Buffer).toString()) as Call;
-      calls.push(method);
-      if (method === 'eth_subscribe') subscribers.add(socket);
-      socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer(method, params) }));
+      const call = JSON.parse((data as Buffer).toString()) as Call;
+      calls.push(call);
+      void reply(call, socket);
     });
   });
-  const answer = (method: string, params: readonly unknown[]): object => {
+  const reply = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
+    const said = await outcome(method, params);
+    if (method === 'eth_subscribe') subscribers.add(socket);
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
+  };
+  const outcome = async (method: string, params: readonly unknown[]): Promise<object> => {
     if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
     if (method === 'eth_subscribe') return { result: '0x1' };
-    const said = answers[method]?.(params);
+    const said = await answers[method]?.(params);
     if (said === undefined) return { result: null };
     return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
   };
@@ -80,12 +86,24 @@ export async function startChainNode(chainId: number, chain: ScriptedChain): Pro
     get subscribers() {
       return subscribers.size;
     },
-    callsOf: (method) => calls.filter((called) => called === method).length,
+    callsOf: (method) => calls.filter((call) => call.method === method),
+    answer: (method, answer) => {
+      answers[method] = answer;
+    },
   };
 }
 
-interface Call {
+export interface Call {
   readonly id: number;
   readonly method: string;
   readonly params: readonly unknown[];
+}
+
+/** A network's file with these as its upstreams. */
+export function chainNetwork(chainId: number, nodes: readonly ChainNode[]): object {
+  return {
+    name: `Test ${chainId}`,
+    chainId,
+    upstreams: nodes.map(({ url }, index) => ({ name: `node-${index}`, websocketUrl: url })),
+  };
 }

@@ -3,8 +3,8 @@ import type { RuleChange } from '../../gateway/keys/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { startFakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode } from './chain-node.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
@@ -20,13 +20,13 @@ interface Parts {
 /** All of it is gone when the test is over. */
 async function start(env: Record<string, string> = {}): Promise<Parts> {
   const chain = new ScriptedChain();
-  const node = await startFakeNode({ chainId: 7, answers: chain.answers() });
-  const gateway = await startGateway({ seven: network(7, [node.url]) }, env);
+  const node = await startChainNode(7, chain);
+  const gateway = await startGateway({ seven: chainNetwork(7, [node]) }, env);
   const subscriber = await openSubscriber(gateway, 'seven');
   onTestFinished(async () => {
     subscriber.caller.socket.terminate();
     await gateway.stop();
-    await node.close();
+    await node.stop();
   });
   const rules = async (change: RuleChange): Promise<void> => {
     await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startChainNode, type ChainNode } from './chain-node.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { complaintsAbout, leftOf, leftOfHeads, truthOf } from './replay.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { ethersWitness, rawWitness, viemWitness, type Witness } from './witness.ts';
@@ -22,8 +22,7 @@ let witnesses: Witness[];
 
 beforeAll(async () => {
   nodes = await Promise.all([0, 1, 2].map(() => startChainNode(7, chain)));
-  const upstreams = nodes.map(({ url }, index) => ({ name: `node-${index}`, websocketUrl: url }));
-  gateway = await startGateway({ seven: { name: 'Seven', chainId: 7, upstreams } });
+  gateway = await startGateway({ seven: chainNetwork(7, nodes) });
   witnesses = await Promise.all([
     rawWitness(gateway, 'seven', token),
     ethersWitness(gateway, 'seven', token),

@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
-import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const chain = new ScriptedChain();
 const token = addressOf('token');
 const transfer = hashOf('Transfer');
-let node: FakeNode;
+let node: ChainNode;
 let gateway: TestGateway;
 let subscriber: Subscriber;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 7, answers: chain.answers() });
-  gateway = await startGateway({ seven: network(7, [node.url]) });
+  node = await startChainNode(7, chain);
+  gateway = await startGateway({ seven: chainNetwork(7, [node]) });
   subscriber = await openSubscriber(gateway, 'seven');
 });
 afterAll(async () => {
   subscriber.caller.socket.terminate();
   await gateway.stop();
-  await node.close();
+  await node.stop();
 });
 
 const numbers = (told: readonly unknown[]): unknown[] => told.map((one) => (one as { number: string }).number);
