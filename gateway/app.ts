@@ -125,6 +125,7 @@ export async function openGateway(
     messagesMax: settings.WS_MESSAGES_MAX,
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
+    subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
   });
   networks.onChange = () => {
     webSockets.follow();

@@ -1,9 +1,11 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import type { CanonicalChain } from './heads/canonical-chain.ts';
 import { NetworkHeads } from './heads/network-heads.ts';
 import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { InUse } from './network/in-use.ts';
+import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -11,6 +13,8 @@ import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
+import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -45,6 +49,16 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
   // Its blocks are still the same, and callers may be told of them.
   const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
   heads.moveTo(upstreams);
+  const network = new Upstreams(upstreams, {
+    judge,
+    check: parts.resultCheck,
+    confirmNull: config.confirmNull,
+    heads,
+    log,
+    before: memory?.upstreams,
+  });
+  const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  subscriptions.moveTo(network);
   return {
     config,
     methods: servedMethods(config, parts),
@@ -52,18 +66,28 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, {
-      judge,
-      check: parts.resultCheck,
-      confirmNull: config.confirmNull,
-      heads,
-      log,
-      before: memory?.upstreams,
-    }),
+    upstreams: network,
     heads,
+    subscriptions,
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
+}
+
+function openSubscriptions(
+  slug: string,
+  chain: CanonicalChain,
+  upstreams: Upstreams,
+  { specs, metrics, usage }: ServeParts,
+): NetworkSubscriptions {
+  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptions.meters(slug, kind)]));
+  return new NetworkSubscriptions({
+    chain,
+    upstreams,
+    spec: (method) => specs.find(({ name }) => name === method) ?? passThrough(method),
+    meters: meters as Record<Kind, SubscriptionMeters>,
+    usage: usage.methodUsage(slug, 'eth_subscription'),
+  });
 }
 
 function servedMethods(
@@ -77,7 +101,8 @@ function servedMethods(
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
       const meter = metrics.callMeter(config.slug, name);
-      return [name, { spec, check, localResult, meter, usage: usage.methodUsage(config.slug, name) }];
+      const isOfSocket = spec.answer === 'socket';
+      return [name, { spec, check, localResult, isOfSocket, meter, usage: usage.methodUsage(config.slug, name) }];
     }),
   );
 }

@@ -5,6 +5,7 @@ import type { InUse } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
+import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
@@ -17,6 +18,7 @@ export interface ServedNetwork {
   readonly upstreams: Upstreams;
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
+  readonly subscriptions: NetworkSubscriptions;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
   /** Held from the moment it was found until the answer: it may be replaced meanwhile, and is closed after that. */
@@ -28,6 +30,8 @@ export interface ServedMethod {
   readonly check: ParamCheck;
   /** The result as JSON text, where the gateway knows it by itself. */
   readonly localResult: string | undefined;
+  /** Answered by the caller's WebSocket. */
+  readonly isOfSocket: boolean;
   readonly meter: CallMeter;
   /** What each key does with it. */
   readonly usage: MethodUsage;

@@ -12,6 +12,8 @@ export interface HeadTimes {
   readonly doubt: number;
   /** Without a word of newHeads, at the least: then they are not relied upon. */
   readonly silence: number;
+  /** Behind the others: then newHeads are not relied upon either. */
+  readonly late: number;
   /** After failures, at the most. */
   readonly restMax: number;
   /** How long the first words of all upstreams are waited for. */
@@ -27,6 +29,7 @@ export const usualTimes: HeadTimes = {
   usedFor: 180_000,
   doubt: 500,
   silence: 10_000,
+  late: 2_000,
   restMax: 15_000,
   start: 1_000,
 };

@@ -37,6 +37,7 @@ export class NetworkHeads implements CanonicalChain {
   #usedAt = -Infinity;
   /** When a call is reason to look again. */
   #dueAt = -Infinity;
+  #isClosed = false;
 
   constructor(sources: readonly HeadSource[], meters: NetworkHeadMeters, times: Partial<HeadTimes> = {}) {
     this.#meters = meters;
@@ -146,12 +147,13 @@ export class NetworkHeads implements CanonicalChain {
   close(): void {
     this.#listeners.clear();
     this.#stop();
-    this.#dueAt = Infinity;
+    this.#isClosed = true;
     for (const done of this.#awaitCurrent) done(undefined);
   }
 
   /** Looks at all whose turn it is, and sets the time of the next round. */
   #round(now: number, isFirstWatch = false): void {
+    if (this.#isClosed) return;
     const isWatched = this.#listeners.size > 0;
     const sinceUse = isWatched ? undefined : now - this.#usedAt;
     if (sinceUse !== undefined && sinceUse > this.#times.usedFor) {
@@ -166,11 +168,19 @@ export class NetworkHeads implements CanonicalChain {
     const doubt = doubtInterval(this.#times, pace);
     const interval = isFirstWatch ? 0 : this.#isInDoubt ? doubt : least;
     const silence = silenceLimit(this.#times, pace);
-    for (const follower of this.#followers.values()) follower.tend(now, interval, silence, this.#isInDoubt);
+    for (const follower of this.#followers.values()) {
+      follower.tend(now, interval, silence, this.#isInDoubt || this.#isLate(follower, now));
+    }
     this.#dueAt = now + least;
     const next = this.#isInDoubt ? doubt : pollInterval(this.#times, sinceUse, pace);
     this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
     this.#agree(undefined);
+  }
+
+  /** Others have been ahead of it for a while, whatever newHeads told. */
+  #isLate({ look }: HeadFollower, now: number): boolean {
+    const head = this.#agreed;
+    return head !== undefined && look !== undefined && look.number < head.number && now - head.at > this.#times.late;
   }
 
   #start(): void {

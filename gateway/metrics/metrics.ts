@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
 import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
+import { SubscriptionMetrics } from './subscription-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -10,6 +11,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export class Metrics {
   readonly registry = new Registry();
   readonly heads = new HeadMetrics(this.registry);
+  readonly subscriptions = new SubscriptionMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
     help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',

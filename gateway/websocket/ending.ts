@@ -11,6 +11,7 @@ export const endings = {
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
   stopping: { code: 1012, text: 'service restart' },
   'network-gone': { code: 1001, text: 'this network is not served any more' },
+  'missed-blocks': { code: 1013, text: 'blocks were missed: subscribe again' },
   'slow-reader': undefined,
   'slow-message': undefined,
   overloaded: undefined,

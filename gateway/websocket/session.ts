@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Log } from '../config/log.ts';
 import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
+import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
@@ -13,6 +14,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
+import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import { Notifications } from './notifications.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -24,7 +27,7 @@ export interface SessionParts {
   readonly network: ServedNetwork;
   readonly caller: Caller;
   /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess };
+  readonly holder: { readonly access: KeyAccess; subscriptions: number };
   readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for a message, all its calls together. */
@@ -34,6 +37,7 @@ export interface SessionParts {
   /** Messages under way at once. */
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
+  readonly subscriptionsPerKey: number;
   readonly metrics: Metrics;
   readonly log: Log;
   /** Undefined: messages are not logged. */
@@ -54,6 +58,8 @@ export class Session {
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
   readonly #unfinished: UnfinishedMessage;
+  readonly #notifications: Notifications;
+  readonly #subscriptions: SocketSubscriptions;
 
   /**
    * @param wire the connection under the socket
@@ -66,6 +72,15 @@ export class Session {
     this.#network = parts.network;
     this.#network.use.begin();
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
+    const end = this.end.bind(this);
+    this.#notifications = new Notifications(socket, wire, parts.load, end);
+    this.#subscriptions = new SocketSubscriptions({
+      subscriptions: parts.network.subscriptions,
+      holder: parts.holder,
+      max: parts.subscriptionsPerKey,
+      send: this.#notifications.send.bind(this.#notifications),
+      end,
+    });
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
       this.#unfinished.finished();
@@ -86,10 +101,13 @@ export class Session {
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
+      this.#notifications.taken();
+      this.#subscriptions.close();
       onClosed(this.#endedBy ?? 'caller');
       this.#network.use.end();
     });
     wire.on('drain', () => {
+      this.#notifications.taken();
       this.#proceed();
     });
   }
@@ -97,6 +115,7 @@ export class Session {
   /** To be called a few times a second. @param now as `performance.now()` has it */
   beat(now: number): void {
     this.#askRules();
+    this.#subscriptions.confirm();
     const fault = this.#unfinished.look(now, this.#socket.isPaused);
     if (fault !== undefined) this.end(fault);
     if (now < this.#pingAt || !this.#isOpen()) return;
@@ -142,11 +161,8 @@ export class Session {
     this.#endedBy ??= reason;
     this.#waiting.length = 0;
     const ending = endings[reason];
-    if (ending === undefined) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#socket.close(ending.code, ending.text);
+    if (ending === undefined) this.#socket.terminate();
+    else this.#socket.close(ending.code, ending.text);
     // Else the caller's own close frame would never be read.
     this.#socket.resume();
   }
@@ -184,37 +200,45 @@ export class Session {
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
     this.#underWay += 1;
-    const body = await this.#bodyFor(text);
+    const context = this.#newContext();
+    const body = await this.#bodyFor(text, context);
     this.#underWay -= 1;
     if (body !== undefined) this.#say(body);
+    this.#subscriptions.answered(context);
     this.#proceed();
   }
 
-  async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
+  /** Of one message; by it, subscriptions know which message they were opened by. */
+  #newContext(): CallContext {
+    const { holder, limiter, requestId, callTimeoutMs, log, accessLog } = this.#parts;
     const network = this.#network;
     const note = noteOf(accessLog, requestId);
     note?.networkIs(network.config.slug);
     note?.keyIs(holder.access.record.id);
+    const deadline = performance.now() + callTimeoutMs;
+    const own = { access: holder.access, deadline, note, subscriptions: this.#subscriptions };
+    return { network, limiter, requestId, log, ...own };
+  }
+
+  async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
+    const { batch, load, metrics, requestId, log } = this.#parts;
     let held: number | undefined;
-    network.use.begin();
+    context.network.use.begin();
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
-      const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log, note };
       const answer = await handleBody(text, context, batch);
-      note?.write();
+      context.note?.write();
       return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
-      note?.write(refusal.reason);
+      context.note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
-      network.use.end();
+      context.network.use.end();
     }
   }
 

@@ -41,6 +41,7 @@ export interface WebSocketDoorParts {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
+  readonly subscriptionsPerKey: number;
 }
 
 /** The sessions of one key. */
@@ -48,6 +49,8 @@ interface Holder {
   readonly digest: string;
   access: KeyAccess;
   readonly sessions: Set<Session>;
+  /** How many its sessions have. */
+  subscriptions: number;
   isBeingConfirmed: boolean;
 }
 
@@ -149,7 +152,9 @@ export class WebSocketDoor {
   }
 
   #holderOf(digest: string, access: KeyAccess): Holder {
-    const holder = this.#holders.get(digest) ?? { digest, access, sessions: new Set(), isBeingConfirmed: false };
+    const holder = this.#holders.get(digest) ?? {
+      ...{ digest, access, sessions: new Set(), subscriptions: 0, isBeingConfirmed: false },
+    };
     holder.access = access;
     return holder;
   }

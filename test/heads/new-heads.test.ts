@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { until } from '../upstream/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { pause, replay, tellHead, withNewHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, pause, replay, scriptedNode, tellHead, withNewHeads } from './with-heads.ts';
 
 /** Told of four blocks a second, so that a silence shows in tenths of one. */
 async function told() {
@@ -75,6 +76,22 @@ it('newHeads of a network without new blocks are not taken for dead', async () =
   await until(() => node.looks() > looks + 3);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(heads.number).toBe(101n);
+});
+
+it('an upstream that tells nothing while others move on is polled, and found to lag', async () => {
+  const chain = new ScriptedChain({ secondsApart: 0 });
+  const nodes = [await scriptedNode(chain), await scriptedNode(chain.copy())];
+  const feed = await startFakeWebSocketNode(CHAIN_ID);
+  onTestFinished(() => feed.stop());
+  const addresses = nodes.map(({ url }, index) => ({ url, webSocketUrl: index === 1 ? feed.url : undefined }));
+  const { heads, upstreams, watch } = follow(addresses, { silence: 60_000 });
+  await watch();
+  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.looks() === 2);
+  // Its last look was long ago, for a quick network.
+  await pause(60);
+  chain.mine(2);
+  await until(() => heads.lagOf(upstreams[1] as never) === 2);
+  expect(heads.number).toBe(102n);
 });
 
 it('a WebSocket that leads to another chain is never believed, nor subscribed to', async () => {

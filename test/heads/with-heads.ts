@@ -21,6 +21,7 @@ export const quick: HeadTimes = {
   usedFor: 400,
   doubt: 10,
   silence: 100,
+  late: 20,
   restMax: 50,
   start: 300,
 };

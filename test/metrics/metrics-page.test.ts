@@ -50,7 +50,7 @@ describe('the page of metrics', () => {
     const own = page.samples.filter(({ name }) => name.startsWith('gatehouse_'));
     const labels = new Set(own.flatMap((sample) => Object.keys(sample.labels)));
     expect([...labels].toSorted()).toEqual(
-      ['class', 'le', 'method', 'network', 'node', 'outcome', 'reason', 'upstream', 'version'].toSorted(),
+      ['class', 'kind', 'le', 'method', 'network', 'node', 'outcome', 'reason', 'upstream', 'version'].toSorted(),
     );
     const valuesOf = (label: string) => new Set(own.flatMap((sample) => sample.labels[label] ?? []));
     expect([...valuesOf('network')]).toEqual(['main']);

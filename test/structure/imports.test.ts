@@ -14,6 +14,7 @@ const levels: readonly (readonly string[])[] = [
   ['charge-calls.ts'],
   ['handle-call.ts'],
   ['served-network.ts', 'load.ts', 'request-note.ts'],
+  ['subscriptions'],
   ['limits', 'usage'],
   ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
