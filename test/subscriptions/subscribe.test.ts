@@ -68,4 +68,16 @@ describe('logs', () => {
     expect(ours.slice(2)).toEqual([removed(second.logs[0]), removed(first.logs[0]), third.logs[0]]);
     expect(none).toEqual([]);
   });
+
+  it('are taken back only from those who were told them', async () => {
+    const early = await subscriber.subscribe('logs', { address: token });
+    const [log] = chain.mine([{ address: token, topics: [transfer] }]).logs;
+    await eventually(() => early.length === 1, 5_000);
+    const late = await subscriber.subscribe('logs', { address: token });
+    chain.takeBack(1);
+    const [kept] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
+    await eventually(() => late.length > 0 && early.length === 3, 5_000);
+    expect(early).toEqual([log, { ...log, removed: true }, ...kept.logs]);
+    expect(late).toEqual(kept.logs);
+  });
 });
