@@ -119,6 +119,7 @@ export async function openGateway(
     messagesMax: settings.WS_MESSAGES_MAX,
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
+    subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
   });
   const common = { nextRequestId, baseUrlsHint, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
@@ -126,6 +127,7 @@ export async function openGateway(
   const close = async (): Promise<void> => {
     // In order: the ops port tells that we are not ready until the last call has ended.
     for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
+    for (const { heads } of networks) heads.close();
     await Promise.all([
       ...networks.map(({ upstreams }) => upstreams.close()),
       localChains.stop(),

@@ -6,6 +6,7 @@ import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
 import type { Reply } from './upstream/reply.ts';
 
 /** Who calls, and within what. The key was checked before, and let in. */
@@ -18,6 +19,8 @@ export interface CallContext {
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
   readonly log: Log;
+  /** Of the caller's WebSocket, where there is one. */
+  readonly subscriptions?: SocketSubscriptions;
 }
 
 /** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
@@ -38,6 +41,9 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
     else if (call.id !== undefined && method.localResult !== undefined) {
       told = resultAnswer(call.id, method.localResult);
+    } else if (method.isOfSocket && call.id !== undefined) {
+      units = method.spec.weight ?? 1;
+      told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
       const reply = await askUpstreams(method, call.params, context);
@@ -64,6 +70,11 @@ export function objectionTo(
   const complaint = check(params);
   if (complaint !== undefined) return new RpcError('invalid-params', complaint);
   return calls?.allowContract(spec, params) === false ? new RpcError('key-settings') : undefined;
+}
+
+async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
+  if (context.subscriptions === undefined) throw new RpcError('no-notifications');
+  return context.subscriptions.call(spec, params, context);
 }
 
 async function askUpstreams(

@@ -1,7 +1,9 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import type { CanonicalChain } from './heads/canonical-chain.ts';
+import { NetworkHeads } from './heads/network-heads.ts';
 import type { Spawned } from './local-chain/local-chains.ts';
-import type { Metrics } from './metrics/metrics.ts';
+import type { Metrics, SubscriptionMeters } from './metrics/metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -9,6 +11,8 @@ import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
+import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -35,6 +39,13 @@ export function serveNetwork(
   const upstreams = config.upstreams.flatMap((upstream) =>
     openUpstream(config, upstream, spawned.get(upstream), parts),
   );
+  const network = new Upstreams(upstreams, {
+    judge,
+    check: parts.resultCheck,
+    confirmNull: config.confirmNull,
+    log,
+  });
+  const heads = new NetworkHeads(upstreams);
   return {
     config,
     methods: servedMethods(config, parts),
@@ -42,9 +53,27 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    upstreams: network,
+    heads,
+    subscriptions: openSubscriptions(config.slug, heads, network, parts),
     sockets: parts.metrics.socketMeters(config.slug),
   };
+}
+
+function openSubscriptions(
+  slug: string,
+  chain: CanonicalChain,
+  upstreams: Upstreams,
+  { specs, metrics, usage }: ServeParts,
+): NetworkSubscriptions {
+  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptionMeters(slug, kind)]));
+  return new NetworkSubscriptions({
+    chain,
+    upstreams,
+    spec: (method) => specs.find(({ name }) => name === method) ?? passThrough(method),
+    meters: meters as Record<Kind, SubscriptionMeters>,
+    usage: usage.methodUsage(slug, 'eth_subscription'),
+  });
 }
 
 function servedMethods(
@@ -58,7 +87,8 @@ function servedMethods(
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
       const meter = metrics.callMeter(config.slug, name);
-      return [name, { spec, check, localResult, meter, usage: usage.methodUsage(config.slug, name) }];
+      const isOfSocket = spec.answer === 'socket';
+      return [name, { spec, check, localResult, isOfSocket, meter, usage: usage.methodUsage(config.slug, name) }];
     }),
   );
 }

@@ -1,8 +1,10 @@
+import type { NetworkHeads } from './heads/network-heads.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
+import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
@@ -13,6 +15,9 @@ export interface ServedNetwork {
   /** For methods that the network does not serve. */
   readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
   readonly upstreams: Upstreams;
+  /** Its newest blocks; close it before the upstreams. */
+  readonly heads: NetworkHeads;
+  readonly subscriptions: NetworkSubscriptions;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
 }
@@ -22,6 +27,8 @@ export interface ServedMethod {
   readonly check: ParamCheck;
   /** The result as JSON text, where the gateway knows it by itself. */
   readonly localResult: string | undefined;
+  /** Answered by the caller's WebSocket. */
+  readonly isOfSocket: boolean;
   readonly meter: CallMeter;
   /** What each key does with it. */
   readonly usage: MethodUsage;

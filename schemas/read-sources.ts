@@ -31,8 +31,8 @@ export interface MethodSource {
 
 /** What OpenRPC cannot say of a method. */
 export interface MethodExtension {
-  /** The gateway answers by itself. */
-  readonly answer?: 'local';
+  /** The gateway answers by itself; `socket`: only over a WebSocket, and it has to do with that socket. */
+  readonly answer?: 'local' | 'socket';
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
   /** The parameter whose `gas` is capped. */

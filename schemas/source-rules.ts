@@ -34,7 +34,7 @@ const extension = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    answer: { const: 'local' },
+    answer: { enum: ['local', 'socket'] },
     send: { const: 'once' },
     gasCap: { type: 'string' },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },

@@ -88,6 +88,18 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  readonly #subscriptions = new Gauge({
+    name: 'gatehouse_subscriptions_open',
+    help: 'Subscriptions of WebSocket callers, by kind (newHeads, logs, newPendingTransactions, syncing)',
+    labelNames: ['network', 'kind'] as const,
+    registers: [this.registry],
+  });
+  readonly #notifications = new Counter({
+    name: 'gatehouse_notifications_total',
+    help: 'Notifications sent to subscribers, by kind of subscription',
+    labelNames: ['network', 'kind'] as const,
+    registers: [this.registry],
+  });
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     new Gauge({
@@ -153,6 +165,24 @@ export class Metrics {
       },
       heard: () => {
         messages.inc();
+      },
+    };
+  }
+
+  /** @param kind of subscriptions, from a closed list */
+  subscriptionMeters(network: string, kind: string): SubscriptionMeters {
+    const open = this.#subscriptions.labels(network, kind);
+    const notifications = this.#notifications.labels(network, kind);
+    open.set(0);
+    return {
+      opened: () => {
+        open.inc();
+      },
+      closed: () => {
+        open.dec();
+      },
+      told: (count) => {
+        notifications.inc(count);
       },
     };
   }
@@ -223,6 +253,14 @@ export interface UpstreamMeters {
   deviates(method: string): void;
   up(isUp: boolean): void;
   head(block: number): void;
+}
+
+/** What the subscriptions of one kind on one network report. */
+export interface SubscriptionMeters {
+  opened(): void;
+  closed(): void;
+  /** So many notifications were sent. */
+  told(count: number): void;
 }
 
 /** What the WebSockets of one network report. */

@@ -3,8 +3,8 @@ export interface MethodSpec {
   readonly name: string;
   /** The part before the first underscore. */
   readonly namespace: string;
-  /** `local`: answered by the gateway itself, no upstream is asked. */
-  readonly answer?: 'local';
+  /** `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket. */
+  readonly answer?: 'local' | 'socket';
   /** The result may be null: the object was not found. */
   readonly nullable: boolean;
   /** The method may end in a revert, answered with code 3. */

@@ -896,6 +896,29 @@ export const methods: readonly MethodSpec[] = [
     }
   },
   {
+    "name": "eth_subscribe",
+    "namespace": "eth",
+    "answer": "socket",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_unsubscribe",
+    "namespace": "eth",
+    "answer": "socket",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "boolean"
+    ],
+    "hashParams": []
+  },
+  {
     "name": "net_version",
     "namespace": "net",
     "answer": "local",

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
+import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
@@ -162,12 +163,22 @@ export class Upstream {
   /** @throws UpstreamFailure */
   async learnHead(now: number): Promise<Head> {
     this.#headAskedAt = now;
-    const reply = parsed(await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs));
-    const head = reply.kind === 'result' ? readHead(reply.result, performance.now()) : undefined;
+    const head = readHead(await this.resultOf('eth_getBlockByNumber', '["latest",false]'), performance.now());
     if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
     this.head = head;
     this.#options.meters.head(Number(head.number));
     return head;
+  }
+
+  /**
+   * Asks for ourselves, not for a caller.
+   * @param params as JSON text
+   * @throws UpstreamFailure, for an error reply too
+   */
+  async resultOf(method: string, params: string): Promise<unknown> {
+    const reply = parsed(await this.ask(method, params, this.#options.timeoutMs));
+    if (reply.kind === 'error') throw new UpstreamFailure('unknown', reply.message);
+    return reply.result;
   }
 
   close(): Promise<void> {
@@ -211,19 +222,7 @@ export class Upstream {
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;
-    return { ...verdict, reply: { ...reply, message: this.#withoutSecrets(reply.message) } };
-  }
-
-  #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => {
-      const lower = text.toLowerCase();
-      return this.#secrets.some((secret) => lower.includes(secret));
-    };
-    if (!tellsOn(message)) return message;
-    return message
-      .split(/(\s+)/)
-      .map((word) => (tellsOn(word) ? '<upstream>' : word))
-      .join('');
+    return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {

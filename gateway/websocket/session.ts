@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Log } from '../config/log.ts';
 import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
+import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
@@ -11,36 +12,21 @@ import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import { endingFor, endings, faultIn, type Ending } from './ending.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
+import { UntakenNotifications } from './untaken-notifications.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
 
-/**
- * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
- */
-const endings = {
-  'key-invalid': { code: 1008, text: 'invalid project id' },
-  'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
-  'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
-  'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
-  stopping: { code: 1012, text: 'service restart' },
-  'slow-reader': undefined,
-  'slow-message': undefined,
-  overloaded: undefined,
-  silent: undefined,
-} as const satisfies Record<string, { code: number; text: string } | undefined>;
-
-export type Ending = keyof typeof endings;
-
 export interface SessionParts {
   readonly network: ServedNetwork;
   readonly caller: Caller;
   /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess };
+  readonly holder: { readonly access: KeyAccess; subscriptions: number };
   readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for a message, all its calls together. */
@@ -50,6 +36,7 @@ export interface SessionParts {
   /** Messages under way at once. */
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
+  readonly subscriptionsPerKey: number;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -67,6 +54,8 @@ export class Session {
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
   readonly #unfinished: UnfinishedMessage;
+  readonly #untaken: UntakenNotifications;
+  readonly #subscriptions: SocketSubscriptions;
 
   /**
    * @param wire the connection under the socket
@@ -77,6 +66,18 @@ export class Session {
     this.#wire = wire;
     this.#parts = parts;
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
+    this.#untaken = new UntakenNotifications(parts.load);
+    this.#subscriptions = new SocketSubscriptions({
+      subscriptions: parts.network.subscriptions,
+      holder: parts.holder,
+      max: parts.subscriptionsPerKey,
+      send: (texts) => {
+        this.#notify(texts);
+      },
+      end: (reason) => {
+        this.end(reason);
+      },
+    });
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
       this.#unfinished.finished();
@@ -97,9 +98,12 @@ export class Session {
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
+      this.#untaken.taken();
+      this.#subscriptions.close();
       onClosed(this.#endedBy ?? 'caller');
     });
     wire.on('drain', () => {
+      this.#untaken.taken();
       this.#proceed();
     });
   }
@@ -107,6 +111,7 @@ export class Session {
   /** To be called a few times a second. @param now as `performance.now()` has it */
   beat(now: number): void {
     this.#askRules();
+    this.#subscriptions.confirm();
     const fault = this.#unfinished.look(now, this.#socket.isPaused);
     if (fault !== undefined) this.end(fault);
     if (now < this.#pingAt || !this.#isOpen()) return;
@@ -182,21 +187,24 @@ export class Session {
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
     this.#underWay += 1;
-    const body = await this.#bodyFor(text);
+    const { network, holder, limiter, requestId, callTimeoutMs, log } = this.#parts;
+    const deadline = performance.now() + callTimeoutMs;
+    const subscriptions = this.#subscriptions;
+    const context = { network, access: holder.access, limiter, requestId, deadline, log, subscriptions };
+    const body = await this.#bodyFor(text, context);
     this.#underWay -= 1;
     if (body !== undefined) this.#say(body);
+    subscriptions.answered(context);
     this.#proceed();
   }
 
-  async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+  async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
+    const { batch, load, metrics, requestId, log } = this.#parts;
     let held: number | undefined;
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
-      const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log };
       return (await handleBody(text, context, batch))?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
@@ -215,6 +223,24 @@ export class Session {
     else this.#socket.send(body, { binary: false });
   }
 
+  /** As one piece, so that many small messages cost one write. */
+  #notify(texts: readonly string[]): void {
+    if (!this.#isOpen()) return;
+    const fault = this.#untaken.look(this.#socket.bufferedAmount);
+    if (fault !== undefined) {
+      this.end(fault);
+      return;
+    }
+    this.#wire.cork();
+    let bytes = 0;
+    for (const text of texts) {
+      bytes += text.length;
+      this.#socket.send(text, { binary: false });
+    }
+    this.#wire.uncork();
+    this.#untaken.sent(bytes, this.#socket.bufferedAmount);
+  }
+
   #isOpen(): boolean {
     return this.#socket.readyState === this.#socket.OPEN;
   }
@@ -231,17 +257,4 @@ export class Session {
     // We do not listen, because of calls under way; they have their own time limit.
     return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
   }
-}
-
-/** Why a key that was let in before is not any more. */
-export function endingFor(error: unknown): Ending {
-  const reason = error instanceof RpcError ? error.reason : undefined;
-  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
-    ? reason
-    : 'key-store-unreachable';
-}
-
-function faultIn({ code }: NodeJS.ErrnoException): string {
-  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
-  return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
 }

@@ -15,7 +15,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { endingFor, Session } from './session.ts';
+import { endingFor } from './ending.ts';
+import { Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
 const BEAT_MS = 250;
@@ -39,6 +40,7 @@ export interface WebSocketDoorParts {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
+  readonly subscriptionsPerKey: number;
 }
 
 /** The sessions of one key. */
@@ -46,6 +48,8 @@ interface Holder {
   readonly digest: string;
   access: KeyAccess;
   readonly sessions: Set<Session>;
+  /** How many its sessions have. */
+  subscriptions: number;
   isBeingConfirmed: boolean;
 }
 
@@ -129,7 +133,9 @@ export class WebSocketDoor {
   }
 
   #holderOf(digest: string, access: KeyAccess): Holder {
-    const holder = this.#holders.get(digest) ?? { digest, access, sessions: new Set(), isBeingConfirmed: false };
+    const holder = this.#holders.get(digest) ?? {
+      ...{ digest, access, sessions: new Set(), subscriptions: 0, isBeingConfirmed: false },
+    };
     holder.access = access;
     return holder;
   }

@@ -54,6 +54,10 @@ test('five methods are answered by the gateway itself', () => {
   ]);
 });
 
+test('subscriptions belong to the caller’s WebSocket', () => {
+  expect(names(({ answer }) => answer === 'socket')).toEqual(['eth_subscribe', 'eth_unsubscribe']);
+});
+
 test('what is asked for by hash or number must have that hash or number', () => {
   const hash = { kind: 'hash', param: 0 };
   const number = { kind: 'quantity', param: 0 };
@@ -114,9 +118,9 @@ test('every kind of result is known', () => {
     ...['zks_getBridgeContracts', 'zks_getBlockDetails', 'zks_getTransactionDetails'],
   ]);
   expect(of('array')).toEqual(['eth_accounts', 'eth_getLogs', 'eth_getBlockReceipts']);
-  expect(of('boolean')).toEqual(['net_listening']);
+  expect(of('boolean')).toEqual(['eth_unsubscribe', 'net_listening']);
   expect(of('object,boolean')).toEqual(['eth_syncing']);
-  expect(of('string')).toHaveLength(methods.length - 21);
+  expect(of('string')).toHaveLength(methods.length - 22);
   // Each says how it is written, but for the one text that is free.
   expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
 });

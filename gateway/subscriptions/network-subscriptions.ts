@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { SubscriptionMeters } from '../metrics/metrics.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { MethodUsage } from '../usage/method-usage.ts';
+import { BlockLogs, type LogSource } from './block-logs.ts';
+import { HeadsFeed } from './heads-feed.ts';
+import type { Leave, Listener } from './listener.ts';
+import { LogsFeed } from './logs-feed.ts';
+import { PendingFeed } from './pending-feed.ts';
+import type { PendingSource } from './pending-stream.ts';
+import type { Kind, Wish } from './read-wish.ts';
+
+export interface NetworkSubscriptionsParts {
+  readonly chain: CanonicalChain;
+  readonly upstreams: LogSource & { readonly all: readonly PendingSource[] };
+  readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash') => MethodSpec;
+  readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
+  /** What each key is told: notifications count as calls of `eth_subscription`. */
+  readonly usage: MethodUsage;
+}
+
+const ASK_MS = 10_000;
+const START_POLL_MS = 10;
+
+/** All that one network's callers are told of: each thing is heard of once, however many they are. */
+export class NetworkSubscriptions {
+  readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
+  readonly usage: MethodUsage;
+  readonly #chain: CanonicalChain;
+  readonly #heads: HeadsFeed;
+  readonly #logs: LogsFeed;
+  readonly #pending: PendingFeed;
+
+  constructor({ chain, upstreams, spec, meters, usage }: NetworkSubscriptionsParts) {
+    this.meters = meters;
+    this.usage = usage;
+    this.#chain = chain;
+    this.#heads = new HeadsFeed(chain);
+    this.#logs = new LogsFeed(chain, new BlockLogs(upstreams, spec('eth_getLogs')));
+    const byHash = spec('eth_getTransactionByHash');
+    this.#pending = new PendingFeed({
+      sources: upstreams.all,
+      transactionOf: (hash) =>
+        upstreams.ask(byHash, [hash], performance.now() + ASK_MS).then(
+          (reply) => (reply.kind === 'result' ? (reply.result ?? undefined) : undefined),
+          () => undefined,
+        ),
+    });
+  }
+
+  /** @throws RpcError (or rejects with it) where nobody can tell */
+  join(wish: Wish, listener: Listener): Leave | Promise<Leave> {
+    switch (wish.kind) {
+      case 'newHeads':
+        return this.#onceStarted(this.#heads.join(listener));
+      case 'logs':
+        return this.#onceStarted(this.#logs.join(wish.filter, listener));
+      case 'newPendingTransactions':
+        return this.#pending.join(listener, wish.isWhole);
+      case 'syncing':
+        // As geth when it keeps up: once, at the beginning. Who does not keep up is not asked by us.
+        listener.tell(['false']);
+        return () => undefined;
+    }
+  }
+
+  /** Until its first head is known, a block that comes would count as that which was there before. */
+  #onceStarted(leave: Leave): Leave | Promise<Leave> {
+    return this.#chain.head === undefined ? this.#start(leave) : leave;
+  }
+
+  async #start(leave: Leave): Promise<Leave> {
+    const until = performance.now() + ASK_MS;
+    while (this.#chain.head === undefined) {
+      if (performance.now() > until) {
+        leave();
+        throw new RpcError('no-upstream');
+      }
+      await sleep(START_POLL_MS);
+    }
+    return leave;
+  }
+}
