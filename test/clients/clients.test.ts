@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { castClient } from './cast-client.ts';
+import type { Client, OpenClient, Stop } from './client.ts';
+import { ethersClient } from './ethers-client.ts';
+import { hardhatClient } from './hardhat-client.ts';
+import { metamaskClient } from './metamask-client.ts';
+import { viemClient } from './viem-client.ts';
+import { wagmiClient } from './wagmi-client.ts';
+import { web3Client } from './web3-client.ts';
+import { account, makeWorld, type World } from './world.ts';
+import { zksyncClient } from './zksync-client.ts';
+
+const clients: readonly Client[] = [
+  ...[ethersClient, viemClient, wagmiClient, web3Client],
+  ...[zksyncClient, metamaskClient, castClient, hardhatClient],
+];
+
+describe.each(clients)('a day of $name', (kind) => {
+  let world: World;
+  let client: OpenClient;
+  let counter: World['anvil']['chain']['counter'];
+  const set = (number: number) => {
+    const data = counter.calls.set.slice(0, 10) + number.toString(16).padStart(64, '0');
+    return { from: account, to: counter.address, data };
+  };
+  const number = async (): Promise<number> =>
+    Number(await client.call({ from: account, to: counter.address, data: counter.calls.number }));
+
+  beforeAll(async () => {
+    world = await makeWorld();
+    ({ counter } = world.anvil.chain);
+    client = await kind.open(world.place);
+  });
+  afterEach(() => world.mend());
+  afterAll(async () => {
+    await client.close();
+    await world.close();
+  });
+
+  it('reads', async () => {
+    const { blockHash, setTransaction } = world.anvil.chain;
+    expect(await client.chainId()).toBe(1337);
+    expect(await client.blockNumber()).toBeGreaterThan(0);
+    expect(await client.balance(account)).toBe(10n ** 22n);
+    expect(BigInt(await client.storage(counter.address, counter.numberPosition))).toBe(BigInt(counter.value));
+    expect(await client.transactionsIn(blockHash)).toContain(setTransaction);
+    expect(await client.countLogs(counter.address)).toBe(1);
+    expect(await number()).toBe(counter.value);
+  });
+
+  it('estimates, and hears why a call reverts', async () => {
+    const { gate } = world.anvil.chain;
+    expect(await client.estimate(set(7))).toBeGreaterThan(21_000n);
+    await expect(client.estimate({ from: account, to: gate.address, data: gate.calls.open })).rejects.toThrow(
+      /the gate is closed/,
+    );
+  });
+
+  it('sends, and waits for the receipt', async () => {
+    expect((await client.send(set(1001))).succeeded).toBe(true);
+    expect(await number()).toBe(1001);
+  });
+
+  it('does not see an upstream go', async () => {
+    const before = world.wire.requests.length;
+    await world.cut('first');
+    expect((await client.send(set(1002))).succeeded).toBe(true);
+    expect(await number()).toBe(1002);
+    expect(statuses(before)).toEqual(new Set([200]));
+  });
+
+  it('watches blocks and logs, an upstream’s end among them', async () => {
+    if (client.watchBlocks === undefined) {
+      expect(kind.watchesOver).toBe('nothing');
+      return;
+    }
+    const blocks: number[] = [];
+    const logs: number[] = [];
+    const stops = await Promise.all([
+      client.watchBlocks((block) => blocks.push(block)),
+      client.watchLogs?.(counter.address, (block) => logs.push(block)),
+    ]);
+    const sent: number[] = [];
+    for (const value of [2001, 2002]) {
+      sent.push((await client.send(set(value))).block);
+      await eventually(() => blocks.includes(sent.at(-1) ?? -1), 10_000);
+      await world.cut('first');
+    }
+    if (client.watchLogs !== undefined) {
+      await eventually(() => sent.every((block) => logs.includes(block)), 10_000);
+      expect(logs).toEqual(sent);
+    }
+    for (const stop of stops) await (stop as Stop | undefined)?.();
+  });
+
+  it('meets 429, and keeps its peace', async () => {
+    await world.rules({ rate: '2', burst: '4' });
+    const before = world.wire.requests.length;
+    try {
+      while (!statuses(before).has(429)) {
+        await world.exhaust();
+        const read = client.balance(someAddress());
+        if (kind.whenLimited === 'tries again') expect(await read).toBe(0n);
+        else await read.catch(() => expect(statuses(before)).toContain(429));
+      }
+      // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
+      expect(world.wire.requests.length - before).toBeLessThan(15);
+    } finally {
+      await world.rules({ rate: undefined, burst: undefined });
+    }
+    expect(await client.balance(someAddress())).toBe(0n);
+  });
+
+  it('meets 503, and goes on when it is over', async () => {
+    const before = world.wire.requests.length;
+    await world.cut('both');
+    const read = client.balance(someAddress()).catch((error: unknown) => error);
+    // A batch is HTTP 200, whatever its items say.
+    await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 5_000);
+    await world.mend();
+    if (kind.whenUnavailable === 'tries again') expect(typeof (await read)).toBe('bigint');
+    else expect(await read).toBeInstanceOf(Error);
+    expect(await client.balance(someAddress())).toBe(0n);
+  });
+
+  it('lacked no method that it needs', () => {
+    expect([...world.wire.missing].sort()).toEqual(kind.doesWithout);
+  });
+
+  function statuses(since: number): Set<number> {
+    return new Set(world.wire.requests.slice(since).map(({ status }) => status));
+  }
+});
+
+/** Another each time: what MetaMask has read of a block it does not ask again. */
+function someAddress(): string {
+  return `0x${randomBytes(20).toString('hex')}`;
+}
