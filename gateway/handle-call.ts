@@ -46,7 +46,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await askUpstreams(method, call.params, context);
+      const reply = await replyTo(method, call.params, context);
       outcome = outcomeOf(reply);
       if (call.id !== undefined) told = answer(call.id, reply);
     }
@@ -75,6 +75,12 @@ export function objectionTo(
 async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
   if (context.subscriptions === undefined) throw new RpcError('no-notifications');
   return context.subscriptions.call(spec, params, context);
+}
+
+function replyTo(method: ServedMethod, params: readonly unknown[], context: CallContext): Promise<Reply> | Reply {
+  const { network } = context;
+  if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
+  return method.spec.answer === 'document' ? network.document() : askUpstreams(method, params, context);
 }
 
 async function askUpstreams(

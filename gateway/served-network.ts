@@ -4,7 +4,9 @@ import type { SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
+import type { NetworkFilters } from './subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import type { LargeReply } from './upstream/reply.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
@@ -18,6 +20,9 @@ export interface ServedNetwork {
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
   readonly subscriptions: NetworkSubscriptions;
+  readonly filters: NetworkFilters;
+  /** Its OpenRPC document; made when it is first asked for. */
+  readonly document: () => LargeReply;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
 }

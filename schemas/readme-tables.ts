@@ -1,11 +1,19 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
+import type { MethodSource } from './read-sources.ts';
 
 type Row = readonly string[];
 
-/** README with its tables of settings and errors as the code has them. */
-export function withTables(readme: string): string {
-  return replaceTable(replaceTable(readme, 'Settings', settingsTable()), 'Errors', errorsTable());
+type Method = Pick<MethodSource, 'name' | 'summary'>;
+
+/** README with its tables of methods, settings and errors as schemas and code have them. */
+export function withTables(readme: string, methods: readonly Method[]): string {
+  const tables = { Methods: methodsTable(methods), Settings: settingsTable(), Errors: errorsTable() };
+  return Object.entries(tables).reduce((text, [heading, rows]) => replaceTable(text, heading, rows), readme);
+}
+
+function methodsTable(methods: readonly Method[]): Row[] {
+  return [['method', 'meaning'], ...methods.map(({ name, summary }) => [code(name), summary])];
 }
 
 function settingsTable(): Row[] {

@@ -65,7 +65,10 @@ describe('a filter lets through what geth’s does', () => {
   });
 
   it('has one name for the same wish, and others for others', () => {
-    const same: Given[] = [{ address: [a, b], topics: [[t, u]] }, { address: [b, a, a], topics: [[u, t]] }];
+    const same: Given[] = [
+      { address: [a, b], topics: [[t, u]] },
+      { address: [b, a, a], topics: [[u, t]] },
+    ];
     expect(new Set(same.map((given) => nameOf(readLogFilter(given)))).size).toBe(1);
     const others: Given[] = [
       ...[{}, { address: a }, { address: b }, { topics: [t] }, { topics: [null] }, { topics: [null, t] }],
