@@ -3,7 +3,8 @@ import type { Settings } from './config/settings.ts';
 import type { CanonicalChain } from './heads/canonical-chain.ts';
 import { NetworkHeads } from './heads/network-heads.ts';
 import type { Spawned } from './local-chain/local-chains.ts';
-import type { Metrics, SubscriptionMeters } from './metrics/metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -17,7 +18,7 @@ import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, type LargeReply } from './upstream/reply.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream, type Transport } from './upstream/upstream.ts';
+import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
@@ -42,13 +43,14 @@ export function serveNetwork(
   const upstreams = config.upstreams.flatMap((upstream) =>
     openUpstream(config, upstream, spawned.get(upstream), parts),
   );
+  const heads = new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
   const network = new Upstreams(upstreams, {
     judge,
     check: parts.resultCheck,
     confirmNull: config.confirmNull,
+    heads,
     log,
   });
-  const heads = new NetworkHeads(upstreams);
   const subscriptions = openSubscriptions(config.slug, heads, network, parts);
   return {
     config,
@@ -72,7 +74,7 @@ function openSubscriptions(
   upstreams: Upstreams,
   { specs, metrics, usage }: ServeParts,
 ): NetworkSubscriptions {
-  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptionMeters(slug, kind)]));
+  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptions.meters(slug, kind)]));
   return new NetworkSubscriptions({
     chain,
     upstreams,
@@ -117,29 +119,27 @@ function openUpstream(
   spawned: Spawned | undefined,
   { settings, metrics }: ServeParts,
 ): Upstream[] {
-  const transport = openTransport(upstream, spawned, settings);
+  const { name, headers = {} } = upstream;
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const url = upstream.url ?? spawned?.url;
+  // A node of ours has both at the same port.
+  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  // They connect to nothing yet.
+  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  const webSocket =
+    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const transport = http ?? webSocket;
+  // A node that was not spawned.
   if (transport === undefined) return [];
   return [
     new Upstream({
-      name: upstream.name,
+      name,
       chainId: config.chainId,
       transport,
       timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+      ...(webSocket !== undefined && { webSocket }),
       ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, upstream.name),
+      meters: metrics.upstreamMeters(config.slug, name),
     }),
   ];
-}
-
-/** Undefined for a node that was not spawned. Connects to nothing yet. */
-function openTransport(
-  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
-): Transport | undefined {
-  const url = given ?? spawned?.url;
-  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  return websocketUrl === undefined
-    ? undefined
-    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
 }

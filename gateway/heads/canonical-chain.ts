@@ -27,6 +27,11 @@ export interface CanonicalChain {
    * @returns stops it
    */
   watch(listener: (change: ChainChange) => void): () => void;
+  /**
+   * The head as it is now, for who has just begun to watch: changes go on from it.
+   * @returns undefined when no upstream tells it in that time
+   */
+  current(limitMs: number): Promise<Header | undefined>;
   /** The network was used: heads are followed for some minutes from now on, if only coarsely. Cheap. */
   used(now: number): void;
 }

@@ -17,8 +17,12 @@ export class HeaderRing {
     return this.#headers.at(-1);
   }
 
+  get oldest(): Header | undefined {
+    return this.#headers[0];
+  }
+
   at(number: bigint): Header | undefined {
-    const oldest = this.#headers[0];
+    const { oldest } = this;
     if (oldest === undefined || number < oldest.number) return undefined;
     return this.#headers[Number(number - oldest.number)];
   }

@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
+import { SubscriptionMetrics } from './subscription-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -8,6 +10,8 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Every instrument of the gateway. Children are bound once per network, upstream and method: a look-up of labels on each call costs 2.6 µs. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly heads = new HeadMetrics(this.registry);
+  readonly subscriptions = new SubscriptionMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
     help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
@@ -58,12 +62,6 @@ export class Metrics {
     labelNames: ['network', 'upstream'] as const,
     registers: [this.registry],
   });
-  readonly #upstreamHead = new Gauge({
-    name: 'gatehouse_upstream_head_block',
-    help: 'Number of the latest block seen at the upstream; followed only while the network is in use',
-    labelNames: ['network', 'upstream'] as const,
-    registers: [this.registry],
-  });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
     help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
@@ -86,18 +84,6 @@ export class Metrics {
     name: 'gatehouse_websocket_messages_total',
     help: 'Messages of WebSocket callers; each holds a call or a batch',
     labelNames: ['network'] as const,
-    registers: [this.registry],
-  });
-  readonly #subscriptions = new Gauge({
-    name: 'gatehouse_subscriptions_open',
-    help: 'Subscriptions of WebSocket callers, by kind (newHeads, logs, newPendingTransactions, syncing)',
-    labelNames: ['network', 'kind'] as const,
-    registers: [this.registry],
-  });
-  readonly #notifications = new Counter({
-    name: 'gatehouse_notifications_total',
-    help: 'Notifications sent to subscribers, by kind of subscription',
-    labelNames: ['network', 'kind'] as const,
     registers: [this.registry],
   });
   constructor() {
@@ -123,7 +109,6 @@ export class Metrics {
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
     const up = this.#upstreamUp.labels(network, upstream);
-    const head = this.#upstreamHead.labels(network, upstream);
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
@@ -145,9 +130,7 @@ export class Metrics {
       up: (isUp) => {
         up.set(isUp ? 1 : 0);
       },
-      head: (block) => {
-        head.set(block);
-      },
+      ...this.heads.upstreamMeters(network, upstream),
     };
   }
 
@@ -165,24 +148,6 @@ export class Metrics {
       },
       heard: () => {
         messages.inc();
-      },
-    };
-  }
-
-  /** @param kind of subscriptions, from a closed list */
-  subscriptionMeters(network: string, kind: string): SubscriptionMeters {
-    const open = this.#subscriptions.labels(network, kind);
-    const notifications = this.#notifications.labels(network, kind);
-    open.set(0);
-    return {
-      opened: () => {
-        open.inc();
-      },
-      closed: () => {
-        open.dec();
-      },
-      told: (count) => {
-        notifications.inc(count);
       },
     };
   }
@@ -245,22 +210,13 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters {
+export interface UpstreamMeters extends HeadMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
   up(isUp: boolean): void;
-  head(block: number): void;
-}
-
-/** What the subscriptions of one kind on one network report. */
-export interface SubscriptionMeters {
-  opened(): void;
-  closed(): void;
-  /** So many notifications were sent. */
-  told(count: number): void;
 }
 
 /** What the WebSockets of one network report. */

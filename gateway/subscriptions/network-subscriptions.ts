@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { SubscriptionMeters } from '../metrics/metrics.ts';
+import type { SubscriptionMeters } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './block-logs.ts';
@@ -22,7 +21,6 @@ export interface NetworkSubscriptionsParts {
 }
 
 const ASK_MS = 10_000;
-const START_POLL_MS = 10;
 
 /** All that one network's callers are told of: each thing is heard of once, however many they are. */
 export class NetworkSubscriptions {
@@ -54,9 +52,9 @@ export class NetworkSubscriptions {
   join(wish: Wish, listener: Listener): Leave | Promise<Leave> {
     switch (wish.kind) {
       case 'newHeads':
-        return this.#onceStarted(this.#heads.join(listener));
+        return this.#fromNow(this.#heads.join(listener));
       case 'logs':
-        return this.#onceStarted(this.#logs.join(wish.filter, listener));
+        return this.#fromNow(this.#logs.join(wish.filter, listener));
       case 'newPendingTransactions':
         return this.#pending.join(listener, wish.isWhole);
       case 'syncing':
@@ -66,20 +64,10 @@ export class NetworkSubscriptions {
     }
   }
 
-  /** Until its first head is known, a block that comes would count as that which was there before. */
-  #onceStarted(leave: Leave): Leave | Promise<Leave> {
-    return this.#chain.head === undefined ? this.#start(leave) : leave;
-  }
-
-  async #start(leave: Leave): Promise<Leave> {
-    const until = performance.now() + ASK_MS;
-    while (this.#chain.head === undefined) {
-      if (performance.now() > until) {
-        leave();
-        throw new RpcError('no-upstream');
-      }
-      await sleep(START_POLL_MS);
-    }
-    return leave;
+  /** Blocks are told from now on, which must be known. */
+  async #fromNow(leave: Leave): Promise<Leave> {
+    if ((await this.#chain.current(ASK_MS)) !== undefined) return leave;
+    leave();
+    throw new RpcError('no-upstream');
   }
 }

@@ -4,7 +4,7 @@ export interface PendingSource {
   /** @param params as JSON text  @throws Error where no result comes */
   resultOf(method: string, params: string): Promise<unknown>;
   /** Has the node tell, over its WebSocket; undefined where it has none. `ended` comes once, unless it was closed. */
-  subscribe?(
+  subscribe(
     params: string,
     events: { started(): void; told(result: unknown): void; ended(): void },
   ): { close(): void } | undefined;
@@ -31,7 +31,7 @@ export async function openPendingStream(source: PendingSource, events: StreamEve
 function openFeed(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
   return new Promise((resolve) => {
     let hasStarted = false;
-    const feed = source.subscribe?.('["newPendingTransactions"]', {
+    const feed = source.subscribe('["newPendingTransactions"]', {
       started: () => {
         hasStarted = true;
         resolve(feed);

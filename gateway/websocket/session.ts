@@ -14,8 +14,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import { endingFor, endings, faultIn, type Ending } from './ending.ts';
+import { Notifications } from './notifications.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
-import { UntakenNotifications } from './untaken-notifications.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
@@ -54,7 +54,7 @@ export class Session {
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
   readonly #unfinished: UnfinishedMessage;
-  readonly #untaken: UntakenNotifications;
+  readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
 
   /**
@@ -66,13 +66,14 @@ export class Session {
     this.#wire = wire;
     this.#parts = parts;
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
-    this.#untaken = new UntakenNotifications(parts.load);
+    this.#notifications = new Notifications(socket, wire, parts.load);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: parts.network.subscriptions,
       holder: parts.holder,
       max: parts.subscriptionsPerKey,
       send: (texts) => {
-        this.#notify(texts);
+        const fault = this.#isOpen() ? this.#notifications.send(texts) : undefined;
+        if (fault !== undefined) this.end(fault);
       },
       end: (reason) => {
         this.end(reason);
@@ -98,12 +99,12 @@ export class Session {
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
-      this.#untaken.taken();
+      this.#notifications.taken();
       this.#subscriptions.close();
       onClosed(this.#endedBy ?? 'caller');
     });
     wire.on('drain', () => {
-      this.#untaken.taken();
+      this.#notifications.taken();
       this.#proceed();
     });
   }
@@ -221,24 +222,6 @@ export class Session {
     // Looked at before, so that one answer of any size gets through.
     if (this.#leavesTooMuchUnread()) this.end('slow-reader');
     else this.#socket.send(body, { binary: false });
-  }
-
-  /** As one piece, so that many small messages cost one write. */
-  #notify(texts: readonly string[]): void {
-    if (!this.#isOpen()) return;
-    const fault = this.#untaken.look(this.#socket.bufferedAmount);
-    if (fault !== undefined) {
-      this.end(fault);
-      return;
-    }
-    this.#wire.cork();
-    let bytes = 0;
-    for (const text of texts) {
-      bytes += text.length;
-      this.#socket.send(text, { binary: false });
-    }
-    this.#wire.uncork();
-    this.#untaken.sent(bytes, this.#socket.bufferedAmount);
   }
 
   #isOpen(): boolean {
