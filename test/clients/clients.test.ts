@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { castClient } from './cast-client.ts';
-import type { Client, OpenClient, Stop } from './client.ts';
+import type { Client, OpenClient } from './client.ts';
 import { ethersClient } from './ethers-client.ts';
 import { hardhatClient } from './hardhat-client.ts';
 import { metamaskClient } from './metamask-client.ts';
@@ -92,7 +92,7 @@ describe.each(clients)('a day of $name', (kind) => {
       await eventually(() => sent.every((block) => logs.includes(block)), 10_000);
       expect(logs).toEqual(sent);
     }
-    for (const stop of stops) await (stop as Stop | undefined)?.();
+    for (const stop of stops) await stop?.();
   });
 
   it('meets 429, and keeps its peace', async () => {
@@ -103,7 +103,10 @@ describe.each(clients)('a day of $name', (kind) => {
         await world.exhaust();
         const read = client.balance(someAddress());
         if (kind.whenLimited === 'tries again') expect(await read).toBe(0n);
-        else await read.catch(() => expect(statuses(before)).toContain(429));
+        else
+          await read.catch(() => {
+            expect(statuses(before)).toContain(429);
+          });
       }
       // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
       expect(world.wire.requests.length - before).toBeLessThan(15);

@@ -49,7 +49,8 @@ export function ethersDay(
     },
     close: async () => {
       provider.destroy();
-      await watcher?.destroy();
+      // A promise, where it is a WebSocketProvider's.
+      await (watcher?.destroy() as unknown);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { Messenger, MOCK_ANY_NAMESPACE } from '@metamask/messenger';
-import { NetworkController, type NetworkControllerMessenger } from '@metamask/network-controller';
+import { NetworkController } from '@metamask/network-controller';
 import { privateKeyToAccount } from 'viem/accounts';
 import type { Client } from './client.ts';
 import { providerDay } from './provider-day.ts';
@@ -17,7 +17,7 @@ export const metamaskClient: Client = {
       parent: new Messenger({ namespace: MOCK_ANY_NAMESPACE }),
     });
     const controller = new NetworkController({
-      messenger: messenger as unknown as NetworkControllerMessenger,
+      messenger: messenger as never,
       infuraProjectId: '0'.repeat(32),
       getRpcServiceOptions: () => ({ fetch, btoa }),
       getBlockTrackerOptions: () => ({ pollingInterval: 100 }),
@@ -30,7 +30,7 @@ export const metamaskClient: Client = {
     const id = rpcEndpoints[0]?.networkClientId ?? '';
     await controller.setActiveNetwork(id);
     const { status } = controller.state.networksMetadata[id] ?? {};
-    if (status !== 'available') throw new Error(`MetaMask calls the network ${status ?? 'unknown'}`);
+    if (String(status) !== 'available') throw new Error(`MetaMask calls the network ${status ?? 'unknown'}`);
     const { provider, blockTracker } = controller.getNetworkClientById(id);
     const request = (method: string, params: readonly unknown[]): Promise<unknown> =>
       provider.request({ method, params: [...params] as never }).catch(unwrap);

@@ -54,13 +54,16 @@ export function viemDay(reader: PublicClient, wallet: WalletClient, openWatcher:
     call: async (call) => (await reader.call(viemCall(call))).data ?? '0x',
     estimate: (call) => reader.estimateGas(viemCall(call)),
     async send(call) {
-      const { account: _from, ...transaction } = viemCall(call);
       const account = wallet.account ?? null;
-      const hash = await wallet.sendTransaction({ ...transaction, account, chain: reader.chain ?? null });
+      const hash = await wallet.sendTransaction({ ...viemCall(call), account, chain: reader.chain ?? null });
       return outcome(await reader.waitForTransactionReceipt({ hash, timeout: 10_000 }));
     },
-    watchBlocks: (seen) =>
-      Promise.resolve(watching().watchBlockNumber({ onBlockNumber: (number) => void seen(Number(number)) })),
+    watchBlocks: (seen) => {
+      const onBlockNumber = (number: bigint): void => {
+        seen(Number(number));
+      };
+      return Promise.resolve(watching().watchBlockNumber({ onBlockNumber }));
+    },
     watchLogs: (address, seen) => {
       const onLogs = (logs: readonly { blockNumber: bigint | null }[]): void => {
         for (const { blockNumber } of logs) seen(Number(blockNumber));

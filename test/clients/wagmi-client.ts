@@ -1,5 +1,12 @@
 import { createConfig, getPublicClient } from '@wagmi/core';
-import { createWalletClient, fallback, http, webSocket, type PublicClient } from 'viem';
+import {
+  createWalletClient,
+  http,
+  webSocket,
+  type HttpTransport,
+  type PublicClient,
+  type WebSocketTransport,
+} from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import type { Client } from './client.ts';
 import { chainAt, viemDay } from './viem-client.ts';
@@ -13,7 +20,7 @@ export const wagmiClient: Client = {
   watchesOver: 'WebSocket',
   open(place) {
     const chain = chainAt(place);
-    const clientOver = (transport: ReturnType<typeof http | typeof webSocket | typeof fallback>): PublicClient => {
+    const clientOver = (transport: HttpTransport | WebSocketTransport): PublicClient => {
       const transports = { [chain.id]: transport };
       const config = createConfig({ chains: [chain], transports, storage: null, pollingInterval: 100 });
       return getPublicClient(config, { chainId: chain.id }) as PublicClient;

@@ -76,8 +76,12 @@ export async function startWire(gateway: string): Promise<Wire> {
       if (text.includes('-32601')) for (const message of sent) note(message, text);
       near.send(text);
     });
-    near.on('close', () => far.terminate()).on('error', ignore);
-    far.on('close', () => near.terminate()).on('error', ignore);
+    near.on('error', ignore).on('close', () => {
+      far.terminate();
+    });
+    far.on('error', ignore).on('close', () => {
+      near.terminate();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
