@@ -4,6 +4,7 @@ import type { Call } from './jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
+import type { RepeatedCalls } from './repeated-calls.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
 import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
@@ -19,6 +20,8 @@ export interface CallContext {
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
   readonly log: Log;
+  /** Of the batch that the call is in, where some stand in it more than once. */
+  readonly repeated?: RepeatedCalls;
   /** Of the caller's WebSocket, where there is one. */
   readonly subscriptions?: SocketSubscriptions;
 }
@@ -78,9 +81,11 @@ async function askSocket({ spec }: ServedMethod, params: readonly unknown[], con
 }
 
 function replyTo(method: ServedMethod, params: readonly unknown[], context: CallContext): Promise<Reply> | Reply {
-  const { network } = context;
+  const { network, repeated } = context;
   if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
-  return method.spec.answer === 'document' ? network.document() : askUpstreams(method, params, context);
+  if (method.spec.answer === 'document') return network.document();
+  if (repeated === undefined) return askUpstreams(method, params, context);
+  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context));
 }
 
 async function askUpstreams(

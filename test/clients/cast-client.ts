@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { packageRoot } from '../../gateway/config/package.ts';
 import type { CallObject, Client } from './client.ts';
 
 export const castClient: Client = {
@@ -12,10 +11,7 @@ export const castClient: Client = {
   watchesOver: 'nothing',
   open({ http, privateKey }) {
     async function cast(...args: string[]): Promise<string> {
-      const program = join(packageRoot, 'node_modules/.bin/cast');
-      const { stdout, stderr } = await promisify(execFile)(program, [...args, '--rpc-url', http], { timeout: 15_000 });
-      // Its wrapper from npm ends with 0 all the same.
-      if (stderr.includes('Error: ')) throw new Error(stderr);
+      const { stdout } = await promisify(execFile)(castBinary(), [...args, '--rpc-url', http], { timeout: 15_000 });
       return stdout.trim();
     }
     return Promise.resolve({
@@ -41,4 +37,11 @@ export const castClient: Client = {
 
 function callArgs({ from, to, data = '0x' }: CallObject): string[] {
   return ['--from', from, to, data];
+}
+
+/** Not the package's `bin`: that is a Node process more for each call. */
+function castBinary(): string {
+  const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
+  const name = process.platform === 'win32' ? 'cast.exe' : 'cast';
+  return createRequire(import.meta.url).resolve(`@foundry-rs/cast-${process.platform}-${cpu}/bin/${name}`);
 }

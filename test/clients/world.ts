@@ -57,7 +57,7 @@ export async function makeWorld(): Promise<World> {
       let told = false;
       gateway.gateway.keys.onChange((changed) => (told ||= changed === digest || changed === undefined));
       await gateway.gateway.keys.update(keyIdOf(digest), change);
-      await eventually(() => told, 1_000);
+      await eventually(() => told, 5_000);
     },
     async exhaust() {
       while ((await gateway.call('local', 'eth_blockNumber')).error === undefined);
