@@ -36,10 +36,14 @@ async function run(idle: number, subscribers: number, blocks: number): Promise<v
   const rested = cpuMicroseconds(pid);
   await delay(10_000);
   const [each, restCpu] = [(memory(pid) - before) / idle, (cpuMicroseconds(pid) - rested) / 10];
-  console.log(`${idle} idle sockets: ${each.toFixed(1)} kB each, ${(restCpu / 10_000).toFixed(1)} % of a core at rest,`);
+  console.log(
+    `${idle} idle sockets: ${each.toFixed(1)} kB each, ${(restCpu / 10_000).toFixed(1)} % of a core at rest,`,
+  );
   console.log(`  ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
   await closeAll(sockets);
-  console.log('| subscribers to | notifications | CPU-µs each | bytes each | memory kB a subscriber | ms to all of a block |');
+  console.log(
+    '| subscribers to | notifications | CPU-µs each | bytes each | memory kB a subscriber | ms to all of a block |',
+  );
   console.log('| --- | --- | --- | --- | --- | --- |');
   await measure('newHeads', url, pid, subscribers, blocks, () => ['newHeads']);
   await measure('logs, one of 200', url, pid, subscribers, blocks, (index) => [

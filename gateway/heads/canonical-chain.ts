@@ -1,6 +1,9 @@
 import type { Header } from './header.ts';
 
-/** How the chain went on. Without `isFresh`, `removed` ends and `added` begins at children of one block. */
+/**
+ * How the chain went on. `removed` ends and `added` begins at children of one block, but where a reorganisation goes
+ * back to before what was ever told: then everything told is removed, and `added` begins at that height.
+ */
 export interface ChainChange {
   /** Newest first. Empty but at a reorganisation. */
   readonly removed: readonly Header[];

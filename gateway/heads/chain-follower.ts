@@ -6,6 +6,9 @@ import { HeaderRing } from './header-ring.ts';
 /** Some hundreds: an hour of Ethereum, minutes of the quickest networks. */
 const RING_MAX = 512;
 
+/** By hash, one after the other. No reorganisation that leaves the rest of a network as it was goes so far back. */
+const WALK_MAX = 128;
+
 /** Blocks of a gap that are asked for at the same time. */
 const AT_ONCE = 8;
 
@@ -68,13 +71,20 @@ export class ChainFollower {
       return;
     }
     const isHigher = ours === undefined || head.number > ours.number;
-    // Two blocks of the same height are a fork, which one of the next decides: until then the one who told of our head
-    // is believed. One who lags tells of older blocks.
-    if (this.#isCurrent && !isHigher && !isSure && (teller !== this.#teller || ring.has(head.hash))) return;
-    if (ring.has(head.hash)) this.#changed({ removed: ring.cutAbove(head), added: [] }, teller);
+    if (this.#isCurrent && !isHigher && !isSure && !this.#isFork(head, teller)) return;
+    if (ring.has(head.hash)) this.#changed({ removed: ring.cutAbove(head.hash), added: [] }, teller);
     else if (ring.has(head.parentHash)) this.#changed(ring.goOn([head]), teller);
     else if (!this.#isCurrent || !fills) this.#changed(ring.startAfresh(head), teller);
     else await this.#fill(head, teller);
+  }
+
+  /**
+   * Whether a head that is no higher than ours takes its place. Two blocks of the same height are a fork, which one of
+   * the next decides: until then the one who told of our head is believed. One who lags tells of older blocks.
+   */
+  #isFork({ number, hash }: Header, teller: HeadSource): boolean {
+    const { oldest } = this.ring;
+    return teller === this.#teller && !this.ring.has(hash) && oldest !== undefined && number >= oldest.number;
   }
 
   async #fill(head: Header, teller: HeadSource): Promise<void> {
@@ -91,19 +101,21 @@ export class ChainFollower {
     this.#onChange(change, wasCurrent);
   }
 
-  /** What leads from the ring to a head, oldest first. */
+  /** What leads from the ring to a head, oldest first; where nothing does, from the height at which the ring begins. */
   async #branchTo(head: Header, teller: HeadSource): Promise<Header[] | 'unknown' | 'too-long'> {
     const { ring } = this;
-    const oldest = ring.oldest?.number ?? head.number;
+    const oldest = ring.oldest?.number ?? 0n;
     const first = (ring.head?.number ?? 0n) + 1n;
-    if (head.number - first > RING_MAX) return 'too-long';
+    if (head.number < oldest || head.number - first > RING_MAX) return 'too-long';
     const between = await this.#numbered(first, head.number, teller);
     const branch = [head];
+    let walked = 0;
     for (;;) {
       const [{ parentHash, number }] = branch as [Header];
-      if (ring.has(parentHash)) return branch;
-      if (number <= oldest) return 'too-long';
-      const parent = between.get(parentHash) ?? (await this.#byHash(parentHash, teller));
+      if (ring.has(parentHash) || number === oldest) return branch;
+      const known = between.get(parentHash);
+      if (known === undefined && ++walked > WALK_MAX) return 'too-long';
+      const parent = known ?? (await this.#byHash(parentHash, teller));
       if (parent === undefined) return 'unknown';
       branch.unshift(parent);
     }

@@ -8,7 +8,7 @@ export interface HeadTimes {
   readonly usedMax: number;
   /** After the last call polls become rarer, and then there are none. */
   readonly usedFor: number;
-  /** Between polls that show whether a head that went back stays there. */
+  /** Between polls that show whether a head that went back stays there, at the least. */
   readonly doubt: number;
   /** Without a word of newHeads, at the least: then they are not relied upon. */
   readonly silence: number;
@@ -42,6 +42,14 @@ const USUAL_PACE_MS = 2_000;
 export function pollInterval(times: HeadTimes, sinceUse: number | undefined, blockMs = USUAL_PACE_MS): number {
   if (sinceUse === undefined) return between(blockMs / 2, times.watchedMin, times.watchedMax);
   return Math.max(between(blockMs, times.usedMin, times.usedMax), 2 * sinceUse);
+}
+
+/**
+ * Time between looks at a head that went back. Behind one address there may be several nodes, of which one is a block
+ * late: by the next block it has caught up.
+ */
+export function doubtInterval(times: HeadTimes, blockMs = USUAL_PACE_MS): number {
+  return between(blockMs, times.doubt, times.usedMax);
 }
 
 /** Three blocks should have come. */

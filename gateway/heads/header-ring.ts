@@ -6,7 +6,7 @@ export class HeaderRing {
   readonly #max: number;
   /** Oldest first. */
   #headers: Header[] = [];
-  readonly #byHash = new Map<string, Header>();
+  readonly #hashes = new Set<string>();
 
   /** @param max how many are kept */
   constructor(max: number) {
@@ -28,40 +28,37 @@ export class HeaderRing {
   }
 
   has(hash: string): boolean {
-    return this.#byHash.has(hash);
+    return this.#hashes.has(hash);
   }
 
   /**
-   * Goes on with a branch whose first header's parent is in the ring: what stood there is removed.
+   * Goes on with a branch, and takes back what stood in its place: all of it where the first one's parent is not here.
    * @param branch oldest first, each the parent of the next
    */
   goOn(branch: readonly Header[]): ChainChange {
-    const parent = branch[0] && this.#byHash.get(branch[0].parentHash);
-    if (parent === undefined) throw new Error('the branch does not begin in the ring');
-    return { removed: this.cutAbove(parent), added: this.#add(branch) };
+    return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch) };
   }
 
-  /** Takes back what is above a header of the ring. @returns that, newest first */
-  cutAbove({ hash }: Header): Header[] {
-    const from = this.#headers.findIndex((header) => header.hash === hash) + 1;
-    const removed = this.#headers.splice(from).reverse();
-    for (const header of removed) this.#byHash.delete(header.hash);
+  /** Takes back what is above a block. @returns that, newest first */
+  cutAbove(hash: string): Header[] {
+    const removed = this.#headers.splice(this.#headers.findIndex((header) => header.hash === hash) + 1).reverse();
+    for (const header of removed) this.#hashes.delete(header.hash);
     return removed;
   }
 
   /** Forgets all and begins with this one. */
   startAfresh(header: Header): ChainChange {
     this.#headers = [];
-    this.#byHash.clear();
+    this.#hashes.clear();
     return { removed: [], added: this.#add([header]), isFresh: true };
   }
 
   #add(headers: readonly Header[]): readonly Header[] {
     for (const header of headers) {
       this.#headers.push(header);
-      this.#byHash.set(header.hash, header);
+      this.#hashes.add(header.hash);
     }
-    for (const dropped of this.#headers.splice(0, this.#headers.length - this.#max)) this.#byHash.delete(dropped.hash);
+    for (const dropped of this.#headers.splice(0, this.#headers.length - this.#max)) this.#hashes.delete(dropped.hash);
     return headers;
   }
 }

@@ -5,8 +5,8 @@ import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
-import { pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
-import type { Header } from './header.ts';
+import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
+import { readQuantity, type Header } from './header.ts';
 import { readLook, type BlockLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
@@ -67,10 +67,13 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.has(hash);
   }
 
-  /** Whether an upstream is known to have come so far. Nothing is known of one that was not looked at yet. */
+  /**
+   * Whether an upstream has come so far. Where nobody has, as far as is known, and of an upstream that was not looked at
+   * yet, nothing is said against it.
+   */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
     const look = this.#followers.get(upstream)?.look;
-    return look === undefined || look.number >= number;
+    return look === undefined || look.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
@@ -92,8 +95,9 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /** An upstream told a caller that its head is here. */
-  saw(upstream: HeadSource, number: bigint, now: number): void {
-    this.#followers.get(upstream)?.saw(number, now);
+  saw(upstream: HeadSource, quantity: string, now: number): void {
+    const number = readQuantity(quantity);
+    if (number !== undefined) this.#followers.get(upstream)?.saw(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -145,19 +149,21 @@ export class NetworkHeads implements CanonicalChain {
       return;
     }
     const isStart = this.#timer === undefined;
-    if (isStart) this.#start(now);
+    if (isStart || isFirstWatch) this.#startedAt = now;
+    if (isStart) this.#start();
     const pace = this.#pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
-    const interval = isFirstWatch ? 0 : this.#isInDoubt ? this.#times.doubt : least;
-    for (const follower of this.#followers.values()) follower.tend(now, interval, silenceLimit(this.#times, pace));
+    const doubt = doubtInterval(this.#times, pace);
+    const interval = isFirstWatch ? 0 : this.#isInDoubt ? doubt : least;
+    const silence = silenceLimit(this.#times, pace);
+    for (const follower of this.#followers.values()) follower.tend(now, interval, silence, this.#isInDoubt);
     this.#dueAt = now + least;
-    const next = this.#isInDoubt ? this.#times.doubt : pollInterval(this.#times, sinceUse, pace);
+    const next = this.#isInDoubt ? doubt : pollInterval(this.#times, sinceUse, pace);
     this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
     this.#agree(undefined);
   }
 
-  #start(now: number): void {
-    this.#startedAt = now;
+  #start(): void {
     this.#pace.pause();
     this.#chain.pause();
   }
@@ -185,9 +191,8 @@ export class NetworkHeads implements CanonicalChain {
   /** @param speaker who has just been heard of, if anybody */
   #agree(speaker: HeadFollower | undefined): void {
     const followers = [...this.#followers.values()];
-    const now = performance.now();
-    const isStarting = now - this.#startedAt < this.#times.start;
-    if (isStarting && followers.some(({ isAwaited }) => isAwaited)) return;
+    const isStarting = performance.now() - this.#startedAt < this.#times.start;
+    if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
     const heard = followers.filter(({ counts }) => counts);
     const agreed = agreedHead(looksOf(heard), this.#agreed, this.#pace.ms);
     const teller = heard.find(({ look }) => look === agreed);
@@ -201,7 +206,7 @@ export class NetworkHeads implements CanonicalChain {
     if (!isBelow || isDown) this.#accept(agreed, followers);
     else if (!this.#isInDoubt) {
       this.#isInDoubt = true;
-      this.#setTimer(this.#times.doubt);
+      this.#setTimer(doubtInterval(this.#times, this.#pace.ms));
     }
     if (agreed.header !== undefined) this.#chain.follow(agreed.header, teller.source, isSure, this.#listeners.size > 0);
   }

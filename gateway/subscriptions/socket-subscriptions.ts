@@ -9,7 +9,7 @@ export interface SocketSubscriptionsParts {
   readonly subscriptions: NetworkSubscriptions;
   /** The key of the socket: with what it opens by now, and how many subscriptions it has on all its sockets. */
   readonly holder: { readonly access: KeyAccess; subscriptions: number };
-  /** Most subscriptions of a key. */
+  /** Most subscriptions of a key; its rules may allow less. */
   readonly max: number;
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
@@ -72,7 +72,8 @@ export class SocketSubscriptions {
     const wish = readWish(params);
     if (!mayOpen(holder.access, method, wish)) throw new RpcError('key-settings');
     const cost = costOf(wish);
-    if (holder.subscriptions + cost > max) throw new RpcError('too-many-subscriptions');
+    const most = Math.min(max, holder.access.limits?.subscriptions ?? Infinity);
+    if (holder.subscriptions + cost > most) throw new RpcError('too-many-subscriptions');
     const subscription = new Subscription(this.#parts, method, wish);
     holder.subscriptions += cost;
     try {

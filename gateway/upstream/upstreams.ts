@@ -230,6 +230,8 @@ export class Upstreams {
     const now = performance.now();
     upstream.succeeded();
     this.#heads.used(now);
+    // What a caller was told of the head is not to be taken back by another upstream.
+    if (method === 'eth_blockNumber' && reply.kind === 'result') this.#heads.saw(upstream, String(reply.result), now);
     if (reply.kind !== 'error' && upstream.isSampled(method, now)) {
       setImmediate(() => {
         this.#inspect(upstream, method, reply);

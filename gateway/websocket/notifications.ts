@@ -12,24 +12,29 @@ export class Notifications {
   readonly #socket: WebSocket;
   readonly #wire: Socket;
   readonly #load: Load;
+  readonly #end: (fault: 'slow-reader' | 'overloaded') => void;
   #untaken = 0;
   #held = 0;
 
-  /** @param wire the connection under the socket */
-  constructor(socket: WebSocket, wire: Socket, load: Load) {
+  /**
+   * @param wire the connection under the socket
+   * @param end ends the socket
+   */
+  constructor(socket: WebSocket, wire: Socket, load: Load, end: (fault: 'slow-reader' | 'overloaded') => void) {
     this.#socket = socket;
     this.#wire = wire;
     this.#load = load;
+    this.#end = end;
   }
 
-  /**
-   * As one write, however many they are.
-   * @returns why the socket must be ended instead, if it must: looked at before, so that any number gets through at once
-   */
-  send(texts: readonly string[]): 'slow-reader' | 'overloaded' | undefined {
-    if (this.#socket.bufferedAmount <= USUAL_BYTES) this.taken();
-    if (this.#untaken > MOST_BYTES) return 'slow-reader';
-    if (this.#held > 0 && this.#load.isFull) return 'overloaded';
+  /** As one write, however many they are. */
+  send(texts: readonly string[]): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    const fault = this.#look();
+    if (fault !== undefined) {
+      this.#end(fault);
+      return;
+    }
     this.#wire.cork();
     for (const text of texts) {
       this.#untaken += text.length;
@@ -37,13 +42,19 @@ export class Notifications {
     }
     this.#wire.uncork();
     this.#hold();
-    return undefined;
   }
 
   /** Nothing waits any more. */
   taken(): void {
     this.#load.release(this.#held);
     this.#untaken = this.#held = 0;
+  }
+
+  /** Before more is sent, so that any number gets through at once. */
+  #look(): 'slow-reader' | 'overloaded' | undefined {
+    if (this.#socket.bufferedAmount <= USUAL_BYTES) this.taken();
+    if (this.#untaken > MOST_BYTES) return 'slow-reader';
+    return this.#held > 0 && this.#load.isFull ? 'overloaded' : undefined;
   }
 
   #hold(): void {

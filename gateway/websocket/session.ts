@@ -11,6 +11,7 @@ import type { KeyAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import { endingFor, endings, faultIn, type Ending } from './ending.ts';
@@ -39,6 +40,8 @@ export interface SessionParts {
   readonly subscriptionsPerKey: number;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Undefined: messages are not logged. */
+  readonly accessLog: Log | undefined;
 }
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
@@ -66,18 +69,14 @@ export class Session {
     this.#wire = wire;
     this.#parts = parts;
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
-    this.#notifications = new Notifications(socket, wire, parts.load);
+    const end = this.end.bind(this);
+    this.#notifications = new Notifications(socket, wire, parts.load, end);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: parts.network.subscriptions,
       holder: parts.holder,
       max: parts.subscriptionsPerKey,
-      send: (texts) => {
-        const fault = this.#isOpen() ? this.#notifications.send(texts) : undefined;
-        if (fault !== undefined) this.end(fault);
-      },
-      end: (reason) => {
-        this.end(reason);
-      },
+      send: this.#notifications.send.bind(this.#notifications),
+      end,
     });
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
@@ -188,15 +187,23 @@ export class Session {
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
     this.#underWay += 1;
-    const { network, holder, limiter, requestId, callTimeoutMs, log } = this.#parts;
-    const deadline = performance.now() + callTimeoutMs;
-    const subscriptions = this.#subscriptions;
-    const context = { network, access: holder.access, limiter, requestId, deadline, log, subscriptions };
+    const context = this.#newContext();
     const body = await this.#bodyFor(text, context);
     this.#underWay -= 1;
     if (body !== undefined) this.#say(body);
-    subscriptions.answered(context);
+    this.#subscriptions.answered(context);
     this.#proceed();
+  }
+
+  /** Of one message; by it, subscriptions know which message they were opened by. */
+  #newContext(): CallContext {
+    const { network, holder, limiter, requestId, callTimeoutMs, log, accessLog } = this.#parts;
+    const note = noteOf(accessLog, requestId);
+    note?.networkIs(network.config.slug);
+    note?.keyIs(holder.access.record.id);
+    const deadline = performance.now() + callTimeoutMs;
+    const own = { access: holder.access, deadline, note, subscriptions: this.#subscriptions };
+    return { network, limiter, requestId, log, ...own };
   }
 
   async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
@@ -206,10 +213,13 @@ export class Session {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
-      return (await handleBody(text, context, batch))?.body;
+      const answer = await handleBody(text, context, batch);
+      context.note?.write();
+      return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
+      context.note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);

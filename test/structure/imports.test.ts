@@ -14,7 +14,7 @@ const levels: readonly (readonly string[])[] = [
   ['charge-calls.ts'],
   ['handle-call.ts'],
   ['repeated-calls.ts'],
-  ['served-network.ts', 'load.ts', 'slices.ts'],
+  ['served-network.ts', 'load.ts', 'request-note.ts', 'slices.ts'],
   ['subscriptions'],
   ['limits', 'usage'],
   ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],

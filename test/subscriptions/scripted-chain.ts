@@ -17,6 +17,7 @@ export class ScriptedChain {
   /** From block 0. */
   canonical: Block[] = [];
   readonly #byHash = new Map<string, Block>();
+  readonly #listeners: ((block: Block) => void)[] = [];
   #made = 0;
 
   constructor(height = 3) {
@@ -36,7 +37,13 @@ export class ScriptedChain {
     const block = { header, logs: logs.map((log, index) => wholeLog(log, index, number, hash)) };
     this.canonical.push(block);
     this.#byHash.set(hash, block);
+    for (const listener of this.#listeners) listener(block);
     return block;
+  }
+
+  /** Tells each new block. */
+  onBlock(listener: (block: Block) => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Takes back the newest blocks. What they were stays known by their hashes, as at real nodes. */

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { Block, ScriptedChain } from './scripted-chain.ts';
+
+/** A node over WebSocket that tells new heads of a scripted chain. */
+export interface ChainNode {
+  readonly url: string;
+  /** Cuts every connection and refuses new ones, until `listen`. */
+  stop(): Promise<void>;
+  listen(): Promise<void>;
+  readonly isUp: boolean;
+  /** How many have subscribed to new heads. */
+  readonly subscribers: number;
+  /** Calls of one method that came. */
+  callsOf(method: string): number;
+}
+
+type Answers = Record<string, (params: readonly unknown[]) => unknown>;
+
+export async function startChainNode(chainId: number, chain: ScriptedChain): Promise<ChainNode> {
+  const answers = chain.answers() as Answers;
+  const subscribers = new Set<WebSocket>();
+  const connections = new Set<Socket>();
+  const calls: string[] = [];
+  let server: Server | undefined;
+  let port = 0;
+  const webSockets = new WebSocketServer({ noServer: true });
+  webSockets.on('connection', (socket) => {
+    socket.on('error', () => undefined); // cut off
+    socket.on('close', () => subscribers.delete(socket));
+    socket.on('message', (data) => {
+      const { id, method, params } = JSON.parse((data as Buffer).toString()) as Call;
+      calls.push(method);
+      if (method === 'eth_subscribe') subscribers.add(socket);
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer(method, params) }));
+    });
+  });
+  const answer = (method: string, params: readonly unknown[]): object => {
+    if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
+    if (method === 'eth_subscribe') return { result: '0x1' };
+    const said = answers[method]?.(params);
+    if (said === undefined) return { result: null };
+    return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
+  };
+  chain.onBlock(({ header }: Block) => {
+    const params = { subscription: '0x1', result: header };
+    const text = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params });
+    for (const socket of subscribers) socket.send(text);
+  });
+  const listen = async (): Promise<void> => {
+    server = createServer((_, response) => response.writeHead(426).end());
+    server.on('connection', (connection) => {
+      connections.add(connection);
+      connection.on('close', () => connections.delete(connection));
+    });
+    server.on('upgrade', (request, socket, head) => {
+      webSockets.handleUpgrade(request, socket, head, (opened) => webSockets.emit('connection', opened));
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  await listen();
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    listen,
+    async stop() {
+      if (server?.listening !== true) return;
+      const closed = once(server, 'close');
+      server.close();
+      for (const connection of connections) connection.destroy();
+      subscribers.clear();
+      await closed;
+    },
+    get isUp() {
+      return server?.listening === true;
+    },
+    get subscribers() {
+      return subscribers.size;
+    },
+    callsOf: (method) => calls.filter((called) => called === method).length,
+  };
+}
+
+interface Call {
+  readonly id: number;
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
