@@ -49,7 +49,7 @@ export class NetworkFilters {
       case 'eth_uninstallFilter':
         return { kind: 'result', result: this.#drop(access.record.id, id) };
       case 'eth_getFilterChanges':
-        return jsonReply(`[${this.#find(id, access).take().join()}]`);
+        return jsonReply(`[${(await this.#find(id, access).take()).join()}]`);
       case 'eth_getFilterLogs': {
         const { given } = this.#find(id, access);
         // geth's answer for filters of another kind, too (eth/filters/api.go, GetFilterLogs).

@@ -4,6 +4,7 @@ import type { Wish } from './read-wish.ts';
 
 /** A filter that nobody asks for is dropped after this long: geth's (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_MS = 300_000;
+const WAIT_MS = 300;
 /** Characters that may wait. A hundred filters of a key with 400,000 each are 40 MB. */
 const HELD_MAX = 400_000;
 
@@ -18,6 +19,7 @@ export class PolledFilter implements Listener {
   readonly #idle: NodeJS.Timeout;
   #held: string[] = [];
   #length = 0;
+  #wake: () => void = () => undefined;
 
   /** @param drop has the filter taken away: when it is idle, or cannot tell all */
   constructor(given: unknown, wish: Wish, drop: () => void) {
@@ -27,13 +29,27 @@ export class PolledFilter implements Listener {
     this.#idle = setTimeout(drop, IDLE_MS).unref();
   }
 
-  /** What came since it was last asked for, each as JSON text. */
-  take(): readonly string[] {
+  /**
+   * What came since it was last asked for, each as JSON text. Waits a little where nothing did: ethers asks when it has
+   * just heard of a block, whose logs are asked of an upstream at that moment, and then not before the next block.
+   */
+  async take(): Promise<readonly string[]> {
     this.#idle.refresh();
+    if (this.#held.length === 0) await this.#newsOr(WAIT_MS);
     const taken = this.#held;
     this.#held = [];
     this.#length = 0;
     return taken;
+  }
+
+  #newsOr(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, limitMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   tell(results: readonly string[]): void {
@@ -43,6 +59,7 @@ export class PolledFilter implements Listener {
       this.#length += text.length;
       this.#held.push(text);
     }
+    this.#wake();
     if (this.#length > HELD_MAX) this.#drop();
   }
 
@@ -53,6 +70,7 @@ export class PolledFilter implements Listener {
   end(): void {
     clearTimeout(this.#idle);
     this.#held = [];
+    this.#wake();
     this.leave();
   }
 }
