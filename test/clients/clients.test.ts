@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { castClient } from './cast-client.ts';
@@ -77,7 +78,7 @@ describe.each(clients)('a day of $name', (kind) => {
     expect(statuses(before)).toEqual(new Set([200]));
   });
 
-  it('watches blocks and logs, an upstream’s end among them', async () => {
+  it('watches blocks and logs, an upstream’s end among them', { timeout: 40_000 }, async () => {
     if (client.watchBlocks === undefined) {
       expect(kind.watchesOver).toBe('nothing');
       return;
@@ -88,16 +89,24 @@ describe.each(clients)('a day of $name', (kind) => {
       client.watchBlocks((block) => blocks.push(block)),
       client.watchLogs?.(counter.address, (block) => logs.push(block)),
     ]);
-    const sent: number[] = [];
-    for (const value of [2001, 2002]) {
-      sent.push((await client.send(set(value))).block);
-      await eventually(() => blocks.includes(sent.at(-1) ?? -1), 10_000);
-      await world.cut('first');
-    }
-    if (client.watchLogs !== undefined) {
-      await eventually(() => sent.every((block) => logs.includes(block)), 10_000);
-      expect(logs).toEqual(sent);
-    }
+    const hasSeen = (block: number): boolean =>
+      blocks.includes(block) && (client.watchLogs === undefined || logs.includes(block));
+    const send = async (): Promise<number> => (await client.send(set(2001))).block;
+    // Some say that they watch before they do.
+    await eventually(async () => {
+      const block = await send();
+      await sleep(300);
+      return hasSeen(block);
+    }, 15_000);
+    await world.cut('first');
+    const sent = [await send(), await send()];
+    await eventually(async () => {
+      // ethers asks a filter at a new block only, and what it is late for it hears at the next.
+      if (kind.watchesOver === 'polling' && !sent.every(hasSeen)) await send();
+      return sent.every(hasSeen);
+    }, 10_000);
+    const [from = 0, to = 0] = sent;
+    if (client.watchLogs !== undefined) expect(logs.filter((block) => block >= from && block <= to)).toEqual(sent);
     for (const stop of stops) await stop?.();
   });
 
