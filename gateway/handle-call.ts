@@ -5,6 +5,7 @@ import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { CallRules } from './keys/call-rules.ts';
 import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
+import type { RepeatedCalls } from './repeated-calls.ts';
 import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
@@ -21,6 +22,8 @@ export interface CallContext {
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
   readonly log: Log;
+  /** Of the batch that the call is in, where some stand in it more than once. */
+  readonly repeated?: RepeatedCalls;
   /** Of the caller's WebSocket, where there is one. */
   readonly subscriptions?: SocketSubscriptions;
   /** For the access log, where there is one. */
@@ -50,7 +53,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await askUpstreams(method, call.params, context);
+      const reply = await replyTo(method, call.params, context);
       outcome = outcomeOf(reply);
       if (call.id !== undefined) told = answer(call.id, reply);
     }
@@ -84,6 +87,14 @@ function findObjection(
 async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
   if (context.subscriptions === undefined) throw new RpcError('no-notifications');
   return context.subscriptions.call(spec, params, context);
+}
+
+function replyTo(method: ServedMethod, params: readonly unknown[], context: CallContext): Promise<Reply> | Reply {
+  const { network, repeated } = context;
+  if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
+  if (method.spec.answer === 'document') return network.document();
+  if (repeated === undefined) return askUpstreams(method, params, context);
+  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context));
 }
 
 async function askUpstreams(

@@ -13,8 +13,11 @@ import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
+import { NetworkFilters } from './subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import { kinds, type Kind } from './subscriptions/read-wish.ts';
+import { documentOf } from './spec/openrpc-document.ts';
+import { jsonReply, type LargeReply } from './upstream/reply.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
@@ -69,6 +72,10 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     upstreams: network,
     heads,
     subscriptions,
+    filters:
+      memory?.filters ??
+      new NetworkFilters({ subscriptions, upstreams: subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    document: documentOnce(config),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
@@ -84,7 +91,7 @@ function openSubscriptions(
   return new NetworkSubscriptions({
     chain,
     upstreams,
-    spec: (method) => specs.find(({ name }) => name === method) ?? passThrough(method),
+    spec: (method) => specOf(method, specs),
     meters: meters as Record<Kind, SubscriptionMeters>,
     usage: usage.methodUsage(slug, 'eth_subscription'),
   });
@@ -97,7 +104,7 @@ function servedMethods(
   const results = localAnswers(config);
   return new Map(
     config.methods.map((name) => {
-      const spec = specs.find((each) => each.name === name) ?? passThrough(name);
+      const spec = specOf(name, specs);
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
       const meter = metrics.callMeter(config.slug, name);
@@ -105,6 +112,15 @@ function servedMethods(
       return [name, { spec, check, localResult, isOfSocket, meter, usage: usage.methodUsage(config.slug, name) }];
     }),
   );
+}
+
+function documentOnce(config: NetworkConfig): () => LargeReply {
+  let document: LargeReply | undefined;
+  return () => (document ??= jsonReply(JSON.stringify(documentOf(config))));
+}
+
+function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
+  return specs.find(({ name }) => name === method) ?? passThrough(method);
 }
 
 /** Of methods that the spec does not know; that they are an array was seen before. */

@@ -5,7 +5,9 @@ import type { InUse } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
+import type { NetworkFilters } from './subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import type { LargeReply } from './upstream/reply.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
@@ -19,6 +21,9 @@ export interface ServedNetwork {
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
   readonly subscriptions: NetworkSubscriptions;
+  readonly filters: NetworkFilters;
+  /** Its OpenRPC document; made when it is first asked for. */
+  readonly document: () => LargeReply;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
   /** Held from the moment it was found until the answer: it may be replaced meanwhile, and is closed after that. */

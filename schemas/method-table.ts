@@ -1,3 +1,4 @@
+import { namespaceOf } from '../gateway/network/namespace-of.ts';
 import type { Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
@@ -16,7 +17,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const contractAt = contractPlace(method, types);
   return {
     name: method.name,
-    namespace: method.name.slice(0, method.name.indexOf('_')),
+    namespace: namespaceOf(method.name),
     ...(answer !== undefined && { answer }),
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),

@@ -12,6 +12,7 @@ const catalogue = {
   // geth's words and codes (rpc/errors.go, rpc/subscription.go).
   'no-notifications': { code: -32601, status: 200, message: 'notifications not supported' },
   'subscription-not-found': { code: -32000, status: 200, message: 'subscription not found' },
+  'filter-not-found': { code: -32000, status: 200, message: 'filter not found' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
   'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
   'secret-invalid': { code: -32002, status: 401, message: 'invalid project id or project secret' },

@@ -28,7 +28,7 @@ export interface ReadNetwork {
   readonly locate: (mistake: Mistake) => Located;
 }
 
-const DEFAULT_METHODS = ['eth', 'net', 'web3'];
+const DEFAULT_METHODS = ['eth', 'net', 'web3', 'rpc'];
 
 /** Reads the text of one network file. */
 export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {

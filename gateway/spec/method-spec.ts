@@ -1,10 +1,18 @@
+import { namespaceOf } from '../network/namespace-of.ts';
+
+/** Who answers in place of an upstream. */
+export type Answerer = 'local' | 'socket' | 'filters' | 'document';
+
 /** What the gateway needs to know of a method on the hot path. Derived from `schemas/methods` by `npm run generate`. */
 export interface MethodSpec {
   readonly name: string;
-  /** The part before the first underscore. */
+  /** The part before the first underscore or dot. */
   readonly namespace: string;
-  /** `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket. */
-  readonly answer?: 'local' | 'socket';
+  /**
+   * `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket; `filters`: by
+   * what is kept for callers who poll; `document`: by what describes the network.
+   */
+  readonly answer?: Answerer;
   /** The result may be null: the object was not found. */
   readonly nullable: boolean;
   /** The method may end in a revert, answered with code 3. */
@@ -40,8 +48,7 @@ export interface MethodSpec {
 
 /** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
 export function passThrough(name: string): MethodSpec {
-  const namespace = name.slice(0, name.indexOf('_'));
-  return { name, namespace, nullable: false, reverts: false, hashParams: [], isForeign: true };
+  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isForeign: true };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

@@ -922,6 +922,117 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": []
   },
   {
+    "name": "eth_newFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      0
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "address"
+    }
+  },
+  {
+    "name": "eth_newBlockFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_newPendingTransactionFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_getFilterChanges",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array",
+      "array",
+      "array"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Log",
+      "fill": [
+        "address",
+        "blockHash",
+        "blockNumber",
+        "data",
+        "logIndex",
+        "removed",
+        "topics",
+        "transactionHash",
+        "transactionIndex"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getFilterLogs",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Log",
+      "fill": [
+        "address",
+        "blockHash",
+        "blockNumber",
+        "data",
+        "logIndex",
+        "removed",
+        "topics",
+        "transactionHash",
+        "transactionIndex"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_uninstallFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "boolean"
+    ],
+    "hashParams": []
+  },
+  {
     "name": "net_version",
     "namespace": "net",
     "answer": "local",
@@ -945,6 +1056,17 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": []
   },
   {
+    "name": "rpc.discover",
+    "namespace": "rpc",
+    "answer": "document",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
     "name": "web3_clientVersion",
     "namespace": "web3",
     "answer": "local",
@@ -953,6 +1075,17 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "string"
     ],
+    "hashParams": []
+  },
+  {
+    "name": "web3_sha3",
+    "namespace": "web3",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{64}$",
     "hashParams": []
   },
   {

@@ -2,6 +2,7 @@ import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { SubscriptionMeters } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Reply } from '../upstream/reply.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './block-logs.ts';
 import { HeadsFeed } from './heads-feed.ts';
@@ -40,7 +41,7 @@ export class NetworkSubscriptions {
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
-    const ask: LogSource['ask'] = (...call) => this.#upstreams.ask(...call);
+    const ask: LogSource['ask'] = (...call) => this.ask(...call);
     this.#heads = new HeadsFeed(chain);
     this.#logs = new LogsFeed(chain, new BlockLogs({ ask }, spec('eth_getLogs')));
     const byHash = spec('eth_getTransactionByHash');
@@ -57,6 +58,11 @@ export class NetworkSubscriptions {
   /** The network's file has changed: from now on these are asked. */
   moveTo(upstreams: Sources): void {
     this.#upstreams = upstreams;
+  }
+
+  /** Asks the upstreams of the moment. @throws RpcError */
+  ask(...call: Parameters<LogSource['ask']>): Promise<Reply> {
+    return this.#upstreams.ask(...call);
   }
 
   /** @throws RpcError (or rejects with it) where nobody can tell */

@@ -66,7 +66,7 @@ export class Subscription implements Listener {
 }
 
 /** As geth's (rpc/subscription.go, `NewID`): 16 random bytes, without zeros in front. */
-function makeId(): string {
+export function makeId(): string {
   return `0x${randomBytes(16)
     .toString('hex')
     .replace(/^0+(?=.)/, '')}`;
