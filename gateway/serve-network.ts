@@ -87,10 +87,13 @@ function openUpstream(
 }
 
 /** Undefined for a node that was not spawned. Connects to nothing yet. */
-function openTransport(
+export function openTransport(
   { url: given, websocketUrl, headers = {} }: UpstreamConfig,
   spawned: Spawned | undefined,
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
+  {
+    UPSTREAM_CONNECTIONS: connections,
+    UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes,
+  }: Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>,
 ): Transport | undefined {
   const url = given ?? spawned?.url;
   if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
 import { Health } from './health.ts';
+import { hideSecrets } from './hide-secrets.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
@@ -204,26 +205,11 @@ export class Upstream {
     this.#isOfOtherChain = false;
   }
 
-  /**
-   * A verdict on what it said, fit for callers and the log: nodes and proxies between may name the address that they
-   * were asked at, and a provider's key is in it.
-   */
+  /** A verdict on what it said, fit for callers and the log. */
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;
-    return { ...verdict, reply: { ...reply, message: this.#withoutSecrets(reply.message) } };
-  }
-
-  #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => {
-      const lower = text.toLowerCase();
-      return this.#secrets.some((secret) => lower.includes(secret));
-    };
-    if (!tellsOn(message)) return message;
-    return message
-      .split(/(\s+)/)
-      .map((word) => (tellsOn(word) ? '<upstream>' : word))
-      .join('');
+    return { ...verdict, reply: { ...reply, message: hideSecrets(reply.message, this.#secrets) } };
   }
 
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {

@@ -13,7 +13,7 @@ const levels: readonly (readonly string[])[] = [
   ['charge-calls.ts'],
   ['handle-call.ts'],
   ['served-network.ts', 'load.ts'],
-  ['limits', 'usage'],
+  ['limits', 'usage', 'doctor'],
   ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
