@@ -14,6 +14,11 @@ const table = {
     default: undefined,
     meaning: 'Bearer token of the admin API on OPS_PORT, 16 characters or more; unset: there is none',
   },
+  STATUS_PAGE: {
+    type: ['public', 'ops', 'off'],
+    default: 'public',
+    meaning: 'Status pages: `public` at the root and at each base URL, `ops` on OPS_PORT only, `off` nowhere',
+  },
   REDIS_URL: {
     type: 'string',
     default: undefined,

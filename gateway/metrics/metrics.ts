@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { UpstreamHistory, type Slice } from './upstream-history.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -88,6 +89,12 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  /** Of upstreams, for people. */
+  readonly upstreamHistory = new UpstreamHistory({
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
+    unusable: this.#unusable,
+  });
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     new Gauge({
@@ -136,6 +143,7 @@ export class Metrics {
       head: (block) => {
         head.set(block);
       },
+      history: () => this.upstreamHistory.of(network, upstream),
     };
   }
 
@@ -223,6 +231,8 @@ export interface UpstreamMeters {
   deviates(method: string): void;
   up(isUp: boolean): void;
   head(block: number): void;
+  /** What it did in the last minutes. */
+  history(): readonly Slice[];
 }
 
 /** What the WebSockets of one network report. */

@@ -5,6 +5,7 @@ import { hideSecrets } from './hide-secrets.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import type { UpstreamStatus } from './status.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -101,6 +102,19 @@ export class Upstream {
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;
+  }
+
+  /** What is known of it, for people. Asks nobody. */
+  status(now: number): Omit<UpstreamStatus, 'lag'> {
+    const { name, head, health } = this;
+    const isUnused = health.isUp && this.#repliedAt === -Infinity;
+    return {
+      name,
+      state: this.#isOfOtherChain ? 'other-chain' : !health.isUp ? 'resting' : isUnused ? 'unused' : 'up',
+      head: head === undefined ? undefined : Number(head.number),
+      headSeenS: head === undefined ? undefined : Math.round((now - head.at) / 1000),
+      history: this.#options.meters.history(),
+    };
   }
 
   /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */

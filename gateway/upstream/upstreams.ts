@@ -16,6 +16,7 @@ import {
   type Verdict,
 } from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
+import { compareUpstreams, type NetworkStatus } from './status.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
@@ -116,6 +117,11 @@ export class Upstreams {
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
+  }
+
+  /** What is known of them, for people. Asks nobody. */
+  status(now: number): NetworkStatus {
+    return compareUpstreams(this.all.map((upstream) => upstream.status(now)));
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,42 @@
+'use strict';
+
+/** Makes an element: `element('a', { href: '/', class: 'quiet' }, 'text', other)`. Text is never read as HTML. */
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') made.addEventListener(attribute, value);
+    else if (value !== undefined && value !== false) made.setAttribute(attribute, value === true ? '' : value);
+  }
+  made.append(...children.filter((child) => child !== undefined));
+  return made;
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+/** Writes numbers alike wherever the reader is: 1,234,567. */
+function count(number) {
+  return number.toLocaleString('en');
+}
+
+/** A row for each of `rows`, of which each cell is text or an element. */
+function table(heads, rows) {
+  const head = element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)));
+  const body = rows.map((cells) => element('tr', {}, ...cells.map((cell) => element('td', { class: 'number' }, cell))));
+  return element(
+    'div',
+    { class: 'wide' },
+    element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)),
+  );
+}
+
+function copyButton(read) {
+  const button = element('button', { type: 'button' }, 'Copy');
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(read());
+    button.textContent = 'Copied';
+    setTimeout(() => (button.textContent = 'Copy'), 1500);
+  });
+  return button;
+}

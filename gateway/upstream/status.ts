@@ -1,0 +1,37 @@
+import type { Slice } from '../metrics/upstream-history.ts';
+
+/** What is known of an upstream, for people. Nothing in it is secret. */
+export interface UpstreamStatus {
+  readonly name: string;
+  /** `unused`: nothing was asked of it yet. `resting`: it failed, and is left alone for a while. */
+  readonly state: 'up' | 'unused' | 'resting' | 'other-chain';
+  /** Of the newest block seen at it; undefined where none was. */
+  readonly head: number | undefined;
+  /** Seconds since that was looked at. */
+  readonly headSeenS: number | undefined;
+  /** Blocks behind the newest that any upstream of the network has. */
+  readonly lag: number | undefined;
+  /** Of the last minutes, oldest first. */
+  readonly history: readonly Slice[];
+}
+
+/** What is known of a network's upstreams, best first. */
+export interface NetworkStatus {
+  readonly head: number | undefined;
+  readonly headSeenS: number | undefined;
+  readonly upstreams: readonly UpstreamStatus[];
+}
+
+/** Adds what shows only beside the others. */
+export function compareUpstreams(upstreams: readonly Omit<UpstreamStatus, 'lag'>[]): NetworkStatus {
+  const [newest] = upstreams
+    .filter(({ state }) => state !== 'other-chain')
+    .toSorted((a, b) => (b.head ?? -1) - (a.head ?? -1));
+  const lagOf = ({ head }: { head: number | undefined }): number | undefined =>
+    head === undefined || newest?.head === undefined ? undefined : Math.max(0, newest.head - head);
+  return {
+    head: newest?.head,
+    headSeenS: newest?.headSeenS,
+    upstreams: upstreams.map((upstream) => ({ ...upstream, lag: lagOf(upstream) })),
+  };
+}
