@@ -144,6 +144,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
     mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
   }
+  if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
+    mistakes.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
+  }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;
 }

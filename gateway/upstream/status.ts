@@ -3,8 +3,8 @@ import type { Slice } from '../metrics/upstream-history.ts';
 /** What is known of an upstream, for people. Nothing in it is secret. */
 export interface UpstreamStatus {
   readonly name: string;
-  /** `unused`: nothing was asked of it yet. `resting`: it failed, and is left alone for a while. */
-  readonly state: 'up' | 'unused' | 'resting' | 'other-chain';
+  /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
+  readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
   /** Of the newest block seen at it; undefined where none was. */
   readonly head: number | undefined;
   /** Seconds since that was looked at. */

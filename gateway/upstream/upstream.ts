@@ -107,13 +107,15 @@ export class Upstream {
   /** What is known of it, for people. Asks nobody. */
   status(now: number): Omit<UpstreamStatus, 'lag'> {
     const { name, head, health } = this;
-    const isUnused = health.isUp && this.#repliedAt === -Infinity;
+    const history = this.#options.meters.history();
+    const hasReplied = this.#repliedAt !== -Infinity;
+    const isFailing = !health.isUp || (!hasReplied && history.some(({ asked }) => asked > 0));
     return {
       name,
-      state: this.#isOfOtherChain ? 'other-chain' : !health.isUp ? 'resting' : isUnused ? 'unused' : 'up',
+      state: this.#isOfOtherChain ? 'other-chain' : isFailing ? 'failing' : hasReplied ? 'up' : 'unused',
       head: head === undefined ? undefined : Number(head.number),
       headSeenS: head === undefined ? undefined : Math.round((now - head.at) / 1000),
-      history: this.#options.meters.history(),
+      history,
     };
   }
 

@@ -20,15 +20,11 @@ function count(number) {
   return number.toLocaleString('en');
 }
 
-/** A row for each of `rows`, of which each cell is text or an element. */
+/** A row for each of `rows`, of which each cell is text or an element. Narrow screens show the heads beside the cells. */
 function table(heads, rows) {
   const head = element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)));
-  const body = rows.map((cells) => element('tr', {}, ...cells.map((cell) => element('td', { class: 'number' }, cell))));
-  return element(
-    'div',
-    { class: 'wide' },
-    element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)),
-  );
+  const row = (cells) => element('tr', {}, ...cells.map((cell, at) => element('td', { 'data-head': heads[at] }, cell)));
+  return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows.map(row)));
 }
 
 function copyButton(read) {

@@ -23,12 +23,12 @@ async function refresh() {
 function show({ scope, networks, docs, port }) {
   const isOne = scope === 'network';
   const all = networks.flatMap(({ upstreams }) => upstreams);
-  const resting = all.filter(({ state }) => state === 'resting' || state === 'other-chain').length;
+  const failing = all.filter(({ state }) => state === 'failing' || state === 'other-chain').length;
   const some = `${count(all.length)} upstream${all.length === 1 ? '' : 's'}`;
   const networksToo = isOne ? '' : `${count(networks.length)} networks, `;
   byId('summary').textContent =
-    `${networksToo}${some}, ${resting === 0 ? 'none of them failing' : `${resting} failing`}`;
-  byId('summary').className = resting === 0 ? 'quiet' : 'warn';
+    `${networksToo}${some}, ${failing === 0 ? 'none of them failing' : `${failing} failing`}`;
+  byId('summary').className = failing === 0 ? 'quiet' : 'warn';
   byId('networks').replaceChildren(...networks.map((network) => card(network, isOne)));
   byId('docs').hidden = !docs;
   byId('docs').href = `${base}/docs`;
@@ -73,7 +73,7 @@ function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {
 const states = {
   up: ['good', '● answers'],
   unused: ['quiet', '○ not asked yet'],
-  resting: ['bad', '▲ failing'],
+  failing: ['bad', '▲ failing'],
   'other-chain': ['bad', '▲ another chain'],
 };
 
