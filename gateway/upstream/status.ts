@@ -1,4 +1,5 @@
 import type { Slice } from '../metrics/upstream-history.ts';
+import type { Upstream } from './upstream.ts';
 
 /** What is known of an upstream, for people. Nothing in it is secret. */
 export interface UpstreamStatus {
@@ -20,6 +21,23 @@ export interface NetworkStatus {
   readonly head: number | undefined;
   readonly headSeenS: number | undefined;
   readonly upstreams: readonly UpstreamStatus[];
+}
+
+/** @param hasReplied to anything, ever */
+export function statusOf(
+  { name, head, health, isOfOtherChain }: Pick<Upstream, 'name' | 'head' | 'health' | 'isOfOtherChain'>,
+  hasReplied: boolean,
+  history: readonly Slice[],
+  now: number,
+): Omit<UpstreamStatus, 'lag'> {
+  const isFailing = !health.isUp || (!hasReplied && history.some(({ asked }) => asked > 0));
+  return {
+    name,
+    state: isOfOtherChain ? 'other-chain' : isFailing ? 'failing' : hasReplied ? 'up' : 'unused',
+    head: head === undefined ? undefined : Number(head.number),
+    headSeenS: head === undefined ? undefined : Math.round((now - head.at) / 1000),
+    history,
+  };
 }
 
 /** Adds what shows only beside the others. */

@@ -5,7 +5,7 @@ import { hideSecrets } from './hide-secrets.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
-import type { UpstreamStatus } from './status.ts';
+import { statusOf, type UpstreamStatus } from './status.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -106,17 +106,7 @@ export class Upstream {
 
   /** What is known of it, for people. Asks nobody. */
   status(now: number): Omit<UpstreamStatus, 'lag'> {
-    const { name, head, health } = this;
-    const history = this.#options.meters.history();
-    const hasReplied = this.#repliedAt !== -Infinity;
-    const isFailing = !health.isUp || (!hasReplied && history.some(({ asked }) => asked > 0));
-    return {
-      name,
-      state: this.#isOfOtherChain ? 'other-chain' : isFailing ? 'failing' : hasReplied ? 'up' : 'unused',
-      head: head === undefined ? undefined : Number(head.number),
-      headSeenS: head === undefined ? undefined : Math.round((now - head.at) / 1000),
-      history,
-    };
+    return statusOf(this, this.#repliedAt !== -Infinity, this.#options.meters.history(), now);
   }
 
   /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */

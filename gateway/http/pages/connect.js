@@ -3,7 +3,7 @@
 /** What to write into a program, by its name. */
 const snippets = {
   curl: ({ url }) =>
-    `curl ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'`,
+    `curl -sS ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'`,
   ethers: ({ url, chainId }) =>
     `import { JsonRpcProvider } from 'ethers';\n\nconst provider = new JsonRpcProvider('${url}', ${chainId}, { staticNetwork: true });\nconsole.log(await provider.getBlockNumber());`,
   viem: ({ url, name, chainId, currency }) =>

@@ -1,6 +1,6 @@
 'use strict';
 
-const POLL_MS = 5000;
+const POLL_MS = 3000;
 /** The last so many slices of ten seconds make the latency that is shown. */
 const LATENCY_SLICES = 6;
 
