@@ -31,7 +31,7 @@ export function pageRoutes(parts: PageParts): Router {
     ...new Set(parts.networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin))),
   ];
   const statusPage = readPage('status.html');
-  const docsPage = readPage('docs.html', origins);
+  const docsPage = readPage('docs.html', { connect: origins });
   const chains = new Map(parts.networks.map((network) => [network, chainOf(network)]));
 
   const statusOf = (scope: 'gateway' | 'network', networks: readonly ServedNetwork[]): object => ({

@@ -12,12 +12,18 @@ export interface Page {
 
 const folder = join(packageRoot, 'gateway/http/pages');
 
+export interface PageOptions {
+  /** Further origins that its scripts may call; its own is one of them. */
+  readonly connect?: readonly string[];
+  /** What its scripts find as JSON in `#data`. */
+  readonly data?: object;
+}
+
 /**
  * Reads a page and puts its styles and scripts into it: whatever path it is served at, behind whatever proxy, it needs
  * no other address. Each may run because its hash stands in the Content-Security-Policy.
- * @param connect further origins that its scripts may call; its own is one of them
  */
-export function readPage(name: string, connect: readonly string[] = []): Page {
+export function readPage(name: string, { connect = [], data }: PageOptions = {}): Page {
   const hashes = { script: new Set<string>(), style: new Set<string>() };
   const inline = (kind: 'script' | 'style', file: string): string => {
     const text = readFileSync(join(folder, file), 'utf8');
@@ -26,7 +32,9 @@ export function readPage(name: string, connect: readonly string[] = []): Page {
   };
   const html = readFileSync(join(folder, name), 'utf8')
     .replace(/<link rel="stylesheet" href="([\w.-]+)" \/>/g, (_, file: string) => inline('style', file))
-    .replace(/<script src="([\w.-]+)"><\/script>/g, (_, file: string) => inline('script', file));
+    .replace(/<script src="([\w.-]+)"><\/script>/g, (_, file: string) => inline('script', file))
+    // Not run, so that it needs no hash; what would end it is written in another way.
+    .replace('id="data">', (start) => start + JSON.stringify(data ?? {}).replaceAll('<', '\\u003c'));
   const policy = [
     "default-src 'none'",
     `script-src ${[...hashes.script].join(' ')}`,

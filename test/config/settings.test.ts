@@ -111,8 +111,8 @@ describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
     const known = ['string', 'port', 'count', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN is tested with the admin API.
-    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
+    // ADMIN_TOKEN is tested with the admin API, STATUS_PAGE with the pages.
+    expect(others).toEqual(['ADMIN_TOKEN', 'STATUS_PAGE', 'LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

@@ -11,6 +11,14 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A part of a picture. */
+function drawn(name, attributes, text) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
 function byId(id) {
   return document.getElementById(id);
 }

@@ -98,24 +98,17 @@ function sparkline(history) {
   const failed = history.reduce((sum, slice) => sum + slice.failed, 0);
   const words = asked === 0 ? 'nothing asked' : `${count(failed)} of ${count(asked)} requests failed`;
   const most = Math.max(1, ...history.map((slice) => slice.asked));
-  const svg = shape('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
-  svg.append(shape('title', {}, words), shape('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }));
+  const svg = drawn('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
+  svg.append(drawn('title', {}, words), drawn('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }));
   history.forEach((slice, index) => {
     const x = 120 - 2 * (history.length - index);
     for (const kind of ['asked', 'failed']) {
       // One that failed among thousands is to be seen, too.
       const height = slice[kind] === 0 ? 0 : Math.max(2, (Math.min(slice[kind], slice.asked) / most) * 23);
-      if (height > 0) svg.append(shape('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
+      if (height > 0) svg.append(drawn('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
     }
   });
   return svg;
-}
-
-function shape(name, attributes, text) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
 }
 
 function age(seconds) {
