@@ -90,12 +90,12 @@ describe('the keys page', () => {
     const choose = `[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'test').click()`;
     await tab.until('!inside.hidden');
     // Usage is written each second.
-    await tab.until(`(${choose}, usage.innerText.includes('3 calls, 1 errors'))`);
+    await tab.until(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
     const bars = await tab.evaluate<string[]>(
       `[...usage.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
     );
     expect(bars).toEqual(['eth_blockNumber', 'eth_getCode']);
-    expect(await tab.evaluate(`usage.querySelector('svg title').textContent`)).toBe('3 calls, 1 of them errors');
+    expect(await tab.evaluate(`usage.querySelector('svg title').textContent`)).toBe('3 calls, 1 error');
     expect(await tab.evaluate(`usage.querySelectorAll('.plot rect.calls').length`)).toBe(32);
   });
 

@@ -28,6 +28,11 @@ function count(number) {
   return number.toLocaleString('en');
 }
 
+/** 1 call, 2 calls. */
+function many(number, what) {
+  return `${count(number)} ${what}${number === 1 ? '' : 's'}`;
+}
+
 /** A row for each of `rows`, of which each cell is text or an element. Narrow screens show the heads beside the cells. */
 function table(heads, rows) {
   const head = element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)));

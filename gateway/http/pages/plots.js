@@ -14,11 +14,11 @@ function dayPlot(rows, days) {
   const most = Math.max(1, ...all.map(({ calls }) => calls));
   const total = sum(rows);
   const svg = drawn('svg', { class: 'plot', viewBox: '0 0 320 130', role: 'img' });
-  svg.append(drawn('title', {}, `${count(total.calls)} calls, ${count(total.errors)} of them errors`));
+  svg.append(drawn('title', {}, `${many(total.calls, 'call')}, ${many(total.errors, 'error')}`));
   const width = 320 / all.length;
   all.forEach(({ day, calls, errors }, index) => {
     const bar = drawn('g', {});
-    bar.append(drawn('title', {}, `${day}: ${count(calls)} calls, ${count(errors)} errors`));
+    bar.append(drawn('title', {}, `${day}: ${many(calls, 'call')}, ${many(errors, 'error')}`));
     for (const [kind, value] of Object.entries({ calls, errors })) {
       const height = value === 0 ? 0 : Math.max(1, (value / most) * 100);
       bar.append(drawn('rect', { class: kind, x: index * width, y: 112 - height, width: width - 1, height }));
@@ -30,7 +30,7 @@ function dayPlot(rows, days) {
     drawn('text', { x: 320, y: 126, 'text-anchor': 'end' }, 'today'),
   );
   svg.append(drawn('text', { x: 0, y: 9 }, `${count(most)} calls a day`));
-  return element('div', {}, element('p', {}, `${count(total.calls)} calls, ${count(total.errors)} errors`), svg);
+  return element('div', {}, element('p', {}, `${many(total.calls, 'call')}, ${many(total.errors, 'error')}`), svg);
 }
 
 function methodBars(rows) {
@@ -48,7 +48,7 @@ function methodBars(rows) {
     for (const [kind, value] of Object.entries({ calls, errors })) {
       bar.append(drawn('rect', { class: kind, x: 0, y: 0, height: 8, width: (value / most) * 100 }));
     }
-    const words = errors === 0 ? count(calls) : `${count(calls)}, ${count(errors)} errors`;
+    const words = errors === 0 ? count(calls) : `${count(calls)}, ${many(errors, 'error')}`;
     return [element('code', {}, name), bar, element('span', {}, words)];
   });
   return element('div', { class: 'bars' }, ...cells);

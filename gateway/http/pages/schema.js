@@ -31,7 +31,7 @@ function typeCard(name, schema, schemas) {
     'article',
     { class: 'card', id: `type-${name}` },
     element('h3', {}, name),
-    element('p', {}, title === undefined ? '' : `${title}. `, description ?? ''),
+    element('p', {}, title === undefined || title === name.toLowerCase() ? '' : `${title}. `, description ?? ''),
     properties === undefined
       ? element('p', {}, ...schemaWords({ ...schema, title: undefined }, schemas))
       : table(['Field', 'Type', '', ''], rows),

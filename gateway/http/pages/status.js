@@ -24,10 +24,9 @@ function show({ scope, networks, docs, port }) {
   const isOne = scope === 'network';
   const all = networks.flatMap(({ upstreams }) => upstreams);
   const failing = all.filter(({ state }) => state === 'failing' || state === 'other-chain').length;
-  const some = `${count(all.length)} upstream${all.length === 1 ? '' : 's'}`;
-  const networksToo = isOne ? '' : `${count(networks.length)} networks, `;
+  const networksToo = isOne ? '' : `${many(networks.length, 'network')}, `;
   byId('summary').textContent =
-    `${networksToo}${some}, ${failing === 0 ? 'none of them failing' : `${failing} failing`}`;
+    `${networksToo}${many(all.length, 'upstream')}, ${failing === 0 ? 'none of them failing' : `${failing} failing`}`;
   byId('summary').className = failing === 0 ? 'quiet' : 'warn';
   byId('networks').replaceChildren(...networks.map((network) => card(network, isOne)));
   byId('docs').hidden = !docs;
