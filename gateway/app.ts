@@ -129,7 +129,7 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const people = { networks, finder, proxies };
+  const people = { finder, proxies };
   const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
   if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (): Promise<void> => {

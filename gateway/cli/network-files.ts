@@ -35,7 +35,7 @@ export function initNetworks(folder: string): string {
   for (const name of kept) writeNew(join(folder, name), withSchema(readFileSync(join(own, name), 'utf8'), folder));
   return (
     `Wrote ${kept.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
-    'the files that you do not need. Then: gatehouse check --live, and gatehouse start.\n'
+    'the files that you do not need. What they do tells gatehouse doctor; then, gatehouse start.\n'
   );
 }
 
@@ -65,7 +65,7 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
   writeNew(path, withSchema(file.text, folder));
   return (
     `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
-    'Then: gatehouse check --live, and start the gateway anew.\n'
+    'Whether it answers tells gatehouse doctor.\n'
   );
 }
 

@@ -27,7 +27,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): R
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
-  const keysPage = readPage('keys.html', { data: { fields: typedRules() } });
+  const keysPage = readPage('keys.html', { fields: typedRules() });
   // Nothing is in it until somebody has typed the token there.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);

@@ -8,8 +8,10 @@ import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '..
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
+/** A status is made once in so long, however many ask for it. */
+const STATUS_AGE_MS = 1_000;
+
 export interface PageParts {
-  readonly networks: readonly ServedNetwork[];
   readonly finder: NetworkFinder<ServedNetwork>;
   readonly proxies: TrustedProxies;
   /** Whether the status page is here. */
@@ -27,42 +29,57 @@ export interface PageParts {
  */
 export function pageRoutes(parts: PageParts): Router {
   const router = Router();
-  const origins = [
-    ...new Set(parts.networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin))),
-  ];
+  const { finder, proxies, port } = parts;
   const statusPage = readPage('status.html');
-  const docsPage = readPage('docs.html', { connect: origins });
-  const chains = new Map(parts.networks.map((network) => [network, chainOf(network)]));
+  const docsPage = readPage('docs.html');
+  const written = new WeakMap<object, { at: number; text: string }>();
 
-  const statusOf = (scope: 'gateway' | 'network', networks: readonly ServedNetwork[]): object => ({
-    version,
-    scope,
-    docs: parts.docs,
-    ...(parts.port() !== undefined && { port: parts.port() }),
-    networks: networks.map((network) => {
-      const { slug, name, chainId, baseUrls, methods } = network.config;
-      const { head, headSeenS, upstreams } = network.upstreams.status(performance.now());
-      return { slug, name, chainId, ...chains.get(network), baseUrls, methods, head, headSeenS, upstreams };
-    }),
-  });
+  /** Of the network, else of all; at most a second old. */
+  const statusText = (network: ServedNetwork | undefined): string => {
+    const now = performance.now();
+    const known = written.get(network ?? parts);
+    if (known !== undefined && now - known.at < STATUS_AGE_MS) return known.text;
+    const networks = (network === undefined ? finder.all : [network]).map((one) => statusOf(one, now));
+    const scope = network === undefined ? 'gateway' : 'network';
+    const text = JSON.stringify({ version, scope, docs: parts.docs, port: port(), networks });
+    written.set(network ?? parts, { at: now, text });
+    return text;
+  };
 
-  router.get(/.*/, (request, response, next) => {
-    const { path, key, leaf } = placeOf(request.path);
-    const host = parts.proxies.hostOf(request);
-    const network = parts.finder.at(path, host);
-    if (network === undefined && path !== '') {
+  // Not `get`, which answers OPTIONS, too.
+  router.use((request, response, next) => {
+    if (request.method !== 'GET') {
       next();
-    } else if (leaf === 'openrpc.json' && parts.docs) {
-      const document = network === undefined ? wholeDocument(parts.networks, host) : documentFor(network, host);
-      sendJson(response, document);
-    } else if (leaf === 'docs' && parts.docs) sendPage(response, docsPage);
-    else if (leaf !== '' || !parts.status) next();
+      return;
+    }
+    const { path, key, leaf } = placeOf(request.path);
+    const host = proxies.hostOf(request);
+    const network = finder.at(path, host);
+    if ((network === undefined && path !== '') || !(leaf === '' ? parts.status : parts.docs)) {
+      next();
+    } else if (leaf === 'openrpc.json') {
+      const document = network === undefined ? wholeDocument(finder.all, host) : documentFor(network, host);
+      sendJson(response, JSON.stringify(document));
+    } else if (leaf === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (asksForPage(request)) sendPage(response, statusPage);
-    else if (!key && asksForJson(request))
-      sendJson(response, network === undefined ? statusOf('gateway', parts.networks) : statusOf('network', [network]));
+    else if (!key && asksForJson(request)) sendJson(response, statusText(network));
     else next();
   });
   return router;
+}
+
+function statusOf(network: ServedNetwork, now: number): object {
+  const { slug, name, chainId, baseUrls, methods } = network.config;
+  const known = knownChain(chainId);
+  // What a wallet wants to know before it adds a chain.
+  const currency = known?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
+  const { explorer } = known ?? {};
+  return { slug, name, chainId, currency, explorer, baseUrls, methods, ...network.upstreams.status(now) };
+}
+
+/** Where the pages' reference may send calls, besides its own origin. */
+function originsOf(networks: readonly ServedNetwork[]): string[] {
+  return [...new Set(networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin)))];
 }
 
 /** Whether it is a browser that shows what it gets; what a page calls, and a program, says no such thing. */
@@ -96,16 +113,9 @@ function basesOf({ slug, baseUrls }: ServedNetwork['config'], host = 'localhost'
   return baseUrls.length > 0 ? baseUrls : [`http://${host}/${slug}`];
 }
 
-/** What a wallet wants to know before it adds a chain. */
-function chainOf({ config }: ServedNetwork): object {
-  const known = knownChain(config.chainId);
-  const currency = known?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  return { currency, ...(known?.explorer !== undefined && { explorer: known.explorer }) };
-}
-
-function sendJson(response: Response, document: object): void {
+function sendJson(response: Response, text: string): void {
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Cache-Control', 'no-store');
   response.setHeader('Vary', 'Accept');
-  response.json(document);
+  response.type('json').send(text);
 }

@@ -53,11 +53,10 @@ export class UpstreamHistory {
     for (const [name, now] of totals) {
       const before = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
       const slices = this.#slices.get(name) ?? [];
-      slices.push({
-        asked: now.asked - before.asked,
-        failed: now.failed - before.failed,
-        seconds: now.seconds - before.seconds,
-      });
+      // A counter that was forgotten meanwhile begins anew.
+      const grown = (name: keyof Slice): number => (now.asked < before.asked ? now[name] : now[name] - before[name]);
+      const seconds = Math.round(grown('seconds') * 1000) / 1000;
+      slices.push({ asked: grown('asked'), failed: grown('failed'), seconds });
       if (slices.length > SLICES) slices.shift();
       this.#slices.set(name, slices);
     }

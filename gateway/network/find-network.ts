@@ -28,6 +28,10 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     }
   }
 
+  get all(): readonly N[] {
+    return [...this.#bySlug.values()];
+  }
+
   /**
    * @param url path and query as in the request line; HTTP also allows a whole URL there
    * @param host the Host header

@@ -14,8 +14,15 @@ export interface KnownChain {
   readonly zks?: true;
 }
 
+const asked = new Map<number, KnownChain | undefined>();
+
 /** Undefined where viem's list, of which this is made (`npm run generate`), does not have the chain id. */
 export function knownChain(chainId: number): KnownChain | undefined {
+  if (!asked.has(chainId)) asked.set(chainId, lookUp(chainId));
+  return asked.get(chainId);
+}
+
+function lookUp(chainId: number): KnownChain | undefined {
   const text = readFileSync(join(packageRoot, 'schemas/generated/chains.json'), 'utf8');
   const line = text.split('\n').find((each) => each.startsWith(`"${chainId}": `));
   return line === undefined ? undefined : (JSON.parse(line.slice(line.indexOf(' ')).replace(/,$/, '')) as KnownChain);
