@@ -1,7 +1,7 @@
 import { judge } from '../normalise/judge.ts';
 import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
-import { hideSecrets } from '../upstream/hide-secrets.ts';
+import { withoutSecrets } from '../upstream/credentials.ts';
 import { readReply } from '../upstream/read-reply.ts';
 import { parsed, UpstreamFailure, type FailureClass } from '../upstream/reply.ts';
 import type { Transport } from '../upstream/upstream.ts';
@@ -49,6 +49,6 @@ export class Asker {
   /** It is text from outside, and goes to a terminal. */
   #printable(words: string): string {
     const line = words.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
-    return hideSecrets(line, this.#transport.secrets).slice(0, WORDS_MAX);
+    return withoutSecrets(line, this.#transport.secrets).slice(0, WORDS_MAX);
   }
 }

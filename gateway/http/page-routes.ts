@@ -5,6 +5,7 @@ import type { NetworkFinder } from '../network/find-network.ts';
 import { knownChain } from '../network/known-chain.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '../spec/openrpc-document.ts';
+import { networkStatus } from '../upstream/status.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
@@ -74,7 +75,16 @@ function statusOf(network: ServedNetwork, now: number): object {
   // What a wallet wants to know before it adds a chain.
   const currency = known?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
   const { explorer } = known ?? {};
-  return { slug, name, chainId, currency, explorer, baseUrls, methods, ...network.upstreams.status(now) };
+  return {
+    slug,
+    name,
+    chainId,
+    currency,
+    explorer,
+    baseUrls,
+    methods,
+    ...networkStatus(network.upstreams.all, network.heads, now),
+  };
 }
 
 /** Where the pages' reference may send calls, besides its own origin. */
