@@ -4,6 +4,7 @@ import { adminRoutes } from './http/admin-routes.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
+import { pageRoutes } from './http/page-routes.ts';
 import { requestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -97,11 +98,12 @@ export async function openGateway(
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
     ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
   }
+  const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
   const callers = {
     networks: networks.finder,
     authenticator,
     limiter,
-    proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
+    proxies,
     metrics,
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
@@ -116,6 +118,7 @@ export async function openGateway(
   const rpc = rpcRoute({
     ...callers,
     nextRequestId,
+    hasPages: settings.STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
   });
@@ -133,7 +136,12 @@ export async function openGateway(
   const common = { nextRequestId, networks: networks.finder, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
+  const statusPage = settings.STATUS_PAGE;
+  const people = { finder: networks.finder, proxies };
+  const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
+  if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (delayMs?: number): Promise<void> => {
+    metrics.upstreamHistory.stop();
     // In order: the ops port tells that we are not ready until the last call has ended.
     const [calls, ops] = listeners;
     await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
@@ -141,12 +149,19 @@ export async function openGateway(
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
   };
   try {
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
     const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
-      const opsListener = await listen(expressApp({ ops, ...common }), settings.HOST, settings.OPS_PORT, 30_000);
+      const port = (): number => listener.port;
+      const opsPages = statusPage === 'ops' ? pageRoutes({ ...people, status: true, docs: false, port }) : undefined;
+      const opsListener = await listen(
+        expressApp({ ops, pages: opsPages, ...common }),
+        settings.HOST,
+        settings.OPS_PORT,
+        30_000,
+      );
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

@@ -19,7 +19,7 @@ import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, type LargeReply } from './upstream/reply.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream } from './upstream/upstream.ts';
+import { Upstream, type Transport } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
@@ -131,16 +131,15 @@ function openUpstream(
   upstream: UpstreamConfig,
   { settings, metrics, localChains }: ServeParts,
 ): Upstream | undefined {
-  const { name, headers = {} } = upstream;
-  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const { name } = upstream;
   const spawned = localChains.at(upstream);
   const url = upstream.url ?? spawned?.url;
   // A node of ours has both at the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  const headers = upstream.headers ?? {};
   // They connect to nothing yet.
-  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  const webSocket =
-    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const http = url === undefined ? undefined : openHttp({ url, headers }, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
   const transport = http ?? webSocket;
   // A node that was not spawned.
   if (transport === undefined) return undefined;
@@ -153,4 +152,28 @@ function openUpstream(
     ...(spawned !== undefined && { starting: spawned.ready }),
     meters: metrics.upstreamMeters(config.slug, name),
   });
+}
+
+type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
+type Headers = NonNullable<UpstreamConfig['headers']>;
+
+/** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
+export function openTransport(
+  { url, websocketUrl, headers = {} }: UpstreamConfig,
+  settings: TransportSettings,
+): Transport | undefined {
+  if (url !== undefined) return openHttp({ url, headers }, settings);
+  return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+}
+
+function openHttp(address: { url: string; headers: Headers }, settings: TransportSettings): HttpUpstream {
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  return new HttpUpstream({ ...address, connections, responseMaxBytes });
+}
+
+function openWebSocket(
+  { websocketUrl: url, headers }: { websocketUrl: string; headers: Headers },
+  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+): WebSocketUpstream {
+  return new WebSocketUpstream({ url, headers, responseMaxBytes });
 }

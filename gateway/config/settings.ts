@@ -14,6 +14,11 @@ const table = {
     default: undefined,
     meaning: 'Bearer token of the admin API on OPS_PORT, 16 characters or more; unset: there is none',
   },
+  STATUS_PAGE: {
+    type: ['public', 'ops', 'off'],
+    default: 'public',
+    meaning: 'Status pages: `public` at the root and at each base URL, `ops` on OPS_PORT only, `off` nowhere',
+  },
   REDIS_URL: {
     type: 'string',
     default: undefined,
@@ -154,6 +159,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   }
   if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
     mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  }
+  if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
+    mistakes.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
   }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;

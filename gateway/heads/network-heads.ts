@@ -7,13 +7,10 @@ import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
 import { readQuantity, type Header } from './header.ts';
-import { readLook, type BlockLook, type Look } from './look.ts';
+import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
 const TIMES_BELOW = 3;
-
-/** A block's limit moves by a thousandth from one to the next. */
-const GAS_LIMIT_AGE_MS = 300_000;
 
 /**
  * The heads of one network's upstreams, and what they agree on. They are followed while the network is in use, and
@@ -38,6 +35,8 @@ export class NetworkHeads implements CanonicalChain {
   /** When a call is reason to look again. */
   #dueAt = -Infinity;
   #isClosed = false;
+  /** What was last seen at an upstream. */
+  readonly lookOf = (upstream: HeadSource): Look | undefined => this.#followers.get(upstream)?.look;
 
   constructor(sources: readonly HeadSource[], meters: NetworkHeadMeters, times: Partial<HeadTimes> = {}) {
     this.#meters = meters;
@@ -84,13 +83,13 @@ export class NetworkHeads implements CanonicalChain {
    * yet, nothing is said against it.
    */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
-    const look = this.#followers.get(upstream)?.look;
+    const look = this.lookOf(upstream);
     return look === undefined || look.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
   lagOf(upstream: HeadSource): number {
-    const look = this.#followers.get(upstream)?.look;
+    const look = this.lookOf(upstream);
     return look === undefined ? 0 : this.#history.lagOf(look, this.#pace.ms);
   }
 

@@ -12,6 +12,7 @@ import { noteOf, type RequestNote } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
 import { compressAnswer } from './compress-answer.ts';
+import { asksForPage } from './page-routes.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { holdUntilTaken } from './unread-answer.ts';
@@ -33,6 +34,8 @@ export interface RpcRouteParts {
   readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
+  /** Whether a browser that opens such an address is told, by whoever comes next, what it is. */
+  readonly hasPages: boolean;
 }
 
 /**
@@ -42,7 +45,7 @@ export interface RpcRouteParts {
 export function rpcRoute(parts: RpcRouteParts) {
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const route = parts.networks.find(request.url ?? '', parts.proxies.hostOf(request));
-    if (route === undefined) {
+    if (route === undefined || (request.method === 'GET' && parts.hasPages && asksForPage(request))) {
       next();
       return;
     }

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { UpstreamHistory, type Slice } from './upstream-history.ts';
 import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 
@@ -86,6 +87,12 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  /** Of upstreams, for people. */
+  readonly upstreamHistory = new UpstreamHistory({
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
+    unusable: this.#unusable,
+  });
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     new Gauge({
@@ -132,6 +139,7 @@ export class Metrics {
         up.set(isUp ? 1 : 0);
       },
       ...this.heads.upstreamMeters(network, upstream),
+      history: () => this.upstreamHistory.of(network, upstream),
     };
   }
 
@@ -218,6 +226,8 @@ export interface UpstreamMeters extends HeadMeters {
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
   up(isUp: boolean): void;
+  /** What it did in the last minutes. */
+  history(): readonly Slice[];
 }
 
 /** What the WebSockets of one network report. */

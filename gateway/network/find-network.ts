@@ -67,10 +67,11 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     if (key.includes('/')) return undefined;
     const base = path.slice(0, version);
     const isWebSocket = base.endsWith('/ws');
-    return { network: this.#lookUp(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
+    return { network: this.at(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
-  #lookUp(base: string, host: string | undefined): N | undefined {
+  /** @param base path of a base URL, without a slash at its end */
+  at(base: string, host: string | undefined): N | undefined {
     if (this.#byHost.size > 0 && host !== undefined) {
       const lowered = host.toLowerCase();
       const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
-import { reservedSlugs, type NetworkConfig } from './network-config.ts';
+import { isSlug, reservedSlugs, type NetworkConfig } from './network-config.ts';
 import type { Located } from './parse-yaml.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 
@@ -140,7 +140,7 @@ function checkFile(
 }
 
 function checkSlug(slug: string): Located | undefined {
-  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(slug)) {
+  if (!isSlug(slug)) {
     return atStart('the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml');
   }
   if (!reservedSlugs.has(slug)) return undefined;

@@ -43,3 +43,8 @@ export const reservedSlugs: ReadonlySet<string> = new Set([
   'docs',
   'status',
 ]);
+
+/** Whether a file may be called so; the reserved ones may not, besides. */
+export function isSlug(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
+}

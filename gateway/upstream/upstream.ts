@@ -8,6 +8,7 @@ import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { openSubscription, type SubscriptionEvents, type SubscriptionLink } from './websocket-subscription.ts';
+import { stateOf, type UpstreamState } from './status.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -98,6 +99,11 @@ export class Upstream {
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;
+  }
+
+  /** What is known of it, for people. Asks nobody. */
+  status(): UpstreamState {
+    return stateOf(this, this.#repliedAt !== -Infinity, this.#options.meters.history());
   }
 
   /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */
@@ -217,10 +223,7 @@ export class Upstream {
     this.#isOfOtherChain = false;
   }
 
-  /**
-   * A verdict on what it said, fit for callers and the log: nodes and proxies between may name the address that they
-   * were asked at, and a provider's key is in it.
-   */
+  /** A verdict on what it said, fit for callers and the log. */
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;

@@ -119,8 +119,9 @@ describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
     const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN is tested with the admin API.
-    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
+    // ADMIN_TOKEN is tested with the admin API, STATUS_PAGE with the pages.
+    const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
+    expect(others).toEqual(['ADMIN_TOKEN', ...lists]);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

@@ -17,7 +17,7 @@ const levels: readonly (readonly string[])[] = [
   ['repeated-calls.ts'],
   ['served-network.ts', 'load.ts', 'request-note.ts', 'slices.ts'],
   ['subscriptions'],
-  ['limits', 'usage'],
+  ['limits', 'usage', 'doctor'],
   ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.

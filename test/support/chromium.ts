@@ -72,9 +72,12 @@ export async function startChromium(): Promise<Chromium> {
   return {
     open: (url, options = {}) => openTab(wire, url, options),
     close: async () => {
-      child.kill('SIGKILL');
+      // By itself it ends its own processes, too, which write into the profile to the last.
+      const limit = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      void wire.send('Browser.close').catch(() => undefined);
       await ended;
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+      clearTimeout(limit);
+      rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
 }
