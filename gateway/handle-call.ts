@@ -6,6 +6,7 @@ import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
 /** Who calls, and within what. The key was checked before, and let in. */
@@ -17,6 +18,8 @@ export interface CallContext {
   readonly requestId: string;
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
+  /** Breaks off what is under way when the caller leaves. */
+  readonly caller: Cancellation;
   readonly log: Log;
 }
 
@@ -45,9 +48,12 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       if (call.id !== undefined) told = answer(call.id, reply);
     }
   } catch (error) {
-    const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
-    outcome = refusal.reason;
-    if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    if (error instanceof Cancelled) outcome = 'caller-left';
+    else {
+      const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
+      outcome = refusal.reason;
+      if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    }
   }
   meter.ended(outcome, startedAt);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
@@ -69,13 +75,13 @@ export function objectionTo(
 async function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
-  { network, deadline }: CallContext,
+  { network, deadline, caller }: CallContext,
 ): Promise<Reply> {
   let params = lowerHashes(method.spec, given);
   if (namesGas(method.spec, params)) {
     params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
   }
-  return network.upstreams.ask(method.spec, params, deadline);
+  return network.upstreams.ask(method.spec, params, deadline, caller);
 }
 
 function answer(id: string, reply: Reply): Answer {
@@ -91,7 +97,7 @@ function outcomeOf(reply: Reply): string {
 }
 
 function isError(outcome: string): boolean {
-  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification';
+  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification' && outcome !== 'caller-left';
 }
 
 /** The caller gets an id to ask about, the log gets the cause. */

@@ -10,6 +10,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
+import { callerOf } from './caller-of.ts';
 import { compressAnswer } from './compress-answer.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
@@ -81,7 +82,8 @@ async function serve(
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log };
+    const { limiter, log } = parts;
+    const context = { network, access, limiter, requestId, deadline, caller: callerOf(request.socket), log };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
     if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
     else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));

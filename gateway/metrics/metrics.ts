@@ -10,7 +10,7 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
-    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
+    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
     labelNames: ['network', 'method', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -29,7 +29,7 @@ export class Metrics {
   });
   readonly #attempts = new Counter({
     name: 'gatehouse_upstream_attempts_total',
-    help: 'Requests sent to an upstream, by outcome (reply, or the class of failure where none came)',
+    help: 'Requests sent to an upstream, by outcome (reply, the class of failure where none came, or cancelled: nobody waited any more)',
     labelNames: ['network', 'upstream', 'outcome'] as const,
     registers: [this.registry],
   });

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
+import { Cancelled, type Cancellation } from './cancellation.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
@@ -12,9 +13,10 @@ export interface Transport {
    * Sends a call and waits for the reply to it.
    * @param limitMs from now until the last byte
    * @param id the id in the body: over a WebSocket the reply is found by it
-   * @throws UpstreamFailure
+   * @param cancellation breaks it off
+   * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number, id: number): Promise<HttpReply>;
+  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply>;
   close(): Promise<void>;
   /** Parts of its address and of our credentials there that no caller may see. */
   readonly secrets: readonly string[];
@@ -77,18 +79,19 @@ export class Upstream {
   /**
    * Asks one call, and takes note of how it went.
    * @param params as JSON text
-   * @throws UpstreamFailure
+   * @throws UpstreamFailure, Cancelled
    */
-  async ask(method: string, params: string, limitMs: number): Promise<Reply> {
+  async ask(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
-      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs));
+      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation);
       this.#repliedAt = performance.now();
       meters.answered((this.#repliedAt - start) / 1000);
       return reply;
     } catch (error) {
+      if (error instanceof Cancelled) meters.failed('cancelled', (performance.now() - start) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#repliedAt > start;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
@@ -226,10 +229,11 @@ export class Upstream {
       .join('');
   }
 
-  async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
+  async #exchange(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+    if (cancellation?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
+    const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id, cancellation);
     return readReply(status, said, id, retryAfter);
   }
 }

@@ -2,6 +2,7 @@ import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Cancellation } from './cancellation.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
 import {
@@ -63,9 +64,11 @@ export class Upstreams {
   /**
    * Asks one upstream after the other until one gives the last word.
    * @param deadline on the clock of performance.now()
-   * @throws RpcError when none could answer
+   * @param caller breaks it off; what is sent takes effect all the same, and so is never broken off
+   * @throws RpcError when none could answer, Cancelled
    */
-  async ask(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<Reply> {
+  async ask(method: MethodSpec, params: readonly unknown[], deadline: number, caller?: Cancellation): Promise<Reply> {
+    const cancellation = method.sends === true ? undefined : caller;
     // Nobody is asked for what all of them have said they lack.
     if (this.all.every((upstream) => upstream.lacks(method.name))) return unsupported(method);
     const text = JSON.stringify(params);
@@ -82,7 +85,7 @@ export class Upstreams {
       if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
       if (upstream === undefined) return exhausted(method, failed);
       asked.push(upstream);
-      const verdict = await this.#attempt(upstream, method, params, text, deadline);
+      const verdict = await this.#attempt(upstream, method, params, text, deadline, cancellation);
       if (verdict.final) {
         const { reply } = verdict;
         if (doubted !== undefined || !doubtsNull(this.#confirmNull, method, reply, upstream, this.all)) return reply;
@@ -128,10 +131,11 @@ export class Upstreams {
     params: readonly unknown[],
     text: string,
     deadline: number,
+    cancellation: Cancellation | undefined,
   ): Promise<Verdict> {
     let verdict: Verdict;
     try {
-      verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline));
+      verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline, cancellation));
     } catch (error) {
       return this.#failed(upstream, method.name, error);
     }
@@ -158,13 +162,19 @@ export class Upstreams {
   }
 
   /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
-  async #askOnce(upstream: Upstream, method: string, text: string, deadline: number): Promise<Reply> {
+  async #askOnce(
+    upstream: Upstream,
+    method: string,
+    text: string,
+    deadline: number,
+    cancellation: Cancellation | undefined,
+  ): Promise<Reply> {
     try {
-      return await upstream.ask(method, text, deadline - performance.now());
+      return await upstream.ask(method, text, deadline - performance.now(), cancellation);
     } catch (error) {
       const again = error instanceof UpstreamFailure && error.staleConnection && this.all.length === 1;
       if (!again) throw error;
-      return upstream.ask(method, text, deadline - performance.now());
+      return upstream.ask(method, text, deadline - performance.now(), cancellation);
     }
   }
 

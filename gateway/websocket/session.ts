@@ -11,6 +11,7 @@ import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { Cancellation } from '../upstream/cancellation.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -62,6 +63,7 @@ export class Session {
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
+  readonly #caller = new Cancellation();
   #isLeaving = false;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
@@ -97,6 +99,7 @@ export class Session {
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
+      this.#caller.breakOff();
       onClosed(this.#endedBy ?? 'caller');
     });
     wire.on('drain', () => {
@@ -141,11 +144,8 @@ export class Session {
     this.#endedBy ??= reason;
     this.#waiting.length = 0;
     const ending = endings[reason];
-    if (ending === undefined) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#socket.close(ending.code, ending.text);
+    if (ending === undefined) this.#socket.terminate();
+    else this.#socket.close(ending.code, ending.text);
     // Else the caller's own close frame would never be read.
     this.#socket.resume();
   }
@@ -181,9 +181,9 @@ export class Session {
 
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
-    this.#underWay += 1;
+    this.#underWay++;
     const body = await this.#bodyFor(text);
-    this.#underWay -= 1;
+    this.#underWay--;
     if (body !== undefined) this.#say(body);
     this.#proceed();
   }
@@ -196,7 +196,8 @@ export class Session {
       load.begin(bytes);
       held = bytes;
       const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log };
+      const { access } = holder;
+      const context = { network, access, limiter, requestId, deadline, caller: this.#caller, log };
       return (await handleBody(text, context, batch))?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
