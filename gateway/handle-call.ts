@@ -6,6 +6,7 @@ import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import type { CallObserver, CallWatch } from './upstream/asking.ts';
 import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
@@ -20,6 +21,8 @@ export interface CallContext {
   readonly deadline: number;
   /** Breaks off what is under way when the caller leaves. */
   readonly caller: Cancellation;
+  /** Hears of each call how it came to its answer; mostly nobody does. */
+  readonly watch: CallWatch | undefined;
   readonly log: Log;
 }
 
@@ -32,6 +35,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   let outcome = 'result';
   let units = 0;
   let told: Answer | undefined;
+  let code: number | undefined;
+  const observer = context.watch?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
@@ -43,8 +48,9 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       told = resultAnswer(call.id, method.localResult);
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await askUpstreams(method, call.params, context);
+      const reply = await askUpstreams(method, call.params, context, observer);
       outcome = outcomeOf(reply);
+      if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) told = answer(call.id, reply);
     }
   } catch (error) {
@@ -52,10 +58,12 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     else {
       const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
       outcome = refusal.reason;
+      ({ code } = refusal);
       if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
     }
   }
   meter.ended(outcome, startedAt);
+  observer?.ended(outcome, code);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
   return told;
 }
@@ -76,12 +84,13 @@ async function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
   { network, deadline, caller }: CallContext,
+  observer: CallObserver | undefined,
 ): Promise<Reply> {
   let params = lowerHashes(method.spec, given);
   if (namesGas(method.spec, params)) {
     params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
   }
-  return network.upstreams.ask(method.spec, params, deadline, caller);
+  return network.upstreams.ask(method.spec, params, deadline, caller, observer);
 }
 
 function answer(id: string, reply: Reply): Answer {

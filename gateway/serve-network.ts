@@ -42,7 +42,14 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    upstreams: new Upstreams(upstreams, {
+      judge,
+      check: parts.resultCheck,
+      confirmNull: config.confirmNull,
+      hedgeAfterMs: config.hedgeAfterMs,
+      meters: parts.metrics.routing.ofNetwork(config.slug),
+      log,
+    }),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }
@@ -80,6 +87,9 @@ function openUpstream(
       chainId: config.chainId,
       transport,
       timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+      priority: upstream.priority,
+      archive: upstream.archive,
+      limits: upstream.limits,
       ...(spawned !== undefined && { starting: spawned.ready }),
       meters: metrics.upstreamMeters(config.slug, upstream.name),
     }),

@@ -10,11 +10,14 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
+import { watchBoth } from '../upstream/watch-both.ts';
 import { callerOf } from './caller-of.ts';
 import { compressAnswer } from './compress-answer.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { holdUntilTaken } from './unread-answer.ts';
+import { explanationFor } from './watch-calls.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
@@ -33,6 +36,8 @@ export interface RpcRouteParts {
   readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
+  /** Undefined where nobody takes spans. */
+  readonly tracing: CallTracing | undefined;
 }
 
 /**
@@ -83,10 +88,18 @@ async function serve(
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
     const { limiter, log } = parts;
-    const context = { network, access, limiter, requestId, deadline, caller: callerOf(request.socket), log };
+    const explanation = explanationFor(request, access, network);
+    const tracing = parts.tracing?.under(request.headers);
+    const watch =
+      explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
+    const caller = callerOf(request.socket);
+    const context = { network, access, limiter, requestId, deadline, caller, watch, log };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
-    if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
-    else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
+    const written =
+      parts.compressOverBytes === undefined || answer === undefined
+        ? answer
+        : await compressAnswer(answer, request, response, parts.compressOverBytes);
+    writeAnswer(response, requestId, written, explanation?.toString());
     holdUntilTaken(response, parts.load);
   } finally {
     parts.load.end(held);

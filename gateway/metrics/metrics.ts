@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { RoutingMetrics, type ChoiceMeters } from './routing-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -8,6 +9,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Every instrument of the gateway. Children are bound once per network, upstream and method: a look-up of labels on each call costs 2.6 µs. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly routing = new RoutingMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
     help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
@@ -116,6 +118,7 @@ export class Metrics {
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
     return {
+      ...this.routing.ofUpstream(network, upstream),
       answered: (took) => {
         replies.inc();
         seconds.observe(took);
@@ -215,7 +218,7 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters {
+export interface UpstreamMeters extends ChoiceMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;

@@ -27,6 +27,8 @@ export interface MethodSpec {
   readonly gasCapParam?: number;
   /** Where a call names contracts: a parameter that is an address, or the field of one that holds one or several. */
   readonly contractAt?: { readonly param: number; readonly field?: string };
+  /** Position of what names a block, or of the filter that names two; `readsState`: of the state after it. */
+  readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** How much of a key's limits a call uses up; absent: 1. */
   readonly weight?: number;
   /** How an object result, or each object in an array, is completed. */

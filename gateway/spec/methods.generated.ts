@@ -17,6 +17,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
     }
   },
   {
@@ -212,6 +216,10 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to"
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "weight": 2
   },
   {
@@ -312,6 +320,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Block",
       "fill": [
@@ -384,6 +395,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -400,6 +415,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -416,6 +435,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -434,6 +457,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to"
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -451,6 +478,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to"
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     },
     "shape": {
       "type": "AccessListResult",
@@ -516,6 +547,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 1
+    },
     "shape": {
       "type": "FeeHistory",
       "fill": [
@@ -562,6 +596,9 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "address"
     },
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Log",
       "fill": [
@@ -603,6 +640,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -716,6 +756,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -767,7 +810,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getUncleByBlockNumberAndIndex",
@@ -779,6 +825,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -829,7 +878,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_syncing",
@@ -866,6 +918,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
     },
     "shape": {
       "type": "AccountProof",

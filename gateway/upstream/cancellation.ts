@@ -18,7 +18,9 @@ export class Cancelled extends Error {
  * entry here 0.06 µs.
  */
 export class Cancellation implements Breakable {
-  readonly #underWay = new Set<Breakable>();
+  /** Mostly there is one at a time. */
+  #first: Breakable | undefined;
+  #others: Set<Breakable> | undefined;
   #isCancelled = false;
 
   get isCancelled(): boolean {
@@ -26,17 +28,21 @@ export class Cancellation implements Breakable {
   }
 
   add(one: Breakable): void {
-    this.#underWay.add(one);
+    if (this.#first === undefined) this.#first = one;
+    else (this.#others ??= new Set()).add(one);
   }
 
   delete(one: Breakable): void {
-    this.#underWay.delete(one);
+    if (this.#first === one) this.#first = undefined;
+    else this.#others?.delete(one);
   }
 
   /** Whatever is begun after this must not be: `isCancelled` says so. */
   breakOff(): void {
     this.#isCancelled = true;
-    for (const one of this.#underWay) one.breakOff();
-    this.#underWay.clear();
+    const all = [...(this.#first === undefined ? [] : [this.#first]), ...(this.#others ?? [])];
+    this.#first = undefined;
+    this.#others = undefined;
+    for (const one of all) one.breakOff();
   }
 }

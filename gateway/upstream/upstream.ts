@@ -1,10 +1,15 @@
-import { LRUCache } from 'lru-cache';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
+import type { UpstreamLimitsConfig } from '../network/network-config.ts';
+import type { PassedOver } from './asking.ts';
+import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
+import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { Standing } from './standing.ts';
+import { UpstreamLimits } from './upstream-limits.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -28,6 +33,9 @@ export interface UpstreamOptions {
   readonly transport: Transport;
   /** Time for one attempt. */
   readonly timeoutMs: number;
+  readonly priority?: number | undefined;
+  readonly archive?: boolean | undefined;
+  readonly limits?: UpstreamLimitsConfig | undefined;
   /** A node that we start ourselves: calls wait until it is ready. */
   readonly starting?: Promise<unknown>;
   readonly meters: UpstreamMeters;
@@ -43,20 +51,22 @@ export interface Head {
 /** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
 const HEAD_AGE_MS = 15_000;
 
-/** A node may be updated, or a plan changed. */
+/** It may be asked later, or mended. */
 const LACKING_MS = 600_000;
-/** Its results of a method cannot be right, which may be so for a while: behind a balancer, or during an update. */
-const ODD_MS = 30_000;
-const PASSED_OVER_MAX = 500;
 
 const SAMPLE_EVERY_MS = 1_000;
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
   readonly name: string;
+  readonly timeoutMs: number;
+  readonly priority: number;
   readonly health = new Health();
+  readonly standing = new Standing();
+  readonly methods = new MethodsLacked();
+  readonly blocks: BlocksHeld;
+  readonly limits: UpstreamLimits | undefined;
   head: Head | undefined;
-  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ max: PASSED_OVER_MAX, ttl: LACKING_MS });
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
@@ -71,6 +81,10 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.name = options.name;
+    this.timeoutMs = options.timeoutMs;
+    this.priority = options.priority ?? 0;
+    this.blocks = new BlocksHeld(options.archive ?? false);
+    this.limits = options.limits && new UpstreamLimits(options.limits);
     this.#options = options;
     this.#secrets = options.transport.secrets;
     this.#starting = options.starting;
@@ -105,14 +119,17 @@ export class Upstream {
     return this.#isOfOtherChain;
   }
 
-  /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */
-  isPassedOverFor(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.has(method);
+  /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
+  mayBeAsked(now: number): boolean {
+    if (this.limits?.hasRoom(now) === false) return false;
+    if (this.health.isUp) return true;
+    const isOnTrial = this.health.letsThrough(now);
+    if (isOnTrial) this.#options.meters.breaker('half-open');
+    return isOnTrial;
   }
 
-  /** Whether it said of late that it does not have a method. */
-  lacks(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.get(method) === 'lacks';
+  wasPassedOver(reason: PassedOver): void {
+    this.#options.meters.passedOver(reason);
   }
 
   /** It said that it does not have a part of the chain. */
@@ -143,23 +160,29 @@ export class Upstream {
   }
 
   /** Its reply was of use. Looks at the head in the background when the last look is old. */
-  succeeded(now: number): void {
-    if (!this.health.isUp) this.#options.meters.up(true);
+  succeeded(method: string, now: number): void {
+    if (!this.health.isUp) this.#tellState(true);
     this.health.succeeded();
+    this.methods.answered(method);
     this.refreshHead(now);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
   failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
-    if (failure === 'unsupported') this.#passedOver.set(method, 'lacks');
-    if (failure === 'malformed' && reply !== undefined) this.#passedOver.set(method, 'odd', { ttl: ODD_MS });
+    this.methods.failed(method, failure, reply !== undefined);
+    this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
-    this.#options.meters.up(this.health.isUp);
+    this.#tellState(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
     if (failure === 'wrong-chain') this.#isOfOtherChain = true;
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
+  }
+
+  #tellState(isUp: boolean): void {
+    this.#options.meters.up(isUp);
+    this.#options.meters.breaker(isUp ? 'closed' : 'open');
   }
 
   /** @throws UpstreamFailure */
@@ -233,8 +256,18 @@ export class Upstream {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id, cancellation);
-    return readReply(status, said, id, retryAfter);
+    const { limits } = this;
+    limits?.began(performance.now());
+    try {
+      const {
+        status,
+        body: said,
+        retryAfter,
+      } = await this.#options.transport.exchange(body, limitMs, id, cancellation);
+      return readReply(status, said, id, retryAfter);
+    } finally {
+      limits?.ended();
+    }
   }
 }
 

@@ -1,35 +1,32 @@
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { lookAtHead, type Asking, type CallObserver } from './asking.ts';
+import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
+import { backOff } from './back-off.ts';
+import { namedBlocks } from './blocks-held.ts';
 import type { Cancellation } from './cancellation.ts';
+import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
-import {
-  parsed,
-  UpstreamFailure,
-  type Failed,
-  type Final,
-  type FollowUp,
-  type LargeReply,
-  type Reply,
-  type ResultReply,
-  type Verdict,
-} from './reply.ts';
+import { HeadsSeen } from './heads-seen.ts';
+import { HedgeDelay } from './hedge-delay.ts';
+import { groupOf, isRead } from './method-group.ts';
+import { Race, type Outcome, type RaceOptions } from './race.ts';
+import type { Reply } from './reply.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head, Upstream } from './upstream.ts';
 import { within } from './within.ts';
-
-/** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
-export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Reply) => Verdict;
-
-/** Where a result is not as the spec says, if anywhere; made elsewhere too (`spec/`). */
-export type ResultCheck = (method: string, result: unknown) => string | undefined;
 
 export interface UpstreamsOptions {
   readonly judge: Judge;
   readonly check: ResultCheck;
   readonly confirmNull: ConfirmNull;
+  readonly hedgeAfterMs: number | undefined;
+  readonly meters: RoutingMeters;
   readonly log: Log;
 }
 
@@ -39,64 +36,107 @@ const UNKNOWN_ERRORS_MAX = 2;
 /** A block's limit moves by a thousandth from one to the next. */
 const GAS_LIMIT_AGE_MS = 300_000;
 
-/** A further attempt in less time would only make a good upstream look bad. */
-const LEAST_TIME_MS = 10;
-
-/** The nodes of one network, best first, and how a call gets from one to the next. */
+/** The nodes of one network, and how a call gets from one to the next. */
 export class Upstreams {
   readonly all: readonly Upstream[];
-  readonly #judge: Judge;
-  readonly #check: ResultCheck;
-  readonly #log: Log;
-  readonly #confirmNull: ConfirmNull;
+  readonly #options: UpstreamsOptions;
   readonly #sent: SentTransactions;
+  readonly #heads: HeadsSeen;
+  readonly #choice: Choice;
+  readonly #attempts: Attempts;
+  readonly #budget = new RetryBudget();
+  readonly #hedgeDelay: HedgeDelay | undefined;
+  readonly #race: RaceOptions;
   #learning: Promise<Head> | undefined;
 
-  constructor(all: readonly Upstream[], { judge, check, confirmNull, log }: UpstreamsOptions) {
+  /** @param all as the network's file has them */
+  constructor(all: readonly Upstream[], options: UpstreamsOptions) {
+    const { judge, check, hedgeAfterMs, meters, log } = options;
     this.all = all;
-    this.#judge = judge;
-    this.#check = check;
-    this.#log = log;
-    this.#confirmNull = confirmNull;
+    this.#options = options;
     this.#sent = new SentTransactions(log, all.length > 1);
+    this.#heads = new HeadsSeen(all);
+    this.#choice = new Choice(all, this.#heads);
+    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
+    this.#attempts = new Attempts({
+      judge,
+      check,
+      sent: this.#sent,
+      mayRepeat: (now) => all.length === 1 && this.#mayRetry(now),
+      onLack: (upstream, asking, now) => {
+        if (asking.method.nullWhenUnsupported === true) upstream.saidToLackHistory(now);
+        if (asking.blocks !== undefined) {
+          upstream.blocks.saidToLack(asking.method.name, asking.blocks, this.#heads.number, now);
+        }
+      },
+      onReply: (upstream, asking, ms, now) => {
+        this.#replied(upstream, asking, ms, now);
+      },
+      log,
+    });
+    this.#race = {
+      attempt: (upstream, asking, cancellation, isHedge) =>
+        this.#attempts.make(upstream, asking, cancellation, isHedge),
+      second: (asking) => this.#second(asking),
+      isSure: ({ upstream, verdict }, { method }) => verdict.final && !this.#doubts(method, verdict.reply, upstream),
+      onHedged: (isWon) => {
+        meters.hedged(isWon ? 'won' : 'lost');
+      },
+      onLost: ({ standing }, { group }, ms) => {
+        standing.replied(group, ms, performance.now());
+      },
+    };
   }
 
   /**
    * Asks one upstream after the other until one gives the last word.
    * @param deadline on the clock of performance.now()
    * @param caller breaks it off; what is sent takes effect all the same, and so is never broken off
+   * @param observer hears how it went
    * @throws RpcError when none could answer, Cancelled
    */
-  async ask(method: MethodSpec, params: readonly unknown[], deadline: number, caller?: Cancellation): Promise<Reply> {
-    const cancellation = method.sends === true ? undefined : caller;
+  async ask(
+    method: MethodSpec,
+    params: readonly unknown[],
+    deadline: number,
+    caller?: Cancellation,
+    observer?: CallObserver,
+  ): Promise<Reply> {
     // Nobody is asked for what all of them have said they lack.
-    if (this.all.every((upstream) => upstream.lacks(method.name))) return unsupported(method);
-    const text = JSON.stringify(params);
-    const asked: Upstream[] = [];
-    const failed: Failed[] = [];
-    const preferred = this.#sent.takerFor(method.name, params);
-    let unknown = 0;
+    if (this.all.every(({ methods }) => methods.hasNot(method.name))) return unsupported(method);
+    const asking: Asking = {
+      method,
+      group: groupOf(method),
+      params,
+      text: JSON.stringify(params),
+      deadline,
+      cancellation: isRead(method) ? caller : undefined,
+      blocks: this.all.length > 1 ? namedBlocks(method, params) : undefined,
+      preferred: this.#sent.takerFor(method.name, params),
+      observer,
+      asked: [],
+      failed: [],
+    };
     let doubted: Reply | undefined;
     for (;;) {
       const now = performance.now();
-      const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
-      const upstream =
-        hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
+      if (asking.asked.length === 0) this.#budget.called(now);
+      const upstream = this.#next(asking, now);
       if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
-      if (upstream === undefined) return exhausted(method, failed);
-      asked.push(upstream);
-      const verdict = await this.#attempt(upstream, method, params, text, deadline, cancellation);
+      if (upstream === undefined)
+        return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
+      if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
+      asking.asked.push(upstream);
+      const { upstream: by, verdict } = await this.#askAt(upstream, asking, now);
       if (verdict.final) {
         const { reply } = verdict;
-        if (doubted !== undefined || !doubtsNull(this.#confirmNull, method, reply, upstream, this.all)) return reply;
+        if (doubted !== undefined || !this.#doubts(method, reply, by)) return reply;
         doubted = reply;
         continue;
       }
       // Whom we asked for a second opinion had none.
       if (doubted !== undefined) return doubted;
-      failed.push(verdict);
-      if (verdict.failure === 'unknown') unknown++;
-      if (verdict.failure === 'node-state' && method.nullWhenUnsupported) upstream.saidToLackHistory(now);
+      asking.failed.push(verdict);
     }
   }
 
@@ -125,129 +165,79 @@ export class Upstreams {
     await Promise.all(this.all.map((upstream) => upstream.close()));
   }
 
-  async #attempt(
-    upstream: Upstream,
-    method: MethodSpec,
-    params: readonly unknown[],
-    text: string,
-    deadline: number,
-    cancellation: Cancellation | undefined,
-  ): Promise<Verdict> {
-    let verdict: Verdict;
-    try {
-      verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline, cancellation));
-    } catch (error) {
-      return this.#failed(upstream, method.name, error);
+  /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
+  #next(asking: Asking, now: number): Upstream | undefined {
+    const { asked, failed, deadline, method } = asking;
+    const isFirst = asked.length === 0;
+    if (deadline - now <= (isFirst ? 0 : LEAST_TIME_MS)) return undefined;
+    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= UNKNOWN_ERRORS_MAX) {
+      return undefined;
     }
-    verdict = upstream.withoutSecrets(verdict);
-    if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
-    if (!verdict.final) this.#note(upstream, method.name, verdict, wordsOf(verdict.reply));
-    else this.#succeeded(upstream, method.name, verdict.reply);
-    return verdict.final && verdict.followUp !== undefined
-      ? this.#complete(upstream, verdict, verdict.followUp, deadline)
-      : verdict;
+    const upstream = this.#choice.next(asking, now);
+    if (isFirst || upstream === undefined) return upstream;
+    if (upstream.health.isUp || method.sends === true) {
+      this.#budget.note();
+      return upstream;
+    }
+    if (this.#mayRetry(now)) return upstream;
+    asking.observer?.refused('retry');
+    return undefined;
   }
 
-  /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
-  async #complete(upstream: Upstream, verdict: Final, { method, params, complete }: FollowUp, deadline: number) {
-    const left = deadline - performance.now();
-    if (left < LEAST_TIME_MS) return verdict;
-    try {
-      const said = parsed(await upstream.ask(method, JSON.stringify(params), left));
-      return upstream.withoutSecrets({ final: true, reply: complete(said) } as const);
-    } catch (error) {
-      if (error instanceof UpstreamFailure) return verdict;
-      throw error;
-    }
+  #mayRetry(now: number): boolean {
+    const mayRetry = this.#budget.draw(now);
+    if (!mayRetry) this.#options.meters.refused('retry');
+    return mayRetry;
   }
 
-  /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
-  async #askOnce(
-    upstream: Upstream,
-    method: string,
-    text: string,
-    deadline: number,
-    cancellation: Cancellation | undefined,
-  ): Promise<Reply> {
-    try {
-      return await upstream.ask(method, text, deadline - performance.now(), cancellation);
-    } catch (error) {
-      const again = error instanceof UpstreamFailure && error.staleConnection && this.all.length === 1;
-      if (!again) throw error;
-      return upstream.ask(method, text, deadline - performance.now(), cancellation);
+  async #askAt(upstream: Upstream, asking: Asking, now: number): Promise<Outcome> {
+    const { deadline, failed, cancellation } = asking;
+    if (failed.length > 0 && !upstream.health.isUp) await backOff(failed.length, deadline - now);
+    const afterMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
+    if (afterMs !== undefined) return Race.run(upstream, afterMs, asking, this.#race);
+    return { upstream, verdict: await this.#attempts.make(upstream, asking, cancellation) };
+  }
+
+  #second(asking: Asking): Upstream | undefined {
+    const now = performance.now();
+    const upstream = this.#choice.second(asking, now);
+    if (upstream === undefined) return undefined;
+    if (!this.#budget.draw(now)) {
+      this.#options.meters.refused('hedge');
+      asking.observer?.refused('hedge');
+      return undefined;
     }
+    this.#options.meters.hedged('started');
+    asking.asked.push(upstream);
+    return upstream;
+  }
+
+  #doubts(method: MethodSpec, reply: Reply, by: Upstream): boolean {
+    return doubtsNull(this.#options.confirmNull, method, reply, by, this.all);
   }
 
   async #learnHead(): Promise<Head> {
-    const asked: Upstream[] = [];
+    const asking = lookAtHead();
     for (;;) {
       const now = performance.now();
-      const upstream = this.#choose('eth_getBlockByNumber', asked, now);
+      const upstream = this.#choice.next(asking, now);
       if (upstream === undefined) throw new RpcError('no-upstream');
-      asked.push(upstream);
+      asking.asked.push(upstream);
       try {
         return await upstream.learnHead(now);
       } catch (error) {
-        this.#failed(upstream, 'eth_getBlockByNumber', error);
+        this.#attempts.failed(upstream, asking.method.name, error);
       }
     }
   }
 
-  /**
-   * The preferred one, then the first in the file, that is not resting and has the method; when there is none, the
-   * first that was not asked yet.
-   */
-  #choose(method: string, asked: readonly Upstream[], now: number, preferred?: Upstream): Upstream | undefined {
-    if (preferred !== undefined && !asked.includes(preferred) && preferred.health.letsThrough(now)) return preferred;
-    let lastResort: Upstream | undefined;
-    for (const upstream of this.all) {
-      if (asked.includes(upstream)) continue;
-      if (!upstream.isPassedOverFor(method) && upstream.health.letsThrough(now)) return upstream;
-      if (!upstream.isOfOtherChain) lastResort ??= upstream;
-    }
-    return lastResort;
-  }
-
-  #failed(upstream: Upstream, method: string, error: unknown): Verdict {
-    if (!(error instanceof UpstreamFailure)) throw error;
-    const { failure, retryAfterMs, message } = error;
-    const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
-    this.#note(upstream, method, verdict, message);
-    return verdict;
-  }
-
-  /** When the answer is on its way: a full block takes milliseconds. */
-  #inspect(upstream: Upstream, method: string, reply: ResultReply | LargeReply): void {
-    const result = reply.kind === 'large' ? (JSON.parse(reply.parts.join('')) as unknown) : reply.result;
-    const detail = this.#check(method, result);
-    if (detail === undefined) return;
-    upstream.deviates(method);
-    this.#log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
-  }
-
-  #note(upstream: Upstream, method: string, failed: Failed, detail: string): void {
-    const { failure } = failed;
-    const goesDown = upstream.failed(method, failed, performance.now());
-    this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
-  }
-
-  #succeeded(upstream: Upstream, method: string, reply: Reply): void {
-    if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
-    const now = performance.now();
-    upstream.succeeded(now);
-    if (reply.kind !== 'error' && upstream.isSampled(method, now)) {
-      setImmediate(() => {
-        this.#inspect(upstream, method, reply);
-      });
+  #replied(upstream: Upstream, asking: Asking, ms: number, now: number): void {
+    if (this.all.length > 1) {
+      upstream.standing.replied(asking.group, ms, now);
+      this.#hedgeDelay?.add(asking.method.name, ms, now);
     }
     // Who is behind shows beside the others only; an idle network costs nothing all the same.
-    if (this.#confirmNull !== 'behind') return;
+    if (this.#options.confirmNull !== 'behind') return;
     for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
   }
-}
-
-/** What a node said is text from outside: a line of it, and no addresses. */
-function wordsOf(reply: Reply | undefined): string {
-  if (reply?.kind !== 'error') return 'an impossible result';
-  return `${reply.code} ${reply.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
 }

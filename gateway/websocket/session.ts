@@ -12,6 +12,7 @@ import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -52,6 +53,7 @@ export interface SessionParts {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly metrics: Metrics;
+  readonly tracing: CallTracing | undefined;
   readonly log: Log;
 }
 
@@ -197,7 +199,16 @@ export class Session {
       held = bytes;
       const deadline = performance.now() + callTimeoutMs;
       const { access } = holder;
-      const context = { network, access, limiter, requestId, deadline, caller: this.#caller, log };
+      const context = {
+        network,
+        access,
+        limiter,
+        requestId,
+        deadline,
+        caller: this.#caller,
+        watch: this.#parts.tracing,
+        log,
+      };
       return (await handleBody(text, context, batch))?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);

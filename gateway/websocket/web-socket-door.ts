@@ -15,6 +15,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
 import { endingFor, Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
@@ -39,6 +40,7 @@ export interface WebSocketDoorParts {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
+  readonly tracing: CallTracing | undefined;
 }
 
 /** The sessions of one key. */
