@@ -1,7 +1,8 @@
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Reply } from './reply.ts';
-import type { Head, Upstream } from './upstream.ts';
+import type { Head } from './head.ts';
+import type { Upstream } from './upstream.ts';
 
 /**
  * Whether a null is worth a second opinion: the look-up is by hash, and the node may be the only one not to know. geth

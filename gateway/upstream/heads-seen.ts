@@ -1,5 +1,6 @@
 import type { Heads } from './blocks-held.ts';
-import type { Head, Upstream } from './upstream.ts';
+import type { Head } from './head.ts';
+import type { Upstream } from './upstream.ts';
 
 /** Of heads that were seen further apart nothing is said: a quick chain has new blocks meanwhile. */
 const SEEN_TOGETHER_MS = 1_000;

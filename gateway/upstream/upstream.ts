@@ -3,6 +3,8 @@ import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { PassedOver } from './asking.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
+import { withoutSecrets } from './credentials.ts';
+import { readHead, toBigInt, type Head } from './head.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { MethodsLacked } from './methods-lacked.ts';
@@ -39,13 +41,6 @@ export interface UpstreamOptions {
   /** A node that we start ourselves: calls wait until it is ready. */
   readonly starting?: Promise<unknown>;
   readonly meters: UpstreamMeters;
-}
-
-export interface Head {
-  /** When it was seen, on the clock of performance.now(). */
-  readonly at: number;
-  readonly number: bigint;
-  readonly gasLimit: bigint;
 }
 
 /** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
@@ -237,19 +232,7 @@ export class Upstream {
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;
-    return { ...verdict, reply: { ...reply, message: this.#withoutSecrets(reply.message) } };
-  }
-
-  #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => {
-      const lower = text.toLowerCase();
-      return this.#secrets.some((secret) => lower.includes(secret));
-    };
-    if (!tellsOn(message)) return message;
-    return message
-      .split(/(\s+)/)
-      .map((word) => (tellsOn(word) ? '<upstream>' : word))
-      .join('');
+    return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
   async #exchange(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
@@ -269,17 +252,6 @@ export class Upstream {
       limits?.ended();
     }
   }
-}
-
-function readHead(block: unknown, at: number): Head | undefined {
-  if (typeof block !== 'object' || block === null) return undefined;
-  const number = toBigInt((block as { number?: unknown }).number);
-  const gasLimit = toBigInt((block as { gasLimit?: unknown }).gasLimit);
-  return number === undefined || gasLimit === undefined ? undefined : { at, number, gasLimit };
-}
-
-function toBigInt(quantity: unknown): bigint | undefined {
-  return typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? BigInt(quantity) : undefined;
 }
 
 function ignore(): void {

@@ -18,7 +18,8 @@ import { Race, type Outcome, type RaceOptions } from './race.ts';
 import type { Reply } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import type { Head, Upstream } from './upstream.ts';
+import type { Head } from './head.ts';
+import type { Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
 export interface UpstreamsOptions {

@@ -16,7 +16,8 @@ import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { CallTracing } from '../upstream/trace-calls.ts';
-import { endingFor, Session } from './session.ts';
+import { endingFor } from './endings.ts';
+import { Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
 const BEAT_MS = 250;

@@ -62,6 +62,28 @@ describe('the health of an upstream', () => {
     expect(restOf(health, 0)).toBe(600_000);
   });
 
+  it('rests up to a quarter less than it might, by chance, but not less than it asked to', () => {
+    const health = new Health(() => 1);
+    health.failed('transport', 0);
+    expect(restOf(health, 0)).toBe(800);
+    const asked = new Health(() => 1);
+    asked.failed('rate', 0, 1_000);
+    expect(restOf(asked, 0)).toBe(1_000);
+  });
+
+  it('rests when calls took too long five times more often than they were answered', () => {
+    const health = new Health(() => 0);
+    for (let times = 0; times < 20; times++) {
+      expect(health.failed('slow', times)).toBe(false);
+      health.succeeded();
+    }
+    for (let times = 0; times < 4; times++) expect(health.failed('slow', 100)).toBe(false);
+    expect(health.failed('slow', 100)).toBe(true);
+    expect([health.isUp, restOf(health, 100)]).toEqual([false, 1_000]);
+    // One more while it is on trial is enough.
+    expect(health.isUp).toBe(false);
+  });
+
   it('does not rest for the call’s affairs, whatever it asks for', () => {
     const health = new Health(() => 0);
     health.failed('node-state', 0, 5_000);
