@@ -5,6 +5,9 @@ import type { MethodGroup } from './method-group.ts';
 import type { Failed } from './reply.ts';
 import type { Upstream } from './upstream.ts';
 
+/** Mostly no attempt fails: one for all calls. */
+export const none: readonly Failed[] = [];
+
 /** A call on its way from one upstream to the next. */
 export interface Asking {
   readonly method: MethodSpec;
@@ -21,7 +24,7 @@ export interface Asking {
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
   readonly asked: Upstream[];
-  readonly failed: Failed[];
+  failed: readonly Failed[];
 }
 
 const head: MethodSpec = {
@@ -36,7 +39,7 @@ const head: MethodSpec = {
 export function lookAtHead(): Asking {
   const nobody = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
   const asking = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
-  return { ...asking, ...nobody, deadline: Infinity, asked: [], failed: [] };
+  return { ...asking, ...nobody, deadline: Infinity, asked: [], failed: none };
 }
 
 /** Why an upstream was not asked. */

@@ -47,24 +47,12 @@ export class Attempts {
   }
 
   /** @throws Cancelled */
-  async make(
-    upstream: Upstream,
-    asking: Asking,
-    cancellation: Cancellation | undefined,
-    isHedge = false,
-  ): Promise<Verdict> {
-    const ended = asking.observer?.attempt(upstream.name, isHedge);
-    try {
-      const verdict = await this.#verdictOf(upstream, asking, cancellation);
-      ended?.(verdict.final ? 'reply' : verdict.failure);
-      return verdict;
-    } catch (error) {
-      ended?.('cancelled');
-      throw error;
-    }
+  make(upstream: Upstream, asking: Asking, cancellation: Cancellation | undefined, isHedge = false): Promise<Verdict> {
+    const made = this.#make(upstream, asking, cancellation);
+    return asking.observer === undefined ? made : observed(made, asking.observer.attempt(upstream.name, isHedge));
   }
 
-  async #verdictOf(upstream: Upstream, asking: Asking, cancellation: Cancellation | undefined): Promise<Verdict> {
+  async #make(upstream: Upstream, asking: Asking, cancellation: Cancellation | undefined): Promise<Verdict> {
     const { method, params, deadline } = asking;
     const { judge, sent } = this.#options;
     const startedAt = performance.now();
@@ -154,6 +142,17 @@ export class Attempts {
       });
     }
     this.#options.onReply(upstream, asking, now - startedAt, now);
+  }
+}
+
+async function observed(made: Promise<Verdict>, ended: (outcome: string) => void): Promise<Verdict> {
+  try {
+    const verdict = await made;
+    ended(verdict.final ? 'reply' : verdict.failure);
+    return verdict;
+  } catch (error) {
+    ended('cancelled');
+    throw error;
   }
 }
 

@@ -13,6 +13,6 @@ export function readHead(block: unknown, at: number): Head | undefined {
   return number === undefined || gasLimit === undefined ? undefined : { at, number, gasLimit };
 }
 
-export function toBigInt(quantity: unknown): bigint | undefined {
+function toBigInt(quantity: unknown): bigint | undefined {
   return typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? BigInt(quantity) : undefined;
 }

@@ -91,7 +91,7 @@ export class Race {
       this.#finish(outcome, runner);
     else if (other === undefined) this.#finish(this.#spare ?? outcome, runner);
     else if (verdict.final) this.#spare = outcome;
-    else this.#asking.failed.push(verdict);
+    else this.#asking.failed = [...this.#asking.failed, verdict];
   }
 
   #finish(outcome: Outcome, runner: Runner): void {

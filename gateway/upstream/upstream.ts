@@ -3,31 +3,17 @@ import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { PassedOver } from './asking.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
+import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
-import { readHead, toBigInt, type Head } from './head.ts';
+import { readHead, type Head } from './head.ts';
 import { Health } from './health.ts';
-import type { HttpReply } from './http-upstream.ts';
 import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { Standing } from './standing.ts';
+import type { Transport } from './transport.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import { within } from './within.ts';
-
-/** How calls reach the node: over HTTP, or over a WebSocket. */
-export interface Transport {
-  /**
-   * Sends a call and waits for the reply to it.
-   * @param limitMs from now until the last byte
-   * @param id the id in the body: over a WebSocket the reply is found by it
-   * @param cancellation breaks it off
-   * @throws UpstreamFailure, Cancelled
-   */
-  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply>;
-  close(): Promise<void>;
-  /** Parts of its address and of our credentials there that no caller may see. */
-  readonly secrets: readonly string[];
-}
 
 export interface UpstreamOptions {
   readonly name: string;
@@ -91,6 +77,7 @@ export class Upstream {
    * @throws UpstreamFailure, Cancelled
    */
   async ask(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+    if (cancellation?.isCancelled === true) throw new Cancelled();
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
     try {
@@ -218,9 +205,7 @@ export class Upstream {
   async #checkChain(): Promise<void> {
     const { chainId, timeoutMs } = this.#options;
     const reply = await this.#exchange('eth_chainId', '[]', timeoutMs);
-    const given = reply.kind === 'result' ? toBigInt(reply.result) : undefined;
-    if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
-    if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
+    checkChain(reply, chainId);
     this.#isChainRight = true;
     this.#isOfOtherChain = false;
   }

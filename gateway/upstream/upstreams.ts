@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { lookAtHead, type Asking, type CallObserver } from './asking.ts';
+import { lookAtHead, none, type Asking, type CallObserver } from './asking.ts';
 import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
 import { backOff } from './back-off.ts';
 import { namedBlocks } from './blocks-held.ts';
@@ -14,8 +14,8 @@ import { exhausted, unsupported } from './exhausted.ts';
 import { HeadsSeen } from './heads-seen.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { groupOf, isRead } from './method-group.ts';
-import { Race, type Outcome, type RaceOptions } from './race.ts';
-import type { Reply } from './reply.ts';
+import { Race, type RaceOptions } from './race.ts';
+import type { Reply, Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head } from './head.ts';
@@ -116,7 +116,7 @@ export class Upstreams {
       preferred: this.#sent.takerFor(method.name, params),
       observer,
       asked: [],
-      failed: [],
+      failed: none,
     };
     let doubted: Reply | undefined;
     for (;;) {
@@ -128,7 +128,12 @@ export class Upstreams {
         return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
       if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
       asking.asked.push(upstream);
-      const { upstream: by, verdict } = await this.#askAt(upstream, asking, now);
+      if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
+      const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
+      let by = upstream;
+      let verdict: Verdict;
+      if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
+      else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
       if (verdict.final) {
         const { reply } = verdict;
         if (doubted !== undefined || !this.#doubts(method, reply, by)) return reply;
@@ -137,7 +142,7 @@ export class Upstreams {
       }
       // Whom we asked for a second opinion had none.
       if (doubted !== undefined) return doubted;
-      asking.failed.push(verdict);
+      asking.failed = [...asking.failed, verdict];
     }
   }
 
@@ -189,14 +194,6 @@ export class Upstreams {
     const mayRetry = this.#budget.draw(now);
     if (!mayRetry) this.#options.meters.refused('retry');
     return mayRetry;
-  }
-
-  async #askAt(upstream: Upstream, asking: Asking, now: number): Promise<Outcome> {
-    const { deadline, failed, cancellation } = asking;
-    if (failed.length > 0 && !upstream.health.isUp) await backOff(failed.length, deadline - now);
-    const afterMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
-    if (afterMs !== undefined) return Race.run(upstream, afterMs, asking, this.#race);
-    return { upstream, verdict: await this.#attempts.make(upstream, asking, cancellation) };
   }
 
   #second(asking: Asking): Upstream | undefined {
