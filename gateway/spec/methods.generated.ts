@@ -214,7 +214,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "blockAt": {
       "param": 1,
@@ -456,7 +457,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "blockAt": {
       "param": 1,
@@ -477,7 +479,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "blockAt": {
       "param": 1,
@@ -996,7 +999,8 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [],
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 1
     },
     "shape": {
       "type": "FeeEstimate",

@@ -10,10 +10,11 @@ import type { KeyAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
 import type { CallTracing } from '../upstream/trace-calls.ts';
-import { endingFor, endings, faultIn, type Ending } from './endings.ts';
+import { endingFor, endings, faultIn, type Ending } from './ending.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -38,6 +39,8 @@ export interface SessionParts {
   readonly metrics: Metrics;
   readonly tracing: CallTracing | undefined;
   readonly log: Log;
+  /** Undefined: messages are not logged. */
+  readonly accessLog: Log | undefined;
 }
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
@@ -174,7 +177,10 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
+    const note = noteOf(accessLog, requestId);
+    note?.networkIs(network.config.slug);
+    note?.keyIs(holder.access.record.id);
     let held: number | undefined;
     try {
       const bytes = Buffer.byteLength(text);
@@ -182,20 +188,16 @@ export class Session {
       held = bytes;
       const deadline = performance.now() + callTimeoutMs;
       const { access } = holder;
-      const context = {
-        network,
-        access,
-        limiter,
-        requestId,
-        deadline,
-        caller: this.#caller,
-        watch: this.#parts.tracing,
-        log,
-      };
-      return (await handleBody(text, context, batch))?.body;
+      const caller = this.#caller;
+      const watch = this.#parts.tracing;
+      const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
+      const answer = await handleBody(text, context, batch);
+      note?.write();
+      return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
+      note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);

@@ -26,7 +26,7 @@ export function endingFor(error: unknown): Ending {
     : 'key-store-unreachable';
 }
 
-/** What is told by an error of ws: the caller's connection is at its end. */
+/** What a caller did that ended its socket: the label of the metric. */
 export function faultIn({ code }: NodeJS.ErrnoException): string {
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
   return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
