@@ -22,8 +22,8 @@ export interface RaceOptions {
   readonly isSure: (outcome: Outcome, asking: Asking) => boolean;
   /** The second was asked, and now it is decided. */
   readonly onHedged: (isWonByHedge: boolean) => void;
-  /** @param ms that it has taken so far, without an end */
-  readonly onLost: (upstream: Upstream, asking: Asking, ms: number) => void;
+  /** It had no answer yet when another one had. @param startedAt on the clock of performance.now() */
+  readonly onLost: (upstream: Upstream, asking: Asking, startedAt: number) => void;
 }
 
 interface Runner {
@@ -100,8 +100,11 @@ export class Race {
     clearTimeout(this.#timer);
     if (loser !== undefined) {
       this.#asking.cancellation?.delete(loser.cancellation);
-      loser.cancellation.breakOff();
-      this.#options.onLost(loser.upstream, this.#asking, performance.now() - loser.startedAt);
+      // One that is on trial goes on: how it ends tells whether it is back, and nobody waits for it.
+      if (loser.upstream.health.isUp) {
+        loser.cancellation.breakOff();
+        this.#options.onLost(loser.upstream, this.#asking, loser.startedAt);
+      }
     }
     if (this.#isHedged) this.#options.onHedged(runner.isHedge && outcome.verdict.final);
     this.#resolve(outcome);

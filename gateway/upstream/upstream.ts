@@ -96,6 +96,11 @@ export class Upstream {
     }
   }
 
+  /** Whether it has replied to anything since then. */
+  hasReplied(since: number): boolean {
+    return this.#repliedAt > since;
+  }
+
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;

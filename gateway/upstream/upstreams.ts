@@ -15,7 +15,7 @@ import { HeadsSeen } from './heads-seen.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { groupOf, isRead } from './method-group.ts';
 import { Race, type RaceOptions } from './race.ts';
-import type { Reply, Verdict } from './reply.ts';
+import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Head } from './head.ts';
@@ -83,8 +83,12 @@ export class Upstreams {
       onHedged: (isWon) => {
         meters.hedged(isWon ? 'won' : 'lost');
       },
-      onLost: ({ standing }, { group }, ms) => {
-        standing.replied(group, ms, performance.now());
+      onLost: (upstream, { method, group }, startedAt) => {
+        const now = performance.now();
+        upstream.standing.replied(group, now - startedAt, now);
+        // Broken off, it never times out: without this, one that is gone would have to be hedged for ever.
+        if (upstream.hasReplied(startedAt)) return;
+        this.#attempts.failed(upstream, method.name, new UpstreamFailure('slow', 'another one was quicker'));
       },
     };
   }

@@ -167,10 +167,27 @@ describe('no second upstream is asked', () => {
   });
 });
 
+async function up({ gateway }: WithNodes): Promise<number | undefined> {
+  return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' });
+}
+
 async function refusals({ gateway }: WithNodes): Promise<number> {
   const { value } = await readMetrics(gateway.address);
   return value('gatehouse_budget_refusals_total', { what: 'hedge' }) ?? 0;
 }
+
+it('an upstream that is gone is found out, although it never times out', async () => {
+  const all = await withNodes(2);
+  await warm(all);
+  all.nodes[0]?.always(hang);
+  for (let times = 0; times < 8; times++) expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(all.asked()).toEqual([3, 8]);
+  // The same of another method: that is enough for all methods.
+  for (const node of all.nodes) node.answer('eth_gasPrice', '0x1');
+  await Promise.all([all.send('eth_gasPrice', []), all.send('eth_gasPrice', [])]);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(2);
+});
 
 it('an upstream on trial holds no caller up: the next one is asked soon', async () => {
   const clock = shiftClock();
@@ -178,9 +195,15 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   all.nodes[0]?.next(status(503));
   await all.ask();
   clock.forward(1_100);
-  all.nodes[0]?.always(hang);
+  const exchanges: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
   expect(await all.ask()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([2, 2]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(1);
+  // It was not broken off, so that its late answer shows that it is back.
+  all.nodes[0]?.always(undefined);
+  for (const exchange of exchanges) void asUsual(exchange);
+  await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);
+  expect(await all.ask()).toMatchObject({ result: word(1) });
 });
