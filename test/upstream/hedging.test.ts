@@ -44,7 +44,11 @@ describe('a call that takes longer than its method does', () => {
     const hung = hangUntilClosed();
     all.nodes[1]?.always(hung.behaviour);
     let answer: () => void = () => undefined;
-    all.nodes[0]?.next((exchange) => void (answer = () => void asUsual(exchange)));
+    all.nodes[0]?.next((exchange) => {
+      answer = () => {
+        asUsual(exchange);
+      };
+    });
     const call = all.ask();
     await until(() => all.asked()[1] === 1);
     answer();
@@ -158,7 +162,7 @@ describe('no second upstream is asked', () => {
     all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
     const calls = Array.from({ length: 60 }, all.ask);
     await expect.poll(async () => (all.asked()[1] ?? 0) + (await refusals(all)), { timeout: 5_000 }).toBe(60);
-    for (const exchange of exchanges) void asUsual(exchange);
+    for (const exchange of exchanges) asUsual(exchange);
     await Promise.all(calls);
     // A fifth of 81 calls, and 20.
     expect(all.asked()[0]).toBe(60);
@@ -203,7 +207,7 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(1);
   // It was not broken off, so that its late answer shows that it is back.
   all.nodes[0]?.always(undefined);
-  for (const exchange of exchanges) void asUsual(exchange);
+  for (const exchange of exchanges) asUsual(exchange);
   await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);
   expect(await all.ask()).toMatchObject({ result: word(1) });
 });
