@@ -129,6 +129,7 @@ export async function openGateway(
   const close = async (): Promise<void> => {
     // In order: the ops port tells that we are not ready until the last call has ended.
     for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
+    for (const { heads } of networks) heads.close();
     await Promise.all([
       ...networks.map(({ upstreams }) => upstreams.close()),
       localChains.stop(),

@@ -1,5 +1,6 @@
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import { NetworkHeads } from './heads/network-heads.ts';
 import type { Spawned } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
@@ -10,7 +11,6 @@ import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import type { Transport } from './upstream/transport.ts';
 import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
@@ -36,6 +36,7 @@ export function serveNetwork(
   const upstreams = config.upstreams.flatMap((upstream) =>
     openUpstream(config, upstream, spawned.get(upstream), parts),
   );
+  const heads = new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
   return {
     config,
     methods: servedMethods(config, parts),
@@ -49,8 +50,10 @@ export function serveNetwork(
       confirmNull: config.confirmNull,
       hedgeAfterMs: config.hedgeAfterMs,
       meters: parts.metrics.routing.ofNetwork(config.slug),
+      heads,
       log,
     }),
+    heads,
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }
@@ -80,32 +83,30 @@ function openUpstream(
   spawned: Spawned | undefined,
   { settings, metrics }: ServeParts,
 ): Upstream[] {
-  const transport = openTransport(upstream, spawned, settings);
+  const { name, headers = {} } = upstream;
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const url = upstream.url ?? spawned?.url;
+  // A node of ours has both at the same port.
+  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  // They connect to nothing yet.
+  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  const webSocket =
+    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const transport = http ?? webSocket;
+  // A node that was not spawned.
   if (transport === undefined) return [];
   return [
     new Upstream({
-      name: upstream.name,
+      name,
       chainId: config.chainId,
       transport,
       timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
       priority: upstream.priority,
       archive: upstream.archive,
       limits: upstream.limits,
+      ...(webSocket !== undefined && { webSocket }),
       ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, upstream.name),
+      meters: metrics.upstreamMeters(config.slug, name),
     }),
   ];
-}
-
-/** Undefined for a node that was not spawned. Connects to nothing yet. */
-function openTransport(
-  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
-): Transport | undefined {
-  const url = given ?? spawned?.url;
-  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  return websocketUrl === undefined
-    ? undefined
-    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
 }

@@ -1,3 +1,4 @@
+import type { NetworkHeads } from './heads/network-heads.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
@@ -13,6 +14,8 @@ export interface ServedNetwork {
   /** For methods that the network does not serve. */
   readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
   readonly upstreams: Upstreams;
+  /** Its newest blocks; close it before the upstreams. */
+  readonly heads: NetworkHeads;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
 }

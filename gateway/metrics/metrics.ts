@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
 import { RoutingMetrics, type ChoiceMeters } from './routing-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
@@ -9,6 +10,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Every instrument of the gateway. Children are bound once per network, upstream and method: a look-up of labels on each call costs 2.6 µs. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly heads = new HeadMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
@@ -60,12 +62,6 @@ export class Metrics {
     labelNames: ['network', 'upstream'] as const,
     registers: [this.registry],
   });
-  readonly #upstreamHead = new Gauge({
-    name: 'gatehouse_upstream_head_block',
-    help: 'Number of the latest block seen at the upstream; followed only while the network is in use',
-    labelNames: ['network', 'upstream'] as const,
-    registers: [this.registry],
-  });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
     help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
@@ -113,7 +109,6 @@ export class Metrics {
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
     const up = this.#upstreamUp.labels(network, upstream);
-    const head = this.#upstreamHead.labels(network, upstream);
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
@@ -136,9 +131,7 @@ export class Metrics {
       up: (isUp) => {
         up.set(isUp ? 1 : 0);
       },
-      head: (block) => {
-        head.set(block);
-      },
+      ...this.heads.upstreamMeters(network, upstream),
     };
   }
 
@@ -218,14 +211,13 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters extends ChoiceMeters {
+export interface UpstreamMeters extends ChoiceMeters, HeadMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
   up(isUp: boolean): void;
-  head(block: number): void;
 }
 
 /** What the WebSockets of one network report. */

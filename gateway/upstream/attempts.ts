@@ -34,7 +34,7 @@ export interface AttemptsOptions {
   /** It lacks what the call is about. */
   readonly onLack: (upstream: Upstream, asking: Asking, now: number) => void;
   /** Hears of each reply that was of use, and how long it took. */
-  readonly onReply: (upstream: Upstream, asking: Asking, ms: number, now: number) => void;
+  readonly onReply: (upstream: Upstream, asking: Asking, reply: Reply, ms: number, now: number) => void;
   readonly log: Log;
 }
 
@@ -135,13 +135,13 @@ export class Attempts {
     const { name } = asking.method;
     if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
-    upstream.succeeded(name, now);
+    upstream.succeeded(name);
     if (reply.kind !== 'error' && upstream.isSampled(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, reply);
       });
     }
-    this.#options.onReply(upstream, asking, now - startedAt, now);
+    this.#options.onReply(upstream, asking, reply, now - startedAt, now);
   }
 }
 

@@ -27,6 +27,8 @@ export class BlocksHeld {
   readonly #isArchive: boolean;
   readonly #lacks = new Map<string, { readonly upTo: number; readonly until: number }>();
 
+  #lacksHistoryUntil = -Infinity;
+
   constructor(isArchive: boolean) {
     this.#isArchive = isArchive;
   }
@@ -40,6 +42,16 @@ export class BlocksHeld {
     // A new block it only has not heard of yet.
     if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#lacks.size >= METHODS_MAX) return;
     this.#lacks.set(method, { upTo: lowest, until: now + LACKING_MS });
+  }
+
+  /** It said that it does not have a part of the chain. */
+  saidToLackHistory(now: number): void {
+    this.#lacksHistoryUntil = now + LACKING_MS;
+  }
+
+  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
+  get lacksHistory(): boolean {
+    return performance.now() < this.#lacksHistoryUntil;
   }
 
   lacks(method: string, { lowest }: NamedBlocks, now: number): boolean {

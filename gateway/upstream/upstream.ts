@@ -1,3 +1,4 @@
+import type { HeadMeters } from '../metrics/head-metrics.ts';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
 import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { PassedOver } from './asking.ts';
@@ -5,7 +6,6 @@ import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
-import { readHead, type Head } from './head.ts';
 import { Health } from './health.ts';
 import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
@@ -13,6 +13,7 @@ import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdic
 import { Standing } from './standing.ts';
 import type { Transport } from './transport.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
+import { openSubscription, type SubscriptionEvents, type SubscriptionLink } from './websocket-subscription.ts';
 import { within } from './within.ts';
 
 export interface UpstreamOptions {
@@ -26,14 +27,10 @@ export interface UpstreamOptions {
   readonly limits?: UpstreamLimitsConfig | undefined;
   /** A node that we start ourselves: calls wait until it is ready. */
   readonly starting?: Promise<unknown>;
+  /** Over which it tells what is new. */
+  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
   readonly meters: UpstreamMeters;
 }
-
-/** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
-const HEAD_AGE_MS = 15_000;
-
-/** It may be asked later, or mended. */
-const LACKING_MS = 600_000;
 
 const SAMPLE_EVERY_MS = 1_000;
 
@@ -47,16 +44,13 @@ export class Upstream {
   readonly methods = new MethodsLacked();
   readonly blocks: BlocksHeld;
   readonly limits: UpstreamLimits | undefined;
-  head: Head | undefined;
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
   #isChainRight = false;
   #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
-  #headAskedAt = -Infinity;
   #repliedAt = -Infinity;
-  #lacksHistoryUntil = -Infinity;
   readonly #sampledAt = new Map<string, number>();
   #id = 0;
 
@@ -101,6 +95,10 @@ export class Upstream {
     return this.#repliedAt > since;
   }
 
+  get headMeters(): HeadMeters {
+    return this.#options.meters;
+  }
+
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;
@@ -119,21 +117,6 @@ export class Upstream {
     this.#options.meters.passedOver(reason);
   }
 
-  /** It said that it does not have a part of the chain. */
-  saidToLackHistory(now: number): void {
-    this.#lacksHistoryUntil = now + LACKING_MS;
-  }
-
-  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
-  get lacksHistory(): boolean {
-    return performance.now() < this.#lacksHistoryUntil;
-  }
-
-  /** Looks at the head in the background when the last look is old. */
-  refreshHead(now: number): void {
-    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
-  }
-
   /** Whether one of its results is to be looked at more closely: one a second of each method. */
   isSampled(method: string, now: number): boolean {
     if (now - (this.#sampledAt.get(method) ?? -Infinity) < SAMPLE_EVERY_MS) return false;
@@ -146,12 +129,11 @@ export class Upstream {
     this.#options.meters.deviates(method);
   }
 
-  /** Its reply was of use. Looks at the head in the background when the last look is old. */
-  succeeded(method: string, now: number): void {
+  /** Its reply was of use. */
+  succeeded(method: string): void {
     if (!this.health.isUp) this.#tellState(true);
     this.health.succeeded();
     this.methods.answered(method);
-    this.refreshHead(now);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
@@ -161,7 +143,6 @@ export class Upstream {
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     this.#tellState(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
-    if (failure === 'wrong-chain') this.#isOfOtherChain = true;
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
@@ -172,19 +153,38 @@ export class Upstream {
     this.#options.meters.breaker(isUp ? 'closed' : 'open');
   }
 
-  /** @throws UpstreamFailure */
-  async learnHead(now: number): Promise<Head> {
-    this.#headAskedAt = now;
-    const reply = parsed(await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs));
-    const head = reply.kind === 'result' ? readHead(reply.result, performance.now()) : undefined;
-    if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
-    this.head = head;
-    this.#options.meters.head(Number(head.number));
-    return head;
+  /**
+   * Asks for ourselves, not for a caller.
+   * @param params as JSON text
+   * @throws UpstreamFailure, for an error reply too
+   */
+  async resultOf(method: string, params: string): Promise<unknown> {
+    const { meters, timeoutMs } = this.#options;
+    try {
+      const left = this.#isChainRight ? timeoutMs : await this.#prepare(performance.now() + timeoutMs);
+      const reply = parsed(await this.#exchange(method, params, left));
+      this.#repliedAt = performance.now();
+      if (reply.kind === 'error') throw new UpstreamFailure('node-state', reply.message);
+      meters.polled('reply');
+      return reply.result;
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      // What comes back may be another node.
+      if (error.failure === 'transport') this.#isChainRight = false;
+      meters.polled(error.failure);
+      throw error;
+    }
   }
 
-  close(): Promise<void> {
-    return this.#options.transport.close();
+  /** Has the node tell of what is new. Undefined where it has no WebSocket. */
+  subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
+    const { webSocket, chainId, timeoutMs } = this.#options;
+    const nextId = (): number => ++this.#id;
+    return webSocket && openSubscription(webSocket, { chainId, params, timeoutMs, nextId }, events);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#options.transport.close(), this.#options.webSocket?.close()]);
   }
 
   /**
@@ -210,7 +210,12 @@ export class Upstream {
   async #checkChain(): Promise<void> {
     const { chainId, timeoutMs } = this.#options;
     const reply = await this.#exchange('eth_chainId', '[]', timeoutMs);
-    checkChain(reply, chainId);
+    try {
+      checkChain(reply, chainId);
+    } catch (error) {
+      this.#isOfOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      throw error;
+    }
     this.#isChainRight = true;
     this.#isOfOtherChain = false;
   }
@@ -242,8 +247,4 @@ export class Upstream {
       limits?.ended();
     }
   }
-}
-
-function ignore(): void {
-  // A look at the head that failed is counted; the next call looks again.
 }

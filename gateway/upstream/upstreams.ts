@@ -1,4 +1,5 @@
 import type { Log } from '../config/log.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
@@ -11,14 +12,12 @@ import type { Cancellation } from './cancellation.ts';
 import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
-import { HeadsSeen } from './heads-seen.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { groupOf, isRead } from './method-group.ts';
 import { Race, type RaceOptions } from './race.ts';
 import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import type { Head } from './head.ts';
 import type { Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
@@ -28,35 +27,33 @@ export interface UpstreamsOptions {
   readonly confirmNull: ConfirmNull;
   readonly hedgeAfterMs: number | undefined;
   readonly meters: RoutingMeters;
+  readonly heads: NetworkHeads;
   readonly log: Log;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
 
-/** A block's limit moves by a thousandth from one to the next. */
-const GAS_LIMIT_AGE_MS = 300_000;
-
 /** The nodes of one network, and how a call gets from one to the next. */
 export class Upstreams {
   readonly all: readonly Upstream[];
   readonly #options: UpstreamsOptions;
   readonly #sent: SentTransactions;
-  readonly #heads: HeadsSeen;
+  readonly #heads: NetworkHeads;
   readonly #choice: Choice;
   readonly #attempts: Attempts;
   readonly #budget = new RetryBudget();
   readonly #hedgeDelay: HedgeDelay | undefined;
   readonly #race: RaceOptions;
-  #learning: Promise<Head> | undefined;
+  #learning: Promise<bigint> | undefined;
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, hedgeAfterMs, meters, log } = options;
+    const { judge, check, hedgeAfterMs, meters, heads, log } = options;
     this.all = all;
     this.#options = options;
     this.#sent = new SentTransactions(log, all.length > 1);
-    this.#heads = new HeadsSeen(all);
+    this.#heads = heads;
     this.#choice = new Choice(all, this.#heads);
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
     this.#attempts = new Attempts({
@@ -65,13 +62,13 @@ export class Upstreams {
       sent: this.#sent,
       mayRepeat: (now) => all.length === 1 && this.#mayRetry(now),
       onLack: (upstream, asking, now) => {
-        if (asking.method.nullWhenUnsupported === true) upstream.saidToLackHistory(now);
+        if (asking.method.nullWhenUnsupported === true) upstream.blocks.saidToLackHistory(now);
         if (asking.blocks !== undefined) {
           upstream.blocks.saidToLack(asking.method.name, asking.blocks, this.#heads.number, now);
         }
       },
-      onReply: (upstream, asking, ms, now) => {
-        this.#replied(upstream, asking, ms, now);
+      onReply: (upstream, asking, reply, ms, now) => {
+        this.#replied(upstream, asking, reply, ms, now);
       },
       log,
     });
@@ -156,14 +153,12 @@ export class Upstreams {
    * @throws RpcError when no upstream tells it in time
    */
   async blockGasLimit(deadline: number): Promise<bigint> {
-    let newest: Head | undefined;
-    for (const { head } of this.all) if (newest === undefined || (head?.number ?? -1n) > newest.number) newest = head;
-    if (newest !== undefined && performance.now() - newest.at < GAS_LIMIT_AGE_MS) return newest.gasLimit;
-    this.#learning ??= this.#learnHead().finally(() => {
+    const known = this.#heads.gasLimit(performance.now());
+    if (known !== undefined) return known;
+    this.#learning ??= this.#learnGasLimit().finally(() => {
       this.#learning = undefined;
     });
-    const head = await within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
-    return head.gasLimit;
+    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */
@@ -215,10 +210,12 @@ export class Upstreams {
   }
 
   #doubts(method: MethodSpec, reply: Reply, by: Upstream): boolean {
-    return doubtsNull(this.#options.confirmNull, method, reply, by, this.all);
+    if (this.all.length === 1) return false;
+    const isBehind = (): boolean => by.blocks.lacksHistory || this.#heads.lagOf(by) > 0;
+    return doubtsNull(this.#options.confirmNull, method, reply, isBehind);
   }
 
-  async #learnHead(): Promise<Head> {
+  async #learnGasLimit(): Promise<bigint> {
     const asking = lookAtHead();
     for (;;) {
       const now = performance.now();
@@ -226,20 +223,23 @@ export class Upstreams {
       if (upstream === undefined) throw new RpcError('no-upstream');
       asking.asked.push(upstream);
       try {
-        return await upstream.learnHead(now);
+        const block = await this.#heads.look(upstream);
+        if (block !== undefined) return block.gasLimit;
+        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
       } catch (error) {
         this.#attempts.failed(upstream, asking.method.name, error);
       }
     }
   }
 
-  #replied(upstream: Upstream, asking: Asking, ms: number, now: number): void {
+  #replied(upstream: Upstream, asking: Asking, reply: Reply, ms: number, now: number): void {
     if (this.all.length > 1) {
       upstream.standing.replied(asking.group, ms, now);
       this.#hedgeDelay?.add(asking.method.name, ms, now);
     }
-    // Who is behind shows beside the others only; an idle network costs nothing all the same.
-    if (this.#options.confirmNull !== 'behind') return;
-    for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
+    this.#heads.used(now);
+    // What a caller was told of the head is not to be taken back by another upstream.
+    const isHead = asking.method.name === 'eth_blockNumber' && reply.kind === 'result';
+    if (isHead) this.#heads.saw(upstream, String(reply.result), now);
   }
 }

@@ -11,6 +11,8 @@ export interface WebSocketConnectionOptions {
   /** Bytes of one reply. A larger one ends the connection: its beginning is not shown to us, so nobody knows whose it is. */
   readonly responseMaxBytes: number;
   readonly times: ConnectionTimes;
+  /** What the node tells without being asked, as it came. */
+  readonly onNotification?: (body: Buffer) => void;
 }
 
 export interface ConnectionTimes {
@@ -20,7 +22,7 @@ export interface ConnectionTimes {
   readonly pingMs: number;
   /** For the pong after that. */
   readonly pongMs: number;
-  /** Without a call. */
+  /** Without a call, or a notification. */
   readonly idleMs: number;
 }
 
@@ -44,6 +46,7 @@ interface Waiting extends Breakable {
 export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #times: ConnectionTimes;
+  readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
   readonly #waiting = new Map<number, Waiting>();
   /** Calls that nobody waits for any more, whose replies may still come. */
@@ -56,10 +59,11 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: the handshake had succeeded */
   constructor(
-    { url, headers, responseMaxBytes, times }: WebSocketConnectionOptions,
+    { url, headers, responseMaxBytes, times, onNotification }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
   ) {
     this.#times = times;
+    this.#onNotification = onNotification;
     this.#onEnd = onEnd;
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
@@ -135,8 +139,10 @@ export class WebSocketConnection {
   /** An error without an id, and words that are no JSON-RPC, can only be matched when one call is without a reply. */
   #received(body: Buffer): void {
     const id = replyId(body);
-    if (id === 'notification') return;
-    if (id !== undefined) this.#settle(id, { status: 200, body });
+    if (id === 'notification') {
+      this.#usedAt = performance.now();
+      this.#onNotification?.(body);
+    } else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#waiting.size === 1 && this.#givenUp.size === 0)
       for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, body });
   }

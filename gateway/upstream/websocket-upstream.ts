@@ -2,6 +2,7 @@ import type { Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { UpstreamFailure } from './reply.ts';
+import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
 export interface WebSocketUpstreamOptions {
@@ -25,6 +26,7 @@ const LONGEST_WAIT_MS = 5_000;
 export class WebSocketUpstream {
   readonly secrets: readonly string[];
   readonly #open: () => WebSocketConnection;
+  readonly #listeners = new Set<LinkListener>();
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #waitsUntil = 0;
@@ -37,6 +39,9 @@ export class WebSocketUpstream {
       headers: Object.fromEntries(headers),
       responseMaxBytes,
       times: { ...usualTimes, ...times },
+      onNotification: (body: Buffer) => {
+        for (const listener of this.#listeners) listener.notified(body);
+      },
     };
     this.secrets = secrets;
     this.#open = () =>
@@ -61,6 +66,14 @@ export class WebSocketUpstream {
     return this.#connection.exchange(body, limitMs, id, cancellation);
   }
 
+  /** Hears what the node tells without being asked, and of the next loss of the connection. */
+  listen(listener: LinkListener): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
   /** Breaks off what is under way. */
   close(): Promise<void> {
     this.#isClosed = true;
@@ -70,6 +83,7 @@ export class WebSocketUpstream {
 
   /** The time to wait doubles; half of it is chance, so that many gateways do not come back at the same moment. */
   #ended(hasOpened: boolean): void {
+    for (const listener of this.#listeners) listener.lost();
     if (hasOpened) {
       this.#failedHandshakes = 0;
       return;

@@ -14,7 +14,7 @@ const levels: readonly (readonly string[])[] = [
   ['handle-call.ts'],
   ['served-network.ts', 'load.ts', 'request-note.ts'],
   ['limits', 'usage'],
-  ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
+  ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
   ['config'],

@@ -35,7 +35,7 @@ export interface RecordedCall {
 export type Answer = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
 
 /** What a gateway asks by itself, at times of its own. */
-export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber'];
+export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber', 'eth_subscribe', 'eth_unsubscribe'];
 
 /** A class, so that no result can be taken for it. */
 class RpcErrorAnswer {
