@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { hang, status } from '../support/behaviours.ts';
+import { status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
 
@@ -131,26 +131,5 @@ describe('an upstream with limits', () => {
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] }),
     );
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
-  });
-});
-
-describe('an upstream that is too slow again and again, while it answers others', () => {
-  const limits = { UPSTREAM_TIMEOUT_MS: '60' };
-
-  it('is passed over for the method, and not for others', async () => {
-    const { nodes, send, asked, ask } = await withNodes(2, limits, { hedge: 'off' });
-    await ask();
-    nodes[0]?.always(hang, 'eth_gasPrice');
-    nodes[1]?.answer('eth_gasPrice', '0x1');
-    for (let times = 0; times < 3; times++) {
-      const slow = send('eth_gasPrice', []);
-      await until(() => nodes[0]?.callsOf('eth_gasPrice').length === times + 1);
-      await ask();
-      expect((await slow).answer.result).toBe('0x1');
-    }
-    expect((await send('eth_gasPrice', [])).answer.result).toBe('0x1');
-    expect(await ask()).toMatchObject({ result: word(1) });
-    expect(nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([3, 4]);
-    expect(asked()).toEqual([8, 4]);
   });
 });
