@@ -29,6 +29,8 @@ export interface UpstreamsOptions {
   readonly meters: RoutingMeters;
   readonly heads: NetworkHeads;
   readonly log: Log;
+  /** Of the same network before its file was changed. */
+  readonly before?: Upstreams | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
@@ -49,10 +51,10 @@ export class Upstreams {
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, hedgeAfterMs, meters, heads, log } = options;
+    const { judge, check, hedgeAfterMs, meters, heads, before, log } = options;
     this.all = all;
     this.#options = options;
-    this.#sent = new SentTransactions(log, all.length > 1);
+    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
     this.#choice = new Choice(all, this.#heads);
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
@@ -164,10 +166,6 @@ export class Upstreams {
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
   }
 
   /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
