@@ -21,6 +21,7 @@ import { compileParamChecks } from './spec/check-params.ts';
 import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
 import type { LocalChains } from './local-chain/local-chains.ts';
+import { openTracing } from './upstream/trace-calls.ts';
 import { openUsageStore } from './usage/open-usage-store.ts';
 import { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketDoor } from './websocket/web-socket-door.ts';
@@ -109,6 +110,7 @@ export async function openGateway(
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
+    tracing: openTracing(),
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxAnswerBytes: settings.BATCH_ANSWER_MAX_BYTES,

@@ -10,6 +10,8 @@ import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
 import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
+import type { CallObserver, CallWatch } from './upstream/asking.ts';
+import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
 /** Who calls, and within what. The key was checked before, and let in. */
@@ -21,6 +23,10 @@ export interface CallContext {
   readonly requestId: string;
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
+  /** Breaks off what is under way when the caller leaves. */
+  readonly caller: Cancellation;
+  /** Hears of each call how it came to its answer; mostly nobody does. */
+  readonly watch: CallWatch | undefined;
   readonly log: Log;
   /** Of the batch that the call is in, where some stand in it more than once. */
   readonly repeated?: RepeatedCalls;
@@ -39,6 +45,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   let outcome = 'result';
   let units = 0;
   let told: Answer | undefined;
+  let code: number | undefined;
+  const observer = context.watch?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
@@ -53,16 +61,22 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await replyTo(method, call.params, context);
+      const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
+      if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) told = answer(call.id, reply);
     }
   } catch (error) {
-    const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
-    outcome = refusal.reason;
-    if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    if (error instanceof Cancelled) outcome = 'caller-left';
+    else {
+      const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
+      outcome = refusal.reason;
+      ({ code } = refusal);
+      if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    }
   }
   meter.ended(outcome, startedAt);
+  observer?.ended(outcome, code);
   context.note?.ended(outcome);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
   return told;
@@ -89,24 +103,30 @@ async function askSocket({ spec }: ServedMethod, params: readonly unknown[], con
   return context.subscriptions.call(spec, params, context);
 }
 
-function replyTo(method: ServedMethod, params: readonly unknown[], context: CallContext): Promise<Reply> | Reply {
+function replyTo(
+  method: ServedMethod,
+  params: readonly unknown[],
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply> | Reply {
   const { network, repeated } = context;
   if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
   if (method.spec.answer === 'document') return network.document();
-  if (repeated === undefined) return askUpstreams(method, params, context);
-  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context));
+  if (repeated === undefined) return askUpstreams(method, params, context, observer);
+  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context, observer));
 }
 
 async function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
-  { network, deadline }: CallContext,
+  { network, deadline, caller }: CallContext,
+  observer: CallObserver | undefined,
 ): Promise<Reply> {
   let params = lowerHashes(method.spec, given);
   if (namesGas(method.spec, params)) {
     params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
   }
-  return network.upstreams.ask(method.spec, params, deadline);
+  return network.upstreams.ask(method.spec, params, deadline, caller, observer);
 }
 
 function answer(id: string, reply: Reply): Answer {
@@ -122,7 +142,7 @@ function outcomeOf(reply: Reply): string {
 }
 
 function isError(outcome: string): boolean {
-  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification';
+  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification' && outcome !== 'caller-left';
 }
 
 /** The caller gets an id to ask about, the log gets the cause. */

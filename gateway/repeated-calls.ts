@@ -2,6 +2,7 @@ import type { Call, NotACall } from './jsonrpc/envelope.ts';
 import type { ServedNetwork } from './served-network.ts';
 import type { Slices } from './slices.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
+import { isRead } from './upstream/method-group.ts';
 import type { Reply } from './upstream/reply.ts';
 
 type Ask = () => Promise<Reply>;
@@ -25,7 +26,7 @@ export class RepeatedCalls {
     for (const item of items) {
       await slices.next();
       const spec = 'refusal' in item ? undefined : methods.get(item.method)?.spec;
-      if (spec === undefined || !isRead(spec)) continue;
+      if (spec === undefined || !isSame(spec)) continue;
       const name = nameOf(spec, (item as Call).params);
       if (seen.has(name)) repeated.set(name, undefined);
       else seen.add(name);
@@ -35,7 +36,7 @@ export class RepeatedCalls {
 
   /** The reply to a call: that to the first of its kind. */
   reply(spec: MethodSpec, params: readonly unknown[], ask: Ask): Promise<Reply> {
-    if (!isRead(spec)) return ask();
+    if (!isSame(spec)) return ask();
     const name = nameOf(spec, params);
     const known = this.#replies.get(name);
     if (known !== undefined || !this.#replies.has(name)) return known ?? ask();
@@ -45,9 +46,9 @@ export class RepeatedCalls {
   }
 }
 
-/** What is sent twice is meant twice, and so is what has to do with the caller. */
-function isRead({ sends, answer }: MethodSpec): boolean {
-  return sends !== true && answer === undefined;
+/** What is sent twice is meant twice; so may be what the spec does not know (evm_mine), or has to do with the caller. */
+function isSame(spec: MethodSpec): boolean {
+  return spec.answer === undefined && spec.isForeign !== true && isRead(spec);
 }
 
 function nameOf({ name }: MethodSpec, params: readonly unknown[]): string {

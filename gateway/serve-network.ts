@@ -19,7 +19,8 @@ import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, type LargeReply } from './upstream/reply.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream, type Transport } from './upstream/upstream.ts';
+import type { Transport } from './upstream/transport.ts';
+import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
@@ -56,6 +57,8 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     judge,
     check: parts.resultCheck,
     confirmNull: config.confirmNull,
+    hedgeAfterMs: config.hedgeAfterMs,
+    meters: parts.metrics.routing.ofNetwork(config.slug),
     heads,
     log,
     before: memory?.upstreams,
@@ -148,6 +151,9 @@ function openUpstream(
     chainId: config.chainId,
     transport,
     timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    priority: upstream.priority,
+    archive: upstream.archive,
+    limits: upstream.limits,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
     meters: metrics.upstreamMeters(config.slug, name),

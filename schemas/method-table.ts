@@ -1,5 +1,6 @@
 import { namespaceOf } from '../gateway/network/namespace-of.ts';
 import type { Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
+import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource, Sources } from './read-sources.ts';
@@ -15,6 +16,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
   const contractAt = contractPlace(method, types);
+  const blockAt = blockPlace(method, types);
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
@@ -30,6 +32,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
     ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
     ...(contractAt !== undefined && { contractAt }),
+    ...(blockAt !== undefined && { blockAt }),
     ...(weight !== undefined && { weight }),
     ...(object !== undefined && { shape: objectShape(object, types) }),
   };

@@ -4,7 +4,7 @@ import { methods as specs } from '../spec/methods.generated.ts';
 import { withoutSecrets } from '../upstream/credentials.ts';
 import { readReply } from '../upstream/read-reply.ts';
 import { parsed, UpstreamFailure, type FailureClass } from '../upstream/reply.ts';
-import type { Transport } from '../upstream/upstream.ts';
+import type { Transport } from '../upstream/transport.ts';
 
 /** What came of one question. */
 export type Said =

@@ -1,5 +1,5 @@
 import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
-import type { Transport } from '../upstream/upstream.ts';
+import type { Transport } from '../upstream/transport.ts';
 import { probeRedis, type RedisFindings } from './probe-redis.ts';
 import { probeUpstream, type UpstreamFindings } from './probe-upstream.ts';
 

@@ -1,6 +1,6 @@
 import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
 import { TimedOut } from '../upstream/reply.ts';
-import type { Transport } from '../upstream/upstream.ts';
+import type { Transport } from '../upstream/transport.ts';
 import { within } from '../upstream/within.ts';
 import { Asker, type Said } from './asker.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';

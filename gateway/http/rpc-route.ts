@@ -11,11 +11,15 @@ import type { NetworkFinder, Route } from '../network/find-network.ts';
 import { noteOf, type RequestNote } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
+import { watchBoth } from '../upstream/watch-both.ts';
+import { callerOf } from './caller-of.ts';
 import { compressAnswer } from './compress-answer.ts';
 import { asksForPage } from './page-routes.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { holdUntilTaken } from './unread-answer.ts';
+import { explanationFor } from './watch-calls.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
@@ -36,6 +40,8 @@ export interface RpcRouteParts {
   readonly batch: BatchLimits;
   /** Whether a browser that opens such an address is told, by whoever comes next, what it is. */
   readonly hasPages: boolean;
+  /** Undefined where nobody takes spans. */
+  readonly tracing: CallTracing | undefined;
 }
 
 /**
@@ -96,10 +102,19 @@ async function serve(
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log, note };
+    const { limiter, log } = parts;
+    const explanation = explanationFor(request, access, network);
+    const tracing = parts.tracing?.under(request.headers);
+    const watch =
+      explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
+    const caller = callerOf(request.socket);
+    const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
-    if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
-    else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
+    const written =
+      parts.compressOverBytes === undefined || answer === undefined
+        ? answer
+        : await compressAnswer(answer, request, response, parts.compressOverBytes);
+    writeAnswer(response, requestId, written, explanation?.toString());
     note?.write();
     holdUntilTaken(response, parts.load);
   } finally {

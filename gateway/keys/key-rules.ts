@@ -72,6 +72,11 @@ const fields = {
       'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
     read: secrets,
   },
+  permissions: {
+    flag: '--permissions <names>',
+    meaning: 'what it may do that others may not: `explain`, to be told how calls came to their answers',
+    read: list(/^explain$/),
+  },
   account: {
     flag: '',
     meaning: 'id of the key that this one took over from by `keys rotate`: they share limits',

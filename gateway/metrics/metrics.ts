@@ -4,6 +4,7 @@ import { CallMeter } from './call-meter.ts';
 import { UpstreamHistory, type Slice } from './upstream-history.ts';
 import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
+import { RoutingMetrics, type ChoiceMeters } from './routing-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -13,9 +14,10 @@ export class Metrics {
   readonly registry = new Registry();
   readonly heads = new HeadMetrics(this.registry);
   readonly subscriptions = new SubscriptionMetrics(this.registry);
+  readonly routing = new RoutingMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
-    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
+    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
     labelNames: ['network', 'method', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -34,7 +36,7 @@ export class Metrics {
   });
   readonly #attempts = new Counter({
     name: 'gatehouse_upstream_attempts_total',
-    help: 'Requests sent to an upstream, by outcome (reply, or the class of failure where none came)',
+    help: 'Requests sent to an upstream, by outcome (reply, the class of failure where none came, or cancelled: nobody waited any more)',
     labelNames: ['network', 'upstream', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -121,6 +123,7 @@ export class Metrics {
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
     return {
+      ...this.routing.ofUpstream(network, upstream),
       answered: (took) => {
         replies.inc();
         seconds.observe(took);
@@ -219,7 +222,7 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters extends HeadMeters {
+export interface UpstreamMeters extends ChoiceMeters, HeadMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;

@@ -38,6 +38,8 @@ export interface MethodSpec {
    * `pretence`: the parameter by which a call may give any contract other code.
    */
   readonly contractAt?: { readonly param: number; readonly field?: string; readonly pretence?: number };
+  /** Position of what names a block, or of the filter that names two; `readsState`: of the state after it. */
+  readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
   readonly isForeign?: true;
   /** How much of a key's limits a call uses up; absent: 1. */

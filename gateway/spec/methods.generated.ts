@@ -17,6 +17,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
     }
   },
   {
@@ -213,6 +217,10 @@ export const methods: readonly MethodSpec[] = [
       "field": "to",
       "pretence": 2
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "weight": 2
   },
   {
@@ -313,6 +321,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Block",
       "fill": [
@@ -385,6 +396,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -401,6 +416,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -417,6 +436,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -436,6 +459,10 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to",
       "pretence": 2
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     }
   },
   {
@@ -454,6 +481,10 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to",
       "pretence": 2
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     },
     "shape": {
       "type": "AccessListResult",
@@ -519,6 +550,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 1
+    },
     "shape": {
       "type": "FeeHistory",
       "fill": [
@@ -565,6 +599,9 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "address"
     },
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Log",
       "fill": [
@@ -606,6 +643,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -719,6 +759,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -770,7 +813,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_getUncleByBlockNumberAndIndex",
@@ -782,6 +828,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -832,7 +881,10 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    }
   },
   {
     "name": "eth_syncing",
@@ -869,6 +921,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
     },
     "shape": {
       "type": "AccountProof",
@@ -937,6 +993,9 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "address"
+    },
+    "blockAt": {
+      "param": 0
     }
   },
   {

@@ -13,6 +13,8 @@ import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { Cancellation } from '../upstream/cancellation.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
 import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import { Notifications } from './notifications.ts';
@@ -39,6 +41,7 @@ export interface SessionParts {
   readonly unreadMaxBytes: number;
   readonly subscriptionsPerKey: number;
   readonly metrics: Metrics;
+  readonly tracing: CallTracing | undefined;
   readonly log: Log;
   /** Undefined: messages are not logged. */
   readonly accessLog: Log | undefined;
@@ -53,6 +56,7 @@ export class Session {
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
+  readonly #caller = new Cancellation();
   #leaving: Leaving | undefined;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
@@ -103,6 +107,7 @@ export class Session {
       this.#unfinished.release();
       this.#notifications.taken();
       this.#subscriptions.close();
+      this.#caller.breakOff();
       onClosed(this.#endedBy ?? 'caller');
       this.#network.use.end();
     });
@@ -199,10 +204,10 @@ export class Session {
 
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
-    this.#underWay += 1;
+    this.#underWay++;
     const context = this.#newContext();
     const body = await this.#bodyFor(text, context);
-    this.#underWay -= 1;
+    this.#underWay--;
     if (body !== undefined) this.#say(body);
     this.#subscriptions.answered(context);
     this.#proceed();
@@ -210,14 +215,14 @@ export class Session {
 
   /** Of one message; by it, subscriptions know which message they were opened by. */
   #newContext(): CallContext {
-    const { holder, limiter, requestId, callTimeoutMs, log, accessLog } = this.#parts;
+    const { holder, limiter, requestId, callTimeoutMs, tracing: watch, log, accessLog } = this.#parts;
     const network = this.#network;
     const note = noteOf(accessLog, requestId);
     note?.networkIs(network.config.slug);
     note?.keyIs(holder.access.record.id);
     const deadline = performance.now() + callTimeoutMs;
-    const own = { access: holder.access, deadline, note, subscriptions: this.#subscriptions };
-    return { network, limiter, requestId, log, ...own };
+    const own = { access: holder.access, caller: this.#caller, subscriptions: this.#subscriptions };
+    return { network, limiter, requestId, deadline, watch, log, note, ...own };
   }
 
   async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {

@@ -16,6 +16,7 @@ import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
 import { endingFor } from './ending.ts';
 import { Session } from './session.ts';
 
@@ -42,6 +43,7 @@ export interface WebSocketDoorParts {
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
+  readonly tracing: CallTracing | undefined;
 }
 
 /** The sessions of one key. */
