@@ -47,6 +47,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   } catch (error) {
     const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
     outcome = refusal.reason;
+    // Nobody was asked.
+    if (outcome === 'overloaded') units = 0;
     if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
   }
   meter.ended(outcome, startedAt);
@@ -71,11 +73,18 @@ async function askUpstreams(
   given: readonly unknown[],
   { network, deadline }: CallContext,
 ): Promise<Reply> {
-  let params = lowerHashes(method.spec, given);
-  if (namesGas(method.spec, params)) {
-    params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
+  const { queue, upstreams } = network;
+  const wait = queue.enter(deadline);
+  if (wait !== undefined) await wait;
+  try {
+    let params = lowerHashes(method.spec, given);
+    if (namesGas(method.spec, params)) {
+      params = capGas(method.spec, params, await upstreams.blockGasLimit(deadline));
+    }
+    return await upstreams.ask(method.spec, params, deadline);
+  } finally {
+    queue.leave();
   }
-  return network.upstreams.ask(method.spec, params, deadline);
 }
 
 function answer(id: string, reply: Reply): Answer {

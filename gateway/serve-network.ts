@@ -1,3 +1,4 @@
+import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
 import type { Spawned } from './local-chain/local-chains.ts';
@@ -43,6 +44,11 @@ export function serveNetwork(
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    queue: new CallQueue({
+      concurrency: parts.settings.NETWORK_CONCURRENCY,
+      queueMax: parts.settings.NETWORK_QUEUE_MAX,
+      onWaiting: parts.metrics.queueMeter(config.slug),
+    }),
     sockets: parts.metrics.socketMeters(config.slug),
   };
 }

@@ -1,3 +1,4 @@
+import type { CallQueue } from './call-queue.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/metrics.ts';
 import type { NetworkConfig } from './network/network-config.ts';
@@ -13,6 +14,8 @@ export interface ServedNetwork {
   /** For methods that the network does not serve. */
   readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
   readonly upstreams: Upstreams;
+  /** Before the upstreams. */
+  readonly queue: CallQueue;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
 }
