@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FaultProxy, Stage, WireFault } from '../test/faults/fault-proxy.ts';
+import * as behaviours from '../test/support/behaviours.ts';
+import type { FakeNode } from '../test/support/fake-node.ts';
+import type { Random } from './random.ts';
+
+/** A node and the wire to it. */
+export interface Breakable {
+  readonly node: FakeNode;
+  readonly proxy: FaultProxy;
+}
+
+/** Longer than an attempt: what began under one fault is over before the next one begins elsewhere. */
+const QUIET_MS = 1_000;
+
+const stages: readonly Stage[] = ['accept', 'request', 'reply', 'headers', 'body-start', 'body'];
+const saidByNodes: readonly behaviours.Behaviour[] = [
+  ...[401, 404, 429, 500, 502, 503, 504].map((code) => behaviours.status(code)),
+  ...[behaviours.status(200), behaviours.body(''), behaviours.body('{"jsonrpc":"2.0","id":1,"re'), behaviours.hang],
+  ...[behaviours.cutInHeaders, behaviours.cutInBody, behaviours.withId(0), behaviours.withId('no'), behaviours.huge(2)],
+  ...[behaviours.slow(100), behaviours.slow(5_000), behaviours.redirect('http://127.0.0.1:1/')],
+  behaviours.body(
+    JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32005, message: 'rate limit exceeded' } }),
+  ),
+];
+
+/** Breaks one upstream after the other, now and then both, in ways and for times that the seed decides. */
+export class FaultSchedule {
+  readonly #random: Random;
+  readonly #upstreams: readonly [Breakable, Breakable];
+  #bothUntil = -Infinity;
+  #faults = 0;
+
+  constructor(random: Random, upstreams: readonly [Breakable, Breakable]) {
+    this.#random = random;
+    this.#upstreams = upstreams;
+  }
+
+  /** How many there were. */
+  get faults(): number {
+    return this.#faults;
+  }
+
+  /** Whether no upstream was good at some time since. */
+  wasAllBad(since: number): boolean {
+    return this.#bothUntil >= since;
+  }
+
+  /** @param until on the clock of performance.now() */
+  async run(until: number): Promise<void> {
+    while (performance.now() < until) {
+      const areBoth = this.#random.next() < 0.1;
+      const broken = areBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];
+      if (areBoth) this.#bothUntil = Infinity;
+      for (const upstream of broken) await this.#break(upstream);
+      await delay(this.#random.between(100, 3_000));
+      for (const { node, proxy } of broken) {
+        node.always(undefined);
+        await proxy.fail(undefined);
+      }
+      await delay(QUIET_MS);
+      if (areBoth) this.#bothUntil = performance.now();
+    }
+  }
+
+  async #break({ node, proxy }: Breakable): Promise<void> {
+    this.#faults++;
+    if (this.#random.next() < 0.5) node.always(this.#random.pick(saidByNodes));
+    else await proxy.fail(this.#wireFault());
+  }
+
+  #wireFault(): WireFault {
+    const kind = this.#random.pick(['refuse', 'vanish', 'dribble', 'reset', 'close', 'hang'] as const);
+    return kind === 'refuse' || kind === 'vanish' || kind === 'dribble'
+      ? { kind }
+      : { kind, at: this.#random.pick(stages) };
+  }
+}
