@@ -27,6 +27,7 @@ export interface RedisRow {
 
 export const heading = {
   upstreams: ['fault', 'right answer', 'next call', 'asked: it, the good one', 'by itself', 'in', 'asked'],
+  failover: ['the first upstream', 'through', 'p50', 'p99', 'worst', 'calls', 'asked again'],
   redis: ['fault', 'key seen before', 'key with limits', 'key not seen', 'in', 'let in after'],
 } as const;
 
@@ -46,9 +47,14 @@ export function redisRowOf({ name, seenMs, limitedMs, told: status, toldMs, back
 }
 
 /** Puts a table between the comments of its name, under a line that says where and when it was made. */
-export function writeTable(file: string, name: keyof typeof heading, rows: readonly string[][]): void {
+export function writeTable(
+  file: string,
+  name: keyof typeof heading,
+  rows: readonly string[][],
+  command = 'npm run faults',
+): void {
   const where = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}`;
-  const made = `\`npm run faults\` on ${where}, ${new Date().toISOString().slice(0, 10)}.`;
+  const made = `\`${command}\` on ${where}, ${new Date().toISOString().slice(0, 10)}.`;
   const dashes = heading[name].map(() => '---');
   const lines = [heading[name], dashes, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
   const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
