@@ -7,6 +7,8 @@ export default defineConfig({
     // Real processes on shared machines: a pause at the wrong moment may fail a test about seconds. What passes at the
     // second try only is printed as such.
     retry: 1,
+    // They mostly wait: for processes to start, for a second to pass.
+    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },

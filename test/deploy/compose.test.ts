@@ -84,7 +84,7 @@ describe('docker-compose.yml', () => {
     expect(composeSettings).toMatchObject({ PORT: '8545', OPS_PORT: environmentOf(image)['OPS_PORT'] });
     expect(gateway.ports).toEqual([`127.0.0.1:8545:${settings.PORT}`]);
     expect(read('deploy/Caddyfile')).toContain(`reverse_proxy gateway:${settings.PORT} {`);
-    const { scrape_configs } = parse(read('deploy/prometheus.yml')) as { scrape_configs: object[] };
+    const { scrape_configs } = parse(read('deploy/prometheus/prometheus.yml')) as { scrape_configs: object[] };
     expect(scrape_configs).toMatchObject([{ static_configs: [{ targets: [`gateway:${settings.OPS_PORT}`] }] }]);
     expect(compose.services['redis']?.ports).toBeUndefined();
     expect(compose.services['prometheus']?.ports).toEqual(['127.0.0.1:9090:9090']);

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/keys/key.ts';
@@ -23,8 +26,8 @@ afterEach(async () => {
 });
 afterAll(() => node.close());
 
-async function start(env: Record<string, string> = {}): Promise<void> {
-  redis = await startRedis();
+async function start(env: Record<string, string> = {}, args: readonly string[] = []): Promise<void> {
+  redis = await startRedis({ args });
   gateway = await startGateway({ main: network(5, [node.url]) }, { REDIS_URL: redis.url, ...env });
 }
 
@@ -105,14 +108,18 @@ describe('the sockets of a key', () => {
   });
 
   it('go on while Redis is away, and are confirmed when it is back', async () => {
-    await start();
-    const [kept, lost] = [await openWithNewKey(), await openWithNewKey()];
+    // Only what is there before the SAVE is there after the restart.
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'));
+    await start({}, ['--dir', folder]);
+    const kept = await openWithNewKey();
+    await redis.cli('SAVE');
+    const lost = await openWithNewKey();
     await redis.kill();
     await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_key_store_up') === 0, 2_000);
     await sleep(1_000);
     for (const { caller } of [kept, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
     await redis.restart();
-    await redis.cli('HSET', `gatehouse:key:${digestOf(kept.key)}`, 'name', 'alice');
+    rmSync(folder, { recursive: true });
     // Confirmed within a second of the return, of which the gateway learns within another.
     const { took, ...end } = await closing(lost.caller);
     expect(end).toEqual(revoked);

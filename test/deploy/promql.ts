@@ -1,0 +1,35 @@
+import { parser } from '@prometheus-io/lezer-promql';
+
+/** What a PromQL expression names. */
+export interface Named {
+  readonly metrics: readonly string[];
+  /** In matchers, groupings and joins. */
+  readonly labels: readonly string[];
+  /** Matchers with `=` or `=~`, and the values between bars. */
+  readonly wanted: readonly { readonly label: string; readonly values: readonly string[] }[];
+}
+
+/**
+ * Reads an expression of Prometheus or Grafana.
+ * @param expression in which Grafana's variables stand for durations and texts
+ * @throws where it is no PromQL
+ */
+export function readPromql(expression: string): Named {
+  const text = expression.replaceAll('$__rate_interval', '5m');
+  const metrics: string[] = [];
+  const labels: string[] = [];
+  const wanted: { label: string; values: string[] }[] = [];
+  parser.parse(text).iterate({
+    enter({ name, from, to, node }) {
+      if (node.type.isError) throw new Error(`no PromQL at ${from}: ${text}`);
+      const said = text.slice(from, to);
+      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(said);
+      if (name === 'LabelName') labels.push(said);
+      const matcher = /^(\w+)=~?"([^"]*)"$/.exec(said);
+      if (name === 'UnquotedLabelMatcher' && matcher !== null) {
+        wanted.push({ label: matcher[1] ?? '', values: (matcher[2] ?? '').split('|') });
+      }
+    },
+  });
+  return { metrics, labels, wanted };
+}
