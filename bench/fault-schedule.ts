@@ -48,6 +48,8 @@ export class FaultSchedule {
 
   /** @param until on the clock of performance.now() */
   async run(until: number): Promise<void> {
+    // A process that has just begun is slow by itself.
+    await delay(2 * QUIET_MS);
     while (performance.now() < until) {
       const areBoth = this.#random.next() < 0.1;
       const broken = areBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];

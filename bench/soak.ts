@@ -46,11 +46,11 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   const upstreams = [await breakable(), await breakable()] as const;
   const { url, measure } = await startMeasuredGateway(upstreams);
   const schedule = new FaultSchedule(new Random(seed), upstreams);
-  let shown = 0;
+  let told = 0;
   const tally = new Tally(
     (since) => schedule.wasAllBad(since),
     (text) => {
-      if (shown++ < FAULTS_SHOWN) console.error(text);
+      if (told++ < FAULTS_SHOWN) console.error(text);
     },
   );
   const began = performance.now();
@@ -60,26 +60,40 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
     return index < HTTP_CALLERS ? callOverHttp(parts) : callOverWebSocket(parts);
   });
   const faults = schedule.run(until);
-  // Code is compiled and pools are full after a fifth of it.
-  const warm = delay(forMs / 5).then(measure);
-  await Promise.all([...callers, faults]);
-  const [first, last] = [await warm, await measure()];
+  // After a fifth of it code is compiled and pools are full.
+  const samples: Measures[] = [];
+  const sampling = (async () => {
+    for (let part = 1; part < 5; part++) {
+      await delay(began + (forMs * part) / 5 - performance.now());
+      samples.push(await measure());
+    }
+  })();
+  await Promise.all([...callers, faults, sampling]);
+  const last = await measure();
+  const [first = last] = samples;
   const { counts } = tally;
   const seconds = (performance.now() - began) / 1_000;
   console.log(
     JSON.stringify({ ...counts, faults: schedule.faults, callsPerSecond: Math.round(counts.asked / seconds) }),
   );
-  console.log(`after warm-up ${JSON.stringify(first)}\nin the end    ${JSON.stringify(last)}`);
+  for (const sample of [...samples, last]) console.log(shown(sample));
   const complaints = [
     counts.wrong + counts.unasked + counts.unanswered + counts.refusedInVain > 0 &&
       'not every call was answered rightly, once',
     counts.right + counts.refused !== counts.asked && 'the counts do not add up',
     last.heapBytes - first.heapBytes > HEAP_GROWTH_MAX_BYTES && 'the heap grew',
     last.rssBytes - first.rssBytes > RSS_GROWTH_MAX_BYTES && 'the process grew',
-    last.delayP99Ms > DELAY_P99_MAX_MS && 'the event loop was late',
+    [...samples, last].some(({ delayP99Ms }) => delayP99Ms > DELAY_P99_MAX_MS) && 'the event loop was late',
   ].filter((complaint) => complaint !== false);
   console.log(complaints.length === 0 ? 'good' : complaints.join('; '));
   return complaints.length === 0;
+}
+
+function shown({ rssBytes, heapBytes, externalBytes, delayP50Ms, delayP99Ms, delayMaxMs }: Measures): string {
+  const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+  const memory = `memory ${mb(rssBytes)}, heap ${mb(heapBytes)}, external ${mb(externalBytes)}`;
+  const delays = [delayP50Ms, delayP99Ms, delayMaxMs].map((ms) => ms.toFixed(0)).join(', ');
+  return `${memory}; event loop late by ${delays} ms (p50, p99, worst)`;
 }
 
 async function breakable(): Promise<Breakable> {

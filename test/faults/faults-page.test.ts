@@ -32,3 +32,11 @@ it('and one for every fault of Redis', () => {
   expect(head).toEqual(heading.redis);
   expect(rows.map(([name]) => name)).toEqual(redisFaults.map(({ name }) => name));
 });
+
+it('and tells how long callers wait when the first upstream dies', () => {
+  const [head, , ...rows] = table('failover');
+  expect(head).toEqual(heading.failover);
+  expect(rows.map(([, through]) => through)).toEqual(rows.map((_, index) => (index % 2 === 0 ? 'Gatehouse' : 'nginx')));
+  expect(rows.length).toBeGreaterThan(0);
+  for (const [, , ...times] of rows) for (const cell of times.slice(0, 3)) expect(cell).toMatch(/^[\d.]+ ms$/);
+});
