@@ -11,7 +11,7 @@ export interface Breakable {
 }
 
 /** Longer than an attempt: what began under one fault is over before the next one begins elsewhere. */
-const QUIET_MS = 1_000;
+const QUIET_MS = 1_500;
 
 const stages: readonly Stage[] = ['accept', 'request', 'reply', 'headers', 'body-start', 'body'];
 const saidByNodes: readonly behaviours.Behaviour[] = [
@@ -30,6 +30,7 @@ export class FaultSchedule {
   readonly #upstreams: readonly [Breakable, Breakable];
   #bothUntil = -Infinity;
   #faults = 0;
+  #now = 'none yet';
 
   constructor(random: Random, upstreams: readonly [Breakable, Breakable]) {
     this.#random = random;
@@ -41,6 +42,11 @@ export class FaultSchedule {
     return this.#faults;
   }
 
+  /** The last fault, for people. */
+  get now(): string {
+    return this.#now;
+  }
+
   /** Whether no upstream was good at some time since. */
   wasAllBad(since: number): boolean {
     return this.#bothUntil >= since;
@@ -49,11 +55,12 @@ export class FaultSchedule {
   /** @param until on the clock of performance.now() */
   async run(until: number): Promise<void> {
     // A process that has just begun is slow by itself.
-    await delay(2 * QUIET_MS);
+    await delay(QUIET_MS);
     while (performance.now() < until) {
       const areBoth = this.#random.next() < 0.1;
       const broken = areBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];
       if (areBoth) this.#bothUntil = Infinity;
+      this.#now = '';
       for (const upstream of broken) await this.#break(upstream);
       await delay(this.#random.between(100, 3_000));
       for (const { node, proxy } of broken) {
@@ -66,9 +73,17 @@ export class FaultSchedule {
   }
 
   async #break({ node, proxy }: Breakable): Promise<void> {
+    const which = this.#upstreams.findIndex((upstream) => upstream.node === node);
     this.#faults++;
-    if (this.#random.next() < 0.5) node.always(this.#random.pick(saidByNodes));
-    else await proxy.fail(this.#wireFault());
+    if (this.#random.next() < 0.5) {
+      const at = this.#random.between(0, saidByNodes.length - 1);
+      node.always(saidByNodes[at]);
+      this.#now += ` node ${which} says ${at};`;
+    } else {
+      const fault = this.#wireFault();
+      await proxy.fail(fault);
+      this.#now += ` wire ${which} ${JSON.stringify(fault)};`;
+    }
   }
 
   #wireFault(): WireFault {

@@ -22,7 +22,7 @@ import { Tally } from './tally.ts';
  */
 const HTTP_CALLERS = 12;
 const WEBSOCKET_CALLERS = 4;
-const ATTEMPT_MS = 500;
+const ATTEMPT_MS = 1_000;
 
 const HEAP_GROWTH_MAX_BYTES = 12_000_000;
 const RSS_GROWTH_MAX_BYTES = 64_000_000;
@@ -50,7 +50,7 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   const tally = new Tally(
     (since) => schedule.wasAllBad(since),
     (text) => {
-      if (told++ < FAULTS_SHOWN) console.error(text);
+      if (told++ < FAULTS_SHOWN) console.error(`${text} (last fault:${schedule.now})`);
     },
   );
   const began = performance.now();

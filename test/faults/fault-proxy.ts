@@ -20,9 +20,12 @@ export interface FaultProxy {
 
 /** What was sent may still be on its way: a reset must not overtake it. */
 const FLUSH_MS = 5;
+const DRIBBLED_PIECES_MAX = 500;
 
 export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
+  /** Callers of whose exchange something was lost: when all is well again they are cut off, as by a node that came back. */
+  const stuck = new Set<Socket>();
   let fault: WireFault | undefined;
   let server: Server | undefined;
   let port = 0;
@@ -48,12 +51,13 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
       if (!isCut && fault?.kind !== 'vanish') caller.end();
     });
     caller.on('data', (chunk) => {
-      if (fault?.kind === 'vanish') return;
-      if (failsAt('request')) end(caller);
+      if (fault?.kind === 'vanish') stuck.add(caller);
+      else if (failsAt('request')) end(caller);
       else callee.write(chunk);
     });
     callee.on('data', (chunk) => {
-      if (isCut || fault?.kind === 'vanish' || caller.destroyed) return;
+      if (fault?.kind === 'vanish') stuck.add(caller);
+      if (isCut || stuck.has(caller) || caller.destroyed) return;
       const passes = bytesThatPass(fault, chunk);
       if (passes === undefined) {
         if (fault?.kind === 'dribble') void dribble(caller, chunk);
@@ -73,7 +77,10 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
     socket
       .setNoDelay()
       .on('error', () => socket.destroy())
-      .on('close', () => sockets.delete(socket));
+      .on('close', () => {
+        sockets.delete(socket);
+        stuck.delete(socket);
+      });
   }
 
   function failsAt(stage: Stage): boolean {
@@ -84,6 +91,7 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
   function end(socket: Socket): void {
     if (fault?.kind === 'reset') socket.resetAndDestroy();
     else if (fault?.kind === 'close') socket.end();
+    else stuck.add(socket);
   }
 
   async function stop(): Promise<void> {
@@ -102,6 +110,7 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
       fault = next;
       if (next?.kind === 'refuse') await stop();
       else await listen();
+      if (next === undefined) for (const socket of stuck) socket.resetAndDestroy();
       if (next !== undefined && 'at' in next && next.at === 'accept') for (const socket of sockets) socket.destroy();
     },
     close: stop,
@@ -127,10 +136,11 @@ function bytesThatPass(fault: WireFault | undefined, reply: Buffer): number | un
   }
 }
 
+/** Byte by byte; what is large, in so many pieces. */
 async function dribble(caller: Socket, chunk: Buffer): Promise<void> {
-  for (const byte of chunk) {
-    if (caller.destroyed) return;
-    caller.write(Buffer.of(byte));
+  const bytes = Math.ceil(chunk.length / DRIBBLED_PIECES_MAX);
+  for (let at = 0; at < chunk.length && !caller.destroyed; at += bytes) {
+    caller.write(chunk.subarray(at, at + bytes));
     await setImmediate();
   }
 }
