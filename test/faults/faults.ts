@@ -29,6 +29,8 @@ export interface Fault {
   readonly received: readonly [pair: number, alone: number];
   /** It gives the right answer itself: nobody else is asked. */
   readonly isHarmless?: true;
+  /** The good one's head moves on without it. */
+  readonly standsStill?: true;
   readonly asks?: Asked;
 }
 
@@ -159,6 +161,14 @@ export const faults: readonly Fault[] = [
   {
     name: 'a head that lags',
     open: nodeThat(lags, { eth_getBlockByNumber: head(0x10) }),
+    asks: find,
+    alone: { status: 200, result: null },
+    received: [1, 1],
+  },
+  {
+    name: 'a head that stands still',
+    open: nodeThat(lags),
+    standsStill: true,
     asks: find,
     alone: { status: 200, result: null },
     received: [1, 1],
