@@ -10,6 +10,7 @@ import { callOverHttp, callOverWebSocket } from './callers.ts';
 import { FaultSchedule, type Breakable } from './fault-schedule.ts';
 import { CHAIN_ID, knownAnswers } from './known-calls.ts';
 import type { Measures } from './measured-gateway.ts';
+import { OwnLateness } from './own-lateness.ts';
 import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
 import { Random } from './random.ts';
 import { Tally } from './tally.ts';
@@ -47,8 +48,14 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   const { url, measure } = await startMeasuredGateway(upstreams);
   const schedule = new FaultSchedule(new Random(seed), upstreams);
   let told = 0;
+  // Where it is late by half the time of an attempt, a good node may not have been good to the gateway.
+  const own = new OwnLateness(ATTEMPT_MS / 2);
+  closing.push(() => {
+    own.stop();
+    return Promise.resolve();
+  });
   const tally = new Tally(
-    (since) => schedule.wasAllBad(since),
+    (since) => schedule.wasAllBad(since) || own.wasLate(since),
     (text) => {
       if (told++ < FAULTS_SHOWN) console.error(`${text} (last fault:${schedule.now})`);
     },
@@ -73,9 +80,11 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   const [first = last] = samples;
   const { counts } = tally;
   const seconds = (performance.now() - began) / 1_000;
+  const callsPerSecond = Math.round(counts.asked / seconds);
   console.log(
-    JSON.stringify({ ...counts, faults: schedule.faults, callsPerSecond: Math.round(counts.asked / seconds) }),
+    JSON.stringify({ ...counts, slowestMs: Math.round(counts.slowestMs), faults: schedule.faults, callsPerSecond }),
   );
+  console.log(`this process, with callers and nodes in it, was late by ${own.worstMs.toFixed(0)} ms at most`);
   for (const sample of [...samples, last]) console.log(shown(sample));
   const complaints = [
     counts.wrong + counts.unasked + counts.unanswered + counts.refusedInVain > 0 &&

@@ -10,7 +10,7 @@ export interface Counts {
   readonly right: number;
   /** Answered with -32603: no upstream could answer. */
   readonly refused: number;
-  /** Those of them that were made while an upstream was good. */
+  /** Those of them that were made while an upstream was good, and this process was in time. */
   readonly refusedInVain: number;
   readonly wrong: number;
   /** Answered under an id that nobody waits for: a second time, or another's. */

@@ -46,6 +46,8 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
     const callee = connect(calleePort, '127.0.0.1');
     keep(callee);
     let isCut = false;
+    let dribbling = Promise.resolve();
+    let dribbled = 0;
     caller.on('close', () => callee.destroy());
     callee.on('close', () => {
       if (!isCut && fault?.kind !== 'vanish') caller.end();
@@ -60,8 +62,11 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
       if (isCut || stuck.has(caller) || caller.destroyed) return;
       const passes = bytesThatPass(fault, chunk);
       if (passes === undefined) {
-        if (fault?.kind === 'dribble') void dribble(caller, chunk);
-        else caller.write(chunk);
+        if (fault?.kind !== 'dribble' && dribbled === 0) caller.write(chunk);
+        else {
+          dribbled++;
+          dribbling = dribbling.then(() => dribble(caller, chunk)).finally(() => dribbled--);
+        }
         return;
       }
       isCut = true;
