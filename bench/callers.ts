@@ -17,7 +17,7 @@ export interface CallerParts {
 }
 
 const PAUSE_MOST_MS = 30;
-const BATCH_MOST = 20;
+const BATCH_MOST = 10;
 /** Time for what is under way in the end. */
 const LAST_MS = 20_000;
 
@@ -53,7 +53,7 @@ export async function callOverWebSocket({ url, tally, random, until }: CallerPar
     open++;
     socket.send(JSON.stringify(size === 0 ? requests[0] : requests));
     await delay(random.between(0, PAUSE_MOST_MS));
-    while (open > 20 && performance.now() < until) await delay(5);
+    while (open > 5 && performance.now() < until) await delay(5);
   }
   for (const end = performance.now() + LAST_MS; open > 0 && performance.now() < end;) await delay(20);
   socket.terminate();

@@ -89,7 +89,7 @@ export async function openGateway(
     },
   }));
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
-    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, log }));
+    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
   }
   const callers = {
     networks: new NetworkFinder(networks),
@@ -98,6 +98,7 @@ export async function openGateway(
     proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
     metrics,
     log,
+    accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
     baseUrlsHint,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,

@@ -29,9 +29,10 @@ export function chargeCalls(
 
 const noMethods: ReadonlyMap<string, number> = new Map();
 
-function weightOf({ id, method, params }: Call, { network, access }: CallContext): number {
+function weightOf(call: Call, { network, access }: CallContext): number {
+  const { id, method } = call;
   const served = network.methods.get(method);
   if (served === undefined || served.localResult !== undefined || (id === undefined && served.spec.sends !== true))
     return 0;
-  return objectionTo(served, params, access) === undefined ? (served.spec.weight ?? 1) : 0;
+  return objectionTo(served, call, access) === 'none' ? (served.spec.weight ?? 1) : 0;
 }

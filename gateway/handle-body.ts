@@ -6,6 +6,8 @@ import { handleCall, type CallContext } from './handle-call.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Shortage } from './limits/tally.ts';
 
+/** What a refusal needs to know of a call. */
+type Refusing = Pick<CallContext, 'network' | 'access' | 'note'>;
 type Answering = Promise<Answer | undefined> | Answer | undefined;
 
 export interface BatchLimits {
@@ -21,8 +23,9 @@ export interface BatchLimits {
  */
 export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
   const envelope = readEnvelope(text, limits.maxItems);
+  context.note?.asks(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
-  return keyLimits === undefined
+  return keyLimits?.isCharged !== true
     ? handleEnvelope(envelope, context, limits)
     : handleWithin(keyLimits, envelope, context, limits);
 }
@@ -31,7 +34,7 @@ export async function handleBody(text: string, context: CallContext, limits: Bat
 export function refuseBody(
   text: string,
   refusal: RpcError,
-  context: Pick<CallContext, 'network' | 'access'>,
+  context: Refusing,
   { maxItems }: BatchLimits,
 ): Answer | undefined {
   try {
@@ -69,11 +72,7 @@ function refusalFor({ reason, waitS }: Shortage): RpcError {
   return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
 }
 
-function refuseAll(
-  { isBatch, items }: Envelope,
-  refusal: RpcError,
-  context: Pick<CallContext, 'network' | 'access'>,
-): Answer | undefined {
+function refuseAll({ isBatch, items }: Envelope, refusal: RpcError, context: Refusing): Answer | undefined {
   const answers = items.map(({ id }) => refuse(id, refusal, context)).filter((answer) => answer !== undefined);
   const [first] = answers;
   if (first === undefined || !isBatch) return first;
@@ -115,10 +114,11 @@ function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undef
 function refuse(
   id: string | undefined,
   refusal: RpcError,
-  { network: { otherMethods }, access }: Pick<CallContext, 'network' | 'access'>,
+  { network: { otherMethods }, access, note }: Refusing,
 ): Answer | undefined {
   const answer = id === undefined ? undefined : refusalAnswer(id, refusal);
   otherMethods.meter.count(refusal.reason);
+  note?.ended(refusal.reason);
   otherMethods.usage.add(access.record.id, 0, true, answer?.body.length ?? 0);
   return answer;
 }

@@ -2,8 +2,10 @@ import { causeOf, type Log } from './config/log.ts';
 import { errorAnswer, largeAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
 import type { Call } from './jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
+import type { CallRules } from './keys/call-rules.ts';
 import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
+import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
 import type { Reply } from './upstream/reply.ts';
@@ -18,6 +20,8 @@ export interface CallContext {
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
   readonly log: Log;
+  /** For the access log, where there is one. */
+  readonly note?: RequestNote | undefined;
 }
 
 /** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
@@ -32,8 +36,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
-    const objection = objectionTo(method, call.params, access);
-    if (objection !== undefined) throw objection;
+    const objection = objectionTo(method, call, access);
+    if (objection !== 'none') throw objection;
     // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
     if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
     else if (call.id !== undefined && method.localResult !== undefined) {
@@ -52,20 +56,25 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
   }
   meter.ended(outcome, startedAt);
+  context.note?.ended(outcome);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
   return told;
 }
 
-/** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. */
-export function objectionTo(
+/** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. Looked at once. */
+export function objectionTo(method: ServedMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
+  return (call.objection ??= findObjection(method, call.params, calls));
+}
+
+function findObjection(
   { spec, check }: ServedMethod,
   params: readonly unknown[],
-  { calls }: KeyAccess,
-): RpcError | undefined {
-  if (calls?.allowMethod(spec) === false) return new RpcError('key-settings');
+  rules: CallRules | undefined,
+): RpcError | 'none' {
+  if (rules?.allowMethod(spec) === false) return new RpcError('key-settings');
   const complaint = check(params);
   if (complaint !== undefined) return new RpcError('invalid-params', complaint);
-  return calls?.allowContract(spec, params) === false ? new RpcError('key-settings') : undefined;
+  return rules?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
 async function askUpstreams(

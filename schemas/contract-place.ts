@@ -11,7 +11,9 @@ export function contractPlace({ params }: MethodSource, types: Types): MethodSpe
     if (schema.$ref === refTo('Address')) return { param };
     const { properties = {} } = resolve(schema, types);
     const field = fields.find((name) => holdsAddress(properties[name], types));
-    if (field !== undefined) return { param, field };
+    if (field === undefined) continue;
+    const pretence = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));
+    return { param, field, ...(pretence !== -1 && { pretence }) };
   }
   return undefined;
 }

@@ -4,13 +4,13 @@ import { SettingsError, type Settings } from '../config/settings.ts';
 import { durationOf } from '../keys/duration.ts';
 import { changedRules, KeyStoreError, type KeyStore } from '../keys/key-store.ts';
 import { isWellFormedKey } from '../keys/key.ts';
+import { importKeys } from '../keys/import-keys.ts';
 import { KeyRulesError } from '../keys/key-rules.ts';
 import { KeyManager, readName, type Made } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
 import { shownRecord } from '../keys/shown-record.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { lastDays, usageKeptDays } from '../usage/usage-store.ts';
-import { importKeys } from './import-keys.ts';
 import { addRuleOptions, rulesFrom } from './key-options.ts';
 import { rulesOf, tableOf, usageTable } from './show-keys.ts';
 
@@ -64,10 +64,12 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--secret', 'demand a secret besides, as the password of Basic authentication; it is made and shown once')
     .addHelpText(
       'after',
-      '\nEntries are separated by commas.\n\nExamples:\n' +
-        '  gatehouse keys create --name alice\n' +
-        '  gatehouse keys create --name dapp --networks base,linea --origins app.example.org --rate 50 --daily 100000\n' +
-        '  gatehouse keys create --name backend --ips 10.0.0.0/8 --secret --json',
+      '\nEntries are separated by commas.\n' +
+        examples(
+          'create --name alice',
+          'create --name dapp --networks base,linea --origins app.example.org --rate 50 --daily 100000',
+          'create --name backend --ips 10.0.0.0/8 --secret --json',
+        ),
     )
     .action((options: { name: string; json?: true; keyStdin?: true; secret?: true }) =>
       withManager(async (manager) => {
@@ -86,6 +88,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('list')
     .description('List all keys, revoked ones too')
     .option('--json', 'print an array of records on one line')
+    .addHelpText('after', examples('list', 'list --json'))
     .action((options: { json?: true }) =>
       withManager(async (manager) => {
         const records = await manager.list();
@@ -100,6 +103,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('Show what is known of a key, and what it may do')
     .argument('<id>', 'as `keys list` shows it')
     .option('--json', 'print the record on one line')
+    .addHelpText('after', examples('show 0123456789ab', 'show 0123456789ab --json'))
     .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
         const record = await manager.show(id);
@@ -117,11 +121,7 @@ export function keysCommand(context: KeysCommandContext): Command {
   )
     .option('--secret', 'demand a new secret in place of all others; it is shown once')
     .option('--no-secret', 'demand no secret any more')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  gatehouse keys update 0123456789ab --rate 20 --burst 100\n' +
-        '  gatehouse keys update 0123456789ab --origins ""',
-    )
+    .addHelpText('after', examples('update 0123456789ab --rate 20 --burst 100', 'update 0123456789ab --origins ""'))
     .action((id: string, options: { json?: true; secret?: boolean }) =>
       withManager(async (manager) => {
         const change = rulesFrom(options);
@@ -139,7 +139,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--grace <time>', 'how long the old one goes on: 7d, 24h, 0m', '24h')
     .option('--secret', 'make a new secret instead; the key stays as it is')
     .option('--json', 'print what was made')
-    .addHelpText('after', '\nExamples:\n  gatehouse keys rotate 0123456789ab --grace 7d')
+    .addHelpText('after', examples('rotate 0123456789ab --grace 7d', 'rotate 0123456789ab --secret'))
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
       withManager(async (manager) => {
         const graceMs = durationOf(options.grace);
@@ -154,10 +154,13 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('revoke')
     .description('End a key on all gateways, within a second')
     .argument('<id>', 'as `keys list` shows it')
-    .action((id: string) =>
+    .option('--json', 'print the record on one line')
+    .addHelpText('after', examples('revoke 0123456789ab'))
+    .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
-        const { name } = await manager.revoke(id);
-        out(`Key ${id} (${name}) is revoked.\n`);
+        const record = await manager.revoke(id);
+        if (options.json) out(`${JSON.stringify(shownRecord(record))}\n`);
+        else out(`Key ${id} (${record.name}) is revoked.\n`);
       }),
     );
 
@@ -167,7 +170,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'as `keys list` shows it')
     .option('--days <number>', `of the last so many days, ${usageKeptDays} at most`, '30')
     .option('--json', 'print an array of rows on one line')
-    .addHelpText('after', '\nExamples:\n  gatehouse keys usage 0123456789ab --days 7 --json')
+    .addHelpText('after', examples('usage 0123456789ab --days 7 --json'))
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
@@ -189,15 +192,24 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('import')
-    .description('Carry the keys of the key file in DATA_DIR over to Redis')
-    .action(() =>
+    .description('Carry the keys of the key file in DATA_DIR over to Redis; may be repeated')
+    .option('--json', 'print {"added":…,"there":…,"leftOut":…}')
+    .addHelpText('after', examples('import', 'import --json'))
+    .action((options: { json?: true }) =>
       withStore(async (store) => {
-        if (store.kind !== 'redis') throw new Refusal('keys import carries keys over to Redis: set REDIS_URL');
-        out(await importKeys(context.settings().DATA_DIR, store, new KeyManager(store)));
+        const imported = await importKeys(context.settings().DATA_DIR, store, new KeyManager(store));
+        const { added, there, leftOut } = imported;
+        const sentence = `Carried over to Redis: ${added}; there already: ${there}; development keys left out: ${leftOut}.`;
+        out(`${options.json ? JSON.stringify(imported) : sentence}\n`);
       }),
     );
 
   return keys;
+}
+
+/** For a command's help. */
+function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  gatehouse keys ${line}`).join('\n')}`;
 }
 
 /** Something a person asked for that cannot be done; the message says why. */

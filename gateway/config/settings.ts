@@ -34,6 +34,11 @@ const table = {
     default: 'info',
     meaning: 'Least level that is logged',
   },
+  ACCESS_LOG: {
+    type: ['off', 'on'],
+    default: 'off',
+    meaning: '`on`: a line for each request, at the level info: id, network, key id, method or batch size, outcome, ms',
+  },
   NODE_ENV: {
     type: 'string',
     default: undefined,

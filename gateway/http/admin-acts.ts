@@ -1,5 +1,6 @@
 import { durationOf } from '../keys/duration.ts';
-import { changedRules, type RuleChange } from '../keys/key-store.ts';
+import { importKeys } from '../keys/import-keys.ts';
+import { changedRules, type KeyStore, type RuleChange } from '../keys/key-store.ts';
 import { readName, type KeyManager } from '../keys/manage-keys.ts';
 import { shownRecord } from '../keys/shown-record.ts';
 import { lastDays, usageKeptDays, type UsageStore } from '../usage/usage-store.ts';
@@ -12,7 +13,10 @@ export interface AdminRequest {
   readonly query: Readonly<Record<string, unknown>>;
   /** Notes in the audit who asks. */
   readonly manager: KeyManager;
+  readonly keys: KeyStore;
   readonly usage: UsageStore;
+  /** Where the key file is. */
+  readonly dataDir: string;
 }
 
 export interface AdminAnswer {
@@ -37,6 +41,7 @@ export const adminActs: Readonly<Record<string, Act>> = {
     const texts = changedRules(undefined, textsOf(rules));
     return made(await manager.create(name, texts, { ...(key !== undefined && { given: key }), withSecret: secret }));
   },
+  import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
   show: async ({ manager, id }) => ok(shownRecord(await manager.show(id))),
   update: async ({ manager, id, body }) => {
     const { rules = {}, secret } = body as { rules?: RuleValues; secret?: boolean };

@@ -16,11 +16,13 @@ export interface AdminParts {
   readonly token: string;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
+  /** Where the key file is. */
+  readonly dataDir: string;
   readonly log: Log;
 }
 
 /** `/admin/…`: what `gatehouse keys` does, over HTTP, for whoever has the token. */
-export function adminRoutes({ token, keys, usage, log }: AdminParts): Router {
+export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): Router {
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
@@ -51,7 +53,7 @@ export function adminRoutes({ token, keys, usage, log }: AdminParts): Router {
       checkBody?.(body);
       const manager = new KeyManager(keys, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
       const { params, query } = request;
-      const answer = await act({ id: params.id ?? '', body, query, manager, usage });
+      const answer = await act({ id: params.id ?? '', body, query, manager, keys, usage, dataDir });
       response.status(answer.status).json(answer.body);
     });
   }
@@ -76,7 +78,7 @@ export function adminRoutes({ token, keys, usage, log }: AdminParts): Router {
   return router;
 }
 
-const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409 } as const;
+const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
 function refusalOf(error: unknown): AdminRefusal {
   if (error instanceof AdminRefusal) return error;

@@ -8,6 +8,7 @@ import type { Authenticator } from '../keys/authenticate.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
+import { noteOf, type RequestNote } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
 import { compressAnswer } from './compress-answer.ts';
@@ -23,6 +24,8 @@ export interface RpcRouteParts {
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Undefined: requests are not logged. */
+  readonly accessLog: Log | undefined;
   readonly nextRequestId: () => string;
   /** One sentence that says which base URLs there are. */
   readonly baseUrlsHint: string;
@@ -46,11 +49,16 @@ export function rpcRoute(parts: RpcRouteParts) {
       return;
     }
     const requestId = parts.nextRequestId();
-    serve(parts, request, response, requestId, route).catch((error: unknown) => {
-      if (error instanceof RequestAborted) return;
+    const note = noteOf(parts.accessLog, requestId);
+    serve(parts, request, response, requestId, route, note).catch((error: unknown) => {
+      if (error instanceof RequestAborted) {
+        note?.write('aborted');
+        return;
+      }
       const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
       writeAnswer(response, requestId, refusalAnswer('null', refusal));
+      note?.write(refusal.reason);
     });
   };
 }
@@ -61,10 +69,13 @@ async function serve(
   response: ServerResponse,
   requestId: string,
   { network, key, isWebSocket }: Route<ServedNetwork>,
+  note: RequestNote | undefined,
 ): Promise<void> {
+  if (network !== undefined) note?.networkIs(network.config.slug);
   // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
   if (request.method === 'OPTIONS') {
     writePreflight(request, response, requestId);
+    note?.write('preflight');
     return;
   }
   if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
@@ -73,6 +84,7 @@ async function serve(
   const address = parts.proxies.addressOf(request);
   const found = parts.authenticator.authenticate(key, address);
   const access = found instanceof Promise ? await found : found;
+  note?.keyIs(access.record.id);
   access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
   parts.load.begin();
   let held = 0;
@@ -81,10 +93,11 @@ async function serve(
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log };
+    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log, note };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
     if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
     else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
+    note?.write();
     holdUntilTaken(response, parts.load);
   } finally {
     parts.load.end(held);

@@ -15,6 +15,8 @@ export interface Call {
   readonly method: string;
   /** Absent and null params are an empty array. */
   readonly params: readonly unknown[];
+  /** Why it goes no further, once that was looked at: for its weight before its answer. */
+  objection: RpcError | 'none' | undefined;
 }
 
 /** A member of a body that is no call; `id` is null unless it could be told. Undefined: a notification, as in `Call`. */
@@ -60,8 +62,8 @@ function readCall(item: unknown, idText: string | undefined): Call | NotACall {
     return notACall('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return { id: idText, method, params: [] };
-  if (Array.isArray(params)) return { id: idText, method, params };
+  if (params === undefined || params === null) return { id: idText, method, params: [], objection: undefined };
+  if (Array.isArray(params)) return { id: idText, method, params, objection: undefined };
   if (typeof params === 'object') {
     const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
     return { id: idText, refusal };

@@ -57,7 +57,7 @@ export class Authenticator {
   readonly #known = new LRUCache<string, Known>({ max: knownMax });
   readonly #unknown = new LRUCache<string, true>({ max: unknownMax, ttl: unknownForMs });
   readonly #flights = new Map<string, Flight>();
-  /** Unknown keys by address; an entry ends some time after the first of them, however many follow. */
+  /** Keys by address that are unknown, or not known yet; an entry ends some time after the first, however many follow. */
   readonly #guesses = new LRUCache<string, { count: number }>({ max: guessersMax, ttl: guessesWithinMs });
   readonly #guessesMax: number;
   readonly #log: Log;
@@ -150,21 +150,26 @@ export class Authenticator {
   }
 
   #lookUp(digest: string, guesser: string | undefined): Flight {
+    // Before anything is known: many guesses at once are many guesses.
+    const guesses = guesser === undefined ? undefined : this.#guessesOf(addressGroup(guesser));
+    if (guesses !== undefined) guesses.count += 1;
     // Before the question goes out: what is confirmed is the state of no earlier moment.
     const confirmedAt = performance.now();
     const generation = this.#generation;
     const land = async (): Promise<KeyAccess | undefined> => {
+      let isGuess = false;
       try {
         const found = await this.#store.find(digest);
+        isGuess = found === undefined;
         const access = found !== undefined && this.#mayPass(found) ? this.#accessOf(found) : undefined;
         if (access === undefined) this.#known.delete(digest);
         if (!flight.outdated) {
           if (access === undefined) this.#unknown.set(digest, true);
           else this.#known.set(digest, { access, confirmedAt, generation });
         }
-        if (found === undefined && guesser !== undefined) this.#noteGuess(addressGroup(guesser));
         return access;
       } finally {
+        if (guesses !== undefined && !isGuess) guesses.count -= 1;
         if (this.#flights.get(digest) === flight) this.#flights.delete(digest);
       }
     };
@@ -194,10 +199,12 @@ export class Authenticator {
     });
   }
 
-  #noteGuess(guesser: string): void {
-    const guesses = this.#guesses.get(guesser);
-    if (guesses === undefined) this.#guesses.set(guesser, { count: 1 });
-    else guesses.count += 1;
+  #guessesOf(guesser: string): { count: number } {
+    const known = this.#guesses.get(guesser);
+    if (known !== undefined) return known;
+    const guesses = { count: 0 };
+    this.#guesses.set(guesser, guesses);
+    return guesses;
   }
 
   /** A record with a rule that nobody understands opens nothing: it was written to restrict. */

@@ -19,13 +19,16 @@ export class CallRules {
 
   /**
    * Whether every address that the call names is on the list. Where a method has a place for one and the call leaves it
-   * empty, it means all contracts (`eth_getLogs`) or code of its own (`eth_call`): more than the list allows.
+   * empty, it means all contracts (`eth_getLogs`) or code of its own (`eth_call`), as a state override does: more than
+   * the list allows. What a method that the spec does not know names, nobody can tell: its own name must be listed.
    */
-  allowContract({ contractAt }: MethodSpec, params: readonly unknown[]): boolean {
+  allowContract({ name, contractAt, isForeign }: MethodSpec, params: readonly unknown[]): boolean {
     const allowed = this.#contracts;
-    if (allowed === undefined || contractAt === undefined) return true;
-    const given = params[contractAt.param];
-    const { field } = contractAt;
+    if (allowed === undefined) return true;
+    if (contractAt === undefined) return isForeign !== true || this.#methods?.has(name) === true;
+    const { param, field, pretence } = contractAt;
+    if (pretence !== undefined && Object.keys(params[pretence] ?? {}).length > 0) return false;
+    const given = params[param];
     const named = field === undefined ? given : (given as Record<string, unknown> | null | undefined)?.[field];
     const addresses: readonly unknown[] = Array.isArray(named) ? named : [named];
     return (

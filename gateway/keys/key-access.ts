@@ -11,7 +11,7 @@ export interface KeyAccess {
   readonly limits: KeyLimits | undefined;
 }
 
-/** How much a key may do. All of it counts weights of methods. */
+/** How much a key may do. Rates and quotas count weights of methods. */
 export interface KeyLimits {
   /** Whose account is charged: a key's own id, or that of the key it took over from. */
   readonly account: string;
@@ -19,6 +19,10 @@ export interface KeyLimits {
   readonly methodRates: ReadonlyMap<string, Rate> | undefined;
   readonly daily: number | undefined;
   readonly monthly: number | undefined;
+  /** Whether there is any of these. What follows bounds what is open at once, and costs calls nothing. */
+  readonly isCharged: boolean;
+  readonly sockets: number | undefined;
+  readonly subscriptions: number | undefined;
 }
 
 /** Done once for each record that is looked up. @throws KeyRulesError */
@@ -30,10 +34,15 @@ export function compileAccess(record: KeyRecord): KeyAccess {
     record,
     entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips') ? new EntryRules(rules) : undefined,
     calls: has('methods', 'contracts') ? new CallRules(rules) : undefined,
-    limits: has('rate', 'methodRates', 'daily', 'monthly') ? limitsOf(record, rules) : undefined,
+    limits: has('rate', 'methodRates', 'daily', 'monthly', 'sockets', 'subscriptions')
+      ? limitsOf(record, rules)
+      : undefined,
   };
 }
 
-function limitsOf({ id }: KeyRecord, { account, rate, burst, methodRates, daily, monthly }: KeyRules): KeyLimits {
-  return { account: account ?? id, rate: rateOf(rate, burst), methodRates, daily, monthly };
+function limitsOf({ id }: KeyRecord, { account, rate, burst, ...rules }: KeyRules): KeyLimits {
+  const { methodRates, daily, monthly, sockets, subscriptions } = rules;
+  const isCharged = [rate, methodRates, daily, monthly].some((limit) => limit !== undefined);
+  const charged = { rate: rateOf(rate, burst), methodRates, daily, monthly };
+  return { account: account ?? id, ...charged, isCharged, sockets, subscriptions };
 }

@@ -60,6 +60,12 @@ const fields = {
   },
   daily: { flag: '--daily <number>', meaning: 'weighted calls a day, from 00:00 UTC', read: whole },
   monthly: { flag: '--monthly <number>', meaning: 'weighted calls a month, from the 1st, 00:00 UTC', read: whole },
+  sockets: { flag: '--sockets <number>', meaning: 'WebSockets open at once, at each gateway', read: whole },
+  subscriptions: {
+    flag: '--subscriptions <number>',
+    meaning: 'subscriptions open at once, at each gateway',
+    read: whole,
+  },
   secrets: {
     flag: '--secret',
     meaning:

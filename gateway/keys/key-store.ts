@@ -118,7 +118,9 @@ export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKe
     name: textOf(name),
     createdAt: textOf(createdAt),
     ...(revokedAt !== undefined && { revokedAt: textOf(revokedAt) }),
-    ...(String(development) === 'true' && { development: true as const }),
+    // Whatever else somebody wrote there: it was meant to mark the key.
+    ...(development !== undefined &&
+      ![false, 'false'].includes(development as string) && { development: true as const }),
     ...(Object.keys(rules).length > 0 && { rules }),
   };
 }

@@ -20,7 +20,7 @@ export interface Made {
 
 /** Why an act cannot be done. The message ends with what to do about it at the command line. */
 export class KeyActError extends KeyStoreError {
-  readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret';
+  readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret' | 'no-redis';
   /** The message without that. */
   readonly sentence: string;
 

@@ -94,7 +94,7 @@ export class RedisKeyStore implements KeyStore {
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {
-    return this.#ask(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest)));
+    return this.#ask(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest).catch(emptyIfNoHash)));
   }
 
   async add(digest: string, key: StoredKey): Promise<boolean> {
@@ -234,6 +234,12 @@ async function refused(request: () => Promise<unknown>): Promise<string | undefi
     if (isReply(error)) return redisErrorCode(error);
     throw error;
   }
+}
+
+/** Something else stands in a key's place: that is no key, and no reason to go by what was known before. */
+function emptyIfNoHash(error: unknown): Record<string, string> {
+  if (redisErrorCode(error) === 'WRONGTYPE') return {};
+  throw error;
 }
 
 /** Any field makes a key: an operator may have written the hash by hand. */

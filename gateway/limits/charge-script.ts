@@ -23,12 +23,15 @@ const keptMaxMs = 1e12;
  * under way at once theirs cost 23 µs a call in two round trips, ours 11 in one for all that came together, 0.7 with
  * leases. What it adds to a whole call: bench/limits.ts.
  *
+ * A bucket that would take longer to fill than an empty one is from before its limit was changed, or Redis' clock set
+ * back: it begins empty.
+ *
  * A lease is taken in advance and used within so many ms. Used late, it could fall together with what came back
  * meanwhile; so it is taken as if at its end, and the bucket stays that much below its brim: in any time t no more
  * than burst + rate × t passes, leases or not. It is given only where four times as much is there.
  *
  * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away, less what is left of a lease),
- * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets; for each its field, ms a unit takes
+ * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets, next day, next month; for each its field, ms a unit takes
  * to come back, ms of the whole burst; then for each charge its weight in all and in each bucket.
  * Returns, as text: a digit for each charge (1: taken), weight leased, dayUsed, monthUsed, day, month, ms until each
  * bucket is full.
@@ -42,23 +45,29 @@ local lease, leaseMs, buckets = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(A
 local names = {'day', 'dayUsed', 'month', 'monthUsed'}
 local unit, whole, full = {}, {}, {}
 for i = 1, buckets do
-  names[4 + i] = ARGV[7 + 3 * i]
-  unit[i] = tonumber(ARGV[8 + 3 * i])
-  whole[i] = tonumber(ARGV[9 + 3 * i])
+  names[4 + i] = ARGV[9 + 3 * i]
+  unit[i] = tonumber(ARGV[10 + 3 * i])
+  whole[i] = tonumber(ARGV[11 + 3 * i])
 end
 local kept = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
-if kept[1] and kept[1] >= day then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
-if kept[3] and kept[3] >= month then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
-for i = 1, buckets do full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0) end
+if kept[1] and kept[1] >= day and kept[1] <= ARGV[10] then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
+if kept[3] and kept[3] >= month and kept[3] <= ARGV[11] then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
 local changed = owed ~= 0
-if changed then
+for i = 1, buckets do
+  full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0)
+  if full[i] > now + whole[i] + 1 then
+    full[i] = now + whole[i]
+    changed = true
+  end
+end
+if owed ~= 0 then
   dayUsed = math.max(0, dayUsed + owed)
   monthUsed = math.max(0, monthUsed + owed)
   if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + owed * unit[1], now + whole[1])) end
 end
 local taken = {}
-for at = 10 + 3 * buckets, #ARGV, buckets + 1 do
+for at = 12 + 3 * buckets, #ARGV, buckets + 1 do
   local weight = tonumber(ARGV[at])
   local enough = (daily == 0 or dayUsed + weight <= daily) and (monthly == 0 or monthUsed + weight <= monthly)
   for i = 1, buckets do
@@ -135,7 +144,7 @@ export async function chargeAtRedis(
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
     limitPrefix + limits.account,
     ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed],
-    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length],
+    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length, date.nextDay, date.nextMonth],
     ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
     ...charges.flatMap((charge) => [charge.weight, ...buckets.map(({ method }) => partOf(charge, method))]),
   );

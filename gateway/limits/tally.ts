@@ -45,11 +45,13 @@ export interface UtcDate {
   readonly day: string;
   /** `2026-01` */
   readonly month: string;
+  readonly nextDay: string;
+  readonly nextMonth: string;
   readonly dayEndsInS: number;
   readonly monthEndsInS: number;
 }
 
-/** What keeps a charge from being taken, if anything. Changes nothing but the dates. */
+/** What keeps a charge from being taken, if anything. Changes nothing but what has passed, or was from before a change. */
 export function shortageOf(
   tally: Tally,
   limits: KeyLimits,
@@ -95,29 +97,40 @@ export function allowanceOf(tally: Tally, limits: KeyLimits, now: number, date: 
     if (nearest === undefined || left < nearest.remaining) nearest = { limit, remaining: left, resetS };
   };
   if (rate !== undefined) {
-    const missingMs = Math.max(0, (tally.fullAt.get('') ?? now) - now);
-    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil(missingMs / 1000));
+    // Less what adding fractions loses, as in `waitFor`.
+    const missingMs = fullAtOf(tally, '', rate, now) - now;
+    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil((missingMs - 0.001) / 1000));
   }
   if (daily !== undefined) offer(daily, daily - tally.dayUsed, date.dayEndsInS);
   if (monthly !== undefined) offer(monthly, monthly - tally.monthUsed, date.monthEndsInS);
   return nearest;
 }
 
-/** Dates only go forward: another gateway's clock may be ahead of ours. */
-function turnPage(tally: Tally, { day, month }: UtcDate): void {
-  if (day > tally.day) Object.assign(tally, { day, dayUsed: 0 });
-  if (month > tally.month) Object.assign(tally, { month, monthUsed: 0 });
+/** Dates go forward, since another gateway's clock may be ahead of ours; by more than one it was wrong. */
+function turnPage(tally: Tally, { day, month, nextDay, nextMonth }: UtcDate): void {
+  if (day > tally.day || tally.day > nextDay) Object.assign(tally, { day, dayUsed: 0 });
+  if (month > tally.month || tally.month > nextMonth) Object.assign(tally, { month, monthUsed: 0 });
 }
 
-function waitFor(tally: Tally, bucket: string, { perSecond, burst }: Rate, weight: number, now: number): number {
+/** When a bucket is full. One that would take longer than an empty one is from before its limit was changed: it is empty. */
+function fullAtOf(tally: Tally, bucket: string, { perSecond, burst }: Rate, now: number): number {
+  const fullAt = tally.fullAt.get(bucket) ?? now;
+  const latest = now + (burst * 1000) / perSecond;
+  if (fullAt > latest) tally.fullAt.set(bucket, latest);
+  return Math.min(Math.max(now, fullAt), latest);
+}
+
+function waitFor(tally: Tally, bucket: string, rate: Rate, weight: number, now: number): number {
+  const { perSecond, burst } = rate;
   if (weight > burst) return Infinity;
-  const fullAt = Math.max(now, tally.fullAt.get(bucket) ?? now) + (weight * 1000) / perSecond;
+  const fullAt = fullAtOf(tally, bucket, rate, now) + (weight * 1000) / perSecond;
   // A thousandth of a millisecond: what adding fractions loses.
   return fullAt - now - (burst * 1000) / perSecond - 0.001;
 }
 
-function pour(tally: Tally, bucket: string, { perSecond, burst }: Rate, weight: number, now: number): void {
-  const fullAt = Math.max(now, tally.fullAt.get(bucket) ?? now) + (weight * 1000) / perSecond;
+function pour(tally: Tally, bucket: string, rate: Rate, weight: number, now: number): void {
+  const { perSecond, burst } = rate;
+  const fullAt = fullAtOf(tally, bucket, rate, now) + (weight * 1000) / perSecond;
   // Where there was not enough, it is not owed for ever.
   tally.fullAt.set(bucket, Math.min(fullAt, now + (burst * 1000) / perSecond));
 }

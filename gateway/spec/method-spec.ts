@@ -25,8 +25,13 @@ export interface MethodSpec {
   readonly hashParams: readonly number[];
   /** Position of the call object whose `gas` is capped. */
   readonly gasCapParam?: number;
-  /** Where a call names contracts: a parameter that is an address, or the field of one that holds one or several. */
-  readonly contractAt?: { readonly param: number; readonly field?: string };
+  /**
+   * Where a call names contracts: a parameter that is an address, or the field of one that holds one or several.
+   * `pretence`: the parameter by which a call may give any contract other code.
+   */
+  readonly contractAt?: { readonly param: number; readonly field?: string; readonly pretence?: number };
+  /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
+  readonly isForeign?: true;
   /** How much of a key's limits a call uses up; absent: 1. */
   readonly weight?: number;
   /** How an object result, or each object in an array, is completed. */
@@ -36,7 +41,7 @@ export interface MethodSpec {
 /** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
 export function passThrough(name: string): MethodSpec {
   const namespace = name.slice(0, name.indexOf('_'));
-  return { name, namespace, nullable: false, reverts: false, hashParams: [] };
+  return { name, namespace, nullable: false, reverts: false, hashParams: [], isForeign: true };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

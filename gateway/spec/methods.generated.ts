@@ -210,7 +210,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "weight": 2
   },
@@ -433,7 +434,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     }
   },
   {
@@ -450,7 +452,8 @@ export const methods: readonly MethodSpec[] = [
     "gasCapParam": 0,
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 2
     },
     "shape": {
       "type": "AccessListResult",
@@ -940,7 +943,8 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [],
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "pretence": 1
     },
     "shape": {
       "type": "FeeEstimate",

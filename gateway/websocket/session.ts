@@ -10,31 +10,15 @@ import type { KeyAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import { endingFor, endings, faultIn, type Ending } from './ending.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
-
-/**
- * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
- */
-const endings = {
-  'key-invalid': { code: 1008, text: 'invalid project id' },
-  'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
-  'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
-  'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
-  stopping: { code: 1012, text: 'service restart' },
-  'slow-reader': undefined,
-  'slow-message': undefined,
-  overloaded: undefined,
-  silent: undefined,
-} as const satisfies Record<string, { code: number; text: string } | undefined>;
-
-export type Ending = keyof typeof endings;
 
 export interface SessionParts {
   readonly network: ServedNetwork;
@@ -52,6 +36,8 @@ export interface SessionParts {
   readonly unreadMaxBytes: number;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Undefined: messages are not logged. */
+  readonly accessLog: Log | undefined;
 }
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
@@ -189,18 +175,24 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log } = this.#parts;
+    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
+    const note = noteOf(accessLog, requestId);
+    note?.networkIs(network.config.slug);
+    note?.keyIs(holder.access.record.id);
     let held: number | undefined;
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
       const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log };
-      return (await handleBody(text, context, batch))?.body;
+      const context = { network, access: holder.access, limiter, requestId, deadline, log, note };
+      const answer = await handleBody(text, context, batch);
+      note?.write();
+      return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
+      note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
@@ -231,17 +223,4 @@ export class Session {
     // We do not listen, because of calls under way; they have their own time limit.
     return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
   }
-}
-
-/** Why a key that was let in before is not any more. */
-export function endingFor(error: unknown): Ending {
-  const reason = error instanceof RpcError ? error.reason : undefined;
-  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
-    ? reason
-    : 'key-store-unreachable';
-}
-
-function faultIn({ code }: NodeJS.ErrnoException): string {
-  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
-  return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
 }

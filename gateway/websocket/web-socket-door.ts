@@ -14,8 +14,10 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
+import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { endingFor, Session } from './session.ts';
+import { endingFor } from './ending.ts';
+import { Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
 const BEAT_MS = 250;
@@ -30,6 +32,8 @@ export interface WebSocketDoorParts {
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Undefined: upgrades and messages are not logged. */
+  readonly accessLog: Log | undefined;
   /** One sentence that says which base URLs there are. */
   readonly baseUrlsHint: string;
   readonly load: Load;
@@ -70,24 +74,29 @@ export class WebSocketDoor {
 
   /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
   async admit(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): Promise<void> {
+    const note = noteOf(this.#parts.accessLog, requestId);
     try {
       const { network, key } = this.#routeOf(request);
+      note?.networkIs(network.config.slug);
       const address = this.#parts.proxies.addressOf(request);
       const access = await this.#parts.authenticator.authenticate(key, address);
+      note?.keyIs(access.record.id);
       const caller = { network: network.config.slug, address, headers: request.headers };
       access.entry?.admit(caller);
       if (this.#isDraining) throw new RpcError('stopping');
       const digest = digestOf(key);
-      const { socketsPerKey } = this.#parts;
-      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsPerKey) {
+      const socketsMax = Math.min(this.#parts.socketsPerKey, access.limits?.sockets ?? Infinity);
+      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
       const socket = this.#shakeHands(request, wire, head, requestId);
       if (socket !== undefined)
         this.#open(socket, wire, { network, caller, holder: this.#holderOf(digest, access), requestId });
+      note?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
       const refusal = refusalOf(error, requestId, this.#parts.log);
       this.#parts.metrics.refused(refusal.reason);
+      note?.write(refusal.reason);
       throw refusal;
     }
   }

@@ -15,6 +15,7 @@ describe('a setting that is not given', () => {
     NETWORKS_DIR: 'networks',
     DATA_DIR: '.gatehouse',
     LOG_LEVEL: 'info',
+    ACCESS_LOG: 'off',
     KEY_STALE_MAX_S: 3600,
     BODY_MAX_BYTES: 5_000_000,
     BATCH_MAX_ITEMS: 1000,
@@ -112,7 +113,7 @@ describe('every setting', () => {
     const known = ['string', 'port', 'count', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
     // ADMIN_TOKEN is tested with the admin API.
-    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
+    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

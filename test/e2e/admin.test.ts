@@ -23,7 +23,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     });
     const opsPort = await freePort();
     const gateway = await place.start({
-      ...{ LOG_LEVEL: 'trace', OPS_PORT: String(opsPort), ADMIN_TOKEN: token, METRICS_PER_KEY: 'on' },
+      ...{ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', OPS_PORT: String(opsPort), ADMIN_TOKEN: token, METRICS_PER_KEY: 'on' },
       ...(redis !== undefined && { REDIS_URL: redis.url }),
     });
     const seen: string[] = [];

@@ -182,11 +182,24 @@ describe('the admin API refuses', () => {
     [
       '',
       { name: 'a', rules: { rate: {} } },
-      'rules.rate: expected text, a number, a list of texts, or null',
+      'rules.rate: expected text, a number, a list of texts that is not empty, or null',
       'rules.rate',
     ],
-    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text', 'rules.networks.0'],
-    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known', 'rules.secrets'],
+    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text without commas', 'rules.networks.0'],
+    // Two entries would let in more than one, and none more than any.
+    [
+      '',
+      { name: 'a', rules: { userAgents: ['X11, Linux'] } },
+      'rules.userAgents.0: expected text without commas',
+      'rules.userAgents.0',
+    ],
+    [
+      '',
+      { name: 'a', rules: { origins: [] } },
+      'rules.origins: expected text, a number, a list of texts that is not empty, or null',
+      'rules.origins',
+    ],
+    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
     ['', { name: 'a', rules: { burst: 5 } }, 'burst: there is no rate', 'rules.burst'],
   ])('%s%j: %s', async (text, object, message, field) => {
     const { status, body } = await ask('POST', '/admin/keys', object ?? text);
@@ -239,6 +252,23 @@ it('is off without ADMIN_TOKEN', async () => {
   await open({ ADMIN_TOKEN: '' });
   expect((await ask('GET', '/admin/keys')).status).toBe(404);
   expect((await ask('GET', '/readyz')).status).toBe(200);
+});
+
+it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
+  await open();
+  const { id, key } = await create();
+  const refused = await ask('POST', '/admin/import');
+  const message = 'keys import carries keys over to Redis';
+  expect([refused.status, refused.body]).toEqual([409, { error: { message } }]);
+
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await open({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
+  await eventually(async () => (await statusOf(key)) === 200, 1_000);
+  expect((await ask('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
+  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
 });
 
 it('says 503 while Redis is away', async () => {

@@ -122,6 +122,25 @@ describe('while Redis is there', () => {
     await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'development', 'true');
     expect(await gate.try(key)).toBe('key-invalid');
     expect(await own.try(key)).toBe('in');
+    const other = await addByHand(redis);
+    await redis.cli('HSET', `gatehouse:key:${digestOf(other)}`, 'development', '1');
+    expect([await gate.try(other), await own.try(other)]).toEqual(['key-invalid', 'in']);
+  });
+
+  it('what is no hash is no key', async () => {
+    await remember(gate, key);
+    await redis.cli('SET', `gatehouse:key:${digestOf(key)}`, 'x');
+    await eventually(async () => (await gate.try(key)) === 'key-invalid', 1_000);
+    expect(await gate.store.list()).not.toContainEqual(expect.objectContaining({ id: keyIdOf(digestOf(key)) }));
+  });
+
+  it('an address that tries many unknown keys at once is refused all the same; good ones are not held against it', async () => {
+    const good = await Promise.all(Array.from({ length: 30 }, () => addByHand(redis)));
+    for (const one of good) expect(await gate.try(one, '198.51.100.2')).toBe('in');
+    const before = await lookUpsAt(redis);
+    const guesses = await Promise.all(Array.from({ length: 100 }, () => gate.try(makeKey(), '198.51.100.2')));
+    expect(guesses.filter((reason) => reason === 'unknown-key-limit')).toHaveLength(80);
+    expect(await lookUpsAt(redis)).toBe(before + 20);
   });
 
   it('an address that tries many unknown keys is refused for a while, others and known keys are not', async () => {

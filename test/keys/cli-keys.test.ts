@@ -121,7 +121,19 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
       expect(await keys(['revoke', id])).toEqual({ out: `Key ${id} (alice) is revoked.\n`, err: '', exitCode: 0 });
     }
     expect(await listed()).toMatchObject([{ id, revokedAt: expect.any(String) as string }]);
+    const { out } = await keys(['revoke', id, '--json']);
+    expect(JSON.parse(out)).toMatchObject({ id, name: 'alice', revokedAt: expect.any(String) as string });
   });
+
+  it.each(['create', 'list', 'show', 'update', 'rotate', 'revoke', 'usage', 'import'])(
+    '%s has --json, and help with examples',
+    async (verb) => {
+      const { out, exitCode } = await keys([verb, '--help']);
+      expect(exitCode).toBe(0);
+      expect(out).toMatch(/\n {2}--json +print /);
+      expect(out).toMatch(new RegExp(`\nExamples:\n  gatehouse keys ${verb}`));
+    },
+  );
 
   it.each(['show', 'revoke'])('%s says plainly that there is no such key', async (verb) => {
     const { out, err, exitCode } = await keys([verb, 'abcdefabcdef']);
@@ -231,7 +243,8 @@ describe('gatehouse keys import', () => {
 
   it('says so when there is nothing to carry over', async () => {
     await startOwnRedis();
-    expect((await keys(['import'])).out).toBe(`No keys in ${join(dataDir, 'keys.json')}.\n`);
+    expect((await keys(['import'])).out).toMatch(/^Carried over to Redis: 0; /);
+    expect((await keys(['import', '--json'])).out).toBe('{"added":0,"there":0,"leftOut":0}\n');
   });
 
   it('asks for REDIS_URL', async () => {

@@ -38,6 +38,8 @@ const samples: Record<string, { good: string[]; bad: string[] }> = {
   },
   daily: { good: ['1', '100000'], bad: ['', '0', '1.5', 'unlimited'] },
   monthly: { good: ['1'], bad: ['', '0', '-5'] },
+  sockets: { good: ['1', '20'], bad: ['', '0', '-1', '1.5', 'none'] },
+  subscriptions: { good: ['1', '100'], bad: ['', '0', '1e3'] },
   secrets: {
     good: [digest, `${digest},${digest}@2027-01-31T12:00:00Z`],
     bad: ['', 'ghs_secret', `${digest}@`, `${digest}@soon`],

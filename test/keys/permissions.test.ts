@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { digestOf } from '../../gateway/keys/key.ts';
+import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
 import type { RuleChange } from '../../gateway/keys/key-store.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
+import { network, startGateway } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
 import { eventually } from './eventually.ts';
 
@@ -78,11 +79,33 @@ describe('a key that says what it may do', () => {
       logs({ address: [contract, other] }),
     ];
     for (const each of refused) expect([each, await statusOf(each)]).toEqual([each, 403]);
+    // Code of one's own in a contract's place is a contract of one's own.
+    const pretending = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;
+    expect(await statusOf(pretending({ [contract]: { code: '0x60' } }))).toBe(403);
+    expect(await statusOf(pretending({}))).toBe(200);
     // What is wrong with a call is told first.
     expect(await one.send(['eth_getStorageAt', ['x']])).toMatchObject({
       status: 200,
       body: { error: { code: -32602 } },
     });
+  });
+
+  it('that is held to contracts makes no call that nobody can judge, unless its methods name it', async () => {
+    const named = network(7, [one.node.url], { methods: ['eth', 'debug_traceCall'] });
+    const gateway = await startGateway({ test: named });
+    onTestFinished(() => gateway.stop());
+    one.node.answer('debug_traceCall', '0x');
+    const id = keyIdOf(digestOf(gateway.key));
+    const trace = () => gateway.call('test', 'debug_traceCall', [{ to: other }, 'latest']);
+    for (const [rules, answer] of [
+      [{}, { result: '0x' }],
+      [{ contracts: contract }, { error: settings }],
+      [{ contracts: contract, methods: 'debug' }, { error: settings }],
+      [{ contracts: contract, methods: 'debug_traceCall' }, { result: '0x' }],
+    ] as const) {
+      await gateway.gateway.keys.update(id, rules);
+      expect(await trace()).toMatchObject(answer);
+    }
   });
 
   it('ends when its time is over, without a look at the store', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyLimits } from '../../gateway/keys/key-access.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
 import { emptyTally, shortageOf, take, type Charge, type Tally, type UtcDate } from '../../gateway/limits/tally.ts';
@@ -16,6 +16,9 @@ afterAll(async () => {
   redis.disconnect();
   await server.stop();
 });
+
+/** What costs calls nothing. */
+const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
 
 /** So slow that no time passes between two charges of a test. */
 const perSecond = 1e-6;
@@ -47,10 +50,14 @@ const charge: fc.Arbitrary<Charge> = fc
     weight: a + b + rest,
     byMethod: new Map([...(a > 0 ? [['eth_a', a] as const] : []), ...(b > 0 ? [['eth_b', b] as const] : [])]),
   }));
-const dates: UtcDate[] = ['2026-01-30', '2026-01-31', '2026-02-01'].map((day) => ({
-  ...{ day, month: day.slice(0, 7), dayEndsInS: 1, monthEndsInS: 1 },
-}));
+const dates: UtcDate[] = ['2026-01-30', '2026-01-31', '2026-02-01'].map(dateOf);
 const rounds = fc.array(fc.record({ charges: fc.array(charge, { maxLength: 4 }), ahead: fc.nat(1) }), { maxLength: 6 });
+
+function dateOf(day: string): UtcDate {
+  const nextDay = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+  const next = { nextDay, nextMonth: nextDay.slice(0, 7) };
+  return { day, month: day.slice(0, 7), ...next, dayEndsInS: 1, monthEndsInS: 1 };
+}
 
 /** What the rules say in TypeScript, one charge after the other. */
 function expected(tally: Tally, of: KeyLimits, charges: readonly Charge[], date: UtcDate): boolean[] {
@@ -65,7 +72,7 @@ it('the script in Redis decides as the gateway does in memory', async () => {
   let account = 0;
   await fc.assert(
     fc.asyncProperty(limits, rounds, async (some, sequence) => {
-      const of: KeyLimits = { account: `account-${account++}`, ...some };
+      const of: KeyLimits = { account: `account-${account++}`, ...some, ...open };
       const own = emptyTally();
       const told = emptyTally();
       let at = 0;
@@ -85,11 +92,27 @@ it('the script in Redis decides as the gateway does in memory', async () => {
   );
 }, 30_000);
 
-it('a gateway whose clock is behind counts for the day that has begun', async () => {
-  const of: KeyLimits = { account: 'clock', rate: undefined, methodRates: undefined, daily: 3, monthly: undefined };
-  const one: Charge = { weight: 2, byMethod: new Map() };
-  const ask = async (date: UtcDate): Promise<boolean | undefined> =>
-    (await chargeAtRedis(redis, of, [one], { tally: emptyTally(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
-  const [, today, tomorrow] = dates as [UtcDate, UtcDate, UtcDate];
-  expect([await ask(today), await ask(tomorrow), await ask(today)]).toEqual([true, true, false]);
+describe('a gateway’s clock', () => {
+  let asked = 0;
+  /** Asks for 2 of 3 a day, of an account of its own. */
+  const asking = (): ((date: UtcDate) => Promise<boolean | undefined>) => {
+    const none = { rate: undefined, methodRates: undefined, monthly: undefined };
+    const of: KeyLimits = { account: `clock-${asked++}`, daily: 3, ...none, ...open };
+    const one: Charge = { weight: 2, byMethod: new Map() };
+    return async (date) =>
+      (await chargeAtRedis(redis, of, [one], { tally: emptyTally(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
+  };
+
+  it('that is behind counts for the day that has begun', async () => {
+    const ask = asking();
+    const [, today, tomorrow] = dates as [UtcDate, UtcDate, UtcDate];
+    expect([await ask(today), await ask(tomorrow), await ask(today)]).toEqual([true, true, false]);
+  });
+
+  it('that was years ahead does not stop the days for ever', async () => {
+    const ask = asking();
+    const [today, tomorrow] = dates as [UtcDate, UtcDate];
+    expect(await ask(dateOf('2099-05-05'))).toBe(true);
+    expect([await ask(today), await ask(today), await ask(tomorrow)]).toEqual([true, false, true]);
+  });
 });

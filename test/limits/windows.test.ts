@@ -23,7 +23,8 @@ afterAll(async () => {
 });
 
 it('no window of any length sees more than burst + rate × its length, with leases and sudden floods', async () => {
-  const limits: KeyLimits = { account: 'a', rate, methodRates: undefined, daily: 1e9, monthly: undefined };
+  const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
+  const limits: KeyLimits = { account: 'a', rate, methodRates: undefined, daily: 1e9, monthly: undefined, ...open };
   const passed: { at: number; weight: number }[] = [];
   const ask = async (limiter: Limiter, weight: number): Promise<void> => {
     const { shortage } = await limiter.charge(limits, { weight, byMethod: new Map() });

@@ -12,7 +12,7 @@ const levels: readonly (readonly string[])[] = [
   ['handle-body.ts'],
   ['charge-calls.ts'],
   ['handle-call.ts'],
-  ['served-network.ts', 'load.ts', 'call-queue.ts'],
+  ['served-network.ts', 'load.ts', 'call-queue.ts', 'request-note.ts'],
   ['limits', 'usage'],
   ['keys', 'spec', 'cache', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/app.ts';
-import { openLog } from '../../gateway/config/log.ts';
+import { openLog, type Log } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../gateway/keys/key.ts';
 
@@ -33,10 +33,12 @@ export interface JsonRpcAnswer {
  * Starts a real gateway on a free port, with a key.
  * @param networks network files by slug, as YAML (or JSON, which YAML includes)
  * @param env settings, and what `${NAME}` in network files stands for
+ * @param log in place of one at LOG_LEVEL on standard error
  */
 export async function startGateway(
   networks: Record<string, string | object>,
   env: Record<string, string> = {},
+  log?: Log,
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const dataDir = join(folder, 'data');
@@ -45,7 +47,7 @@ export async function startGateway(
   }
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent' };
   const settings = readSettings({ ...defaults, ...env });
-  const gateway = await openGateway(settings, env, openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
+  const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   });

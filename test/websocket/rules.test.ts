@@ -47,6 +47,18 @@ it('who may not come in is refused before the socket is there', async () => {
   await expect(open(one)).rejects.toThrow('401');
 });
 
+it('a key may have fewer sockets than others', async () => {
+  const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
+  await one.rules({ sockets: '2' });
+  const [first] = [await open(one), await open(one)];
+  await expect(open(one)).rejects.toThrow('429');
+  first.socket.terminate();
+  await expect.poll(() => open(one).catch(() => undefined)).toBeDefined();
+  await one.rules({ sockets: '9' });
+  await open(one);
+  await expect(open(one)).rejects.toThrow('429');
+});
+
 it('a key whose time is over closes its sockets within a second', async () => {
   const one = await limited();
   await one.rules({ expiresAt: new Date(Date.now() + 500).toISOString() });
