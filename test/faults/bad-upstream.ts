@@ -23,13 +23,13 @@ export interface BadUpstream {
 
 /** The right answers. */
 export const word = `0x${'2a'.padStart(64, '0')}`;
-export const transaction = { hash: `0x${'7a'.repeat(32)}`, blockHash: `0x${'b1'.repeat(32)}`, blockNumber: '0x20' };
+export const transaction = { hash: `0x${'7a'.repeat(32)}`, blockHash: `0x${'b1'.repeat(32)}`, blockNumber: '0x10' };
 export const head = (number: number): Answer => ({ number: `0x${number.toString(16)}`, gasLimit: '0x1c9c380' });
 
 export const goodAnswers: Readonly<Record<string, Answer>> = {
   eth_getStorageAt: word,
   eth_getTransactionByHash: transaction,
-  eth_getBlockByNumber: head(0x20),
+  eth_getBlockByNumber: head(0x10),
 };
 
 /** A node that is there, and does this with calls. */

@@ -160,7 +160,7 @@ export const faults: readonly Fault[] = [
   { name: 'another chain', open: nodeThat(otherChain), fromStart: true, ...never },
   {
     name: 'a head that lags',
-    open: nodeThat(lags, { eth_getBlockByNumber: head(0x10) }),
+    open: nodeThat(lags, { eth_getBlockByNumber: head(0x8) }),
     asks: find,
     alone: { status: 200, result: null },
     received: [1, 1],

@@ -77,7 +77,7 @@ async function goBad(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNo
   await bad.fail();
   if (fault.standsStill === true) {
     const clock = shiftClock();
-    good?.answer('eth_getBlockByNumber', head(0x30));
+    good?.answer('eth_getBlockByNumber', head(0x20));
     clock.forward(LOOK_AGAIN_MS);
     await ask(slug, storage);
     await headsAreSeen(bad, good, 2);
