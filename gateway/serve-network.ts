@@ -1,8 +1,10 @@
 import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
-import type { Spawned } from './local-chain/local-chains.ts';
+import { NetworkHeads } from './heads/network-heads.ts';
+import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { InUse } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -11,7 +13,7 @@ import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
-import { Upstream, type Transport } from './upstream/upstream.ts';
+import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
@@ -24,18 +26,26 @@ export interface ServeParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  readonly localChains: LocalChains;
+  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  readonly opened: Map<UpstreamConfig, Upstream>;
 }
 
-/** Makes of a network's file all that its calls need. Asks nobody anything. */
-export function serveNetwork(
-  config: NetworkConfig,
-  spawned: ReadonlyMap<UpstreamConfig, Spawned>,
-  parts: ServeParts,
-): ServedNetwork {
+/**
+ * Makes of a network's file all that its calls need. Asks nobody anything.
+ * @param before the same network as its file was until now
+ */
+export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
   const log = parts.log.child({ network: config.slug });
-  const upstreams = config.upstreams.flatMap((upstream) =>
-    openUpstream(config, upstream, spawned.get(upstream), parts),
-  );
+  const upstreams = config.upstreams.flatMap((upstream) => {
+    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts);
+    if (opened !== undefined) parts.opened.set(upstream, opened);
+    return opened ?? [];
+  });
+  const memory = before?.config.chainId === config.chainId ? before : undefined;
+  // Its blocks are still the same, and callers may be told of them.
+  const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  heads.moveTo(upstreams);
   return {
     config,
     methods: servedMethods(config, parts),
@@ -43,13 +53,22 @@ export function serveNetwork(
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, { judge, check: parts.resultCheck, confirmNull: config.confirmNull, log }),
+    upstreams: new Upstreams(upstreams, {
+      judge,
+      check: parts.resultCheck,
+      confirmNull: config.confirmNull,
+      heads,
+      log,
+      before: memory?.upstreams,
+    }),
+    heads,
     queue: new CallQueue({
       concurrency: parts.settings.NETWORK_CONCURRENCY,
       queueMax: parts.settings.NETWORK_QUEUE_MAX,
       onWaiting: parts.metrics.queueMeter(config.slug),
     }),
     sockets: parts.metrics.socketMeters(config.slug),
+    use: new InUse(),
   };
 }
 
@@ -75,32 +94,28 @@ const anyParams: ParamCheck = () => undefined;
 function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { settings, metrics }: ServeParts,
-): Upstream[] {
-  const transport = openTransport(upstream, spawned, settings);
-  if (transport === undefined) return [];
-  return [
-    new Upstream({
-      name: upstream.name,
-      chainId: config.chainId,
-      transport,
-      timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
-      ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, upstream.name),
-    }),
-  ];
-}
-
-/** Undefined for a node that was not spawned. Connects to nothing yet. */
-function openTransport(
-  { url: given, websocketUrl, headers = {} }: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: Settings,
-): Transport | undefined {
-  const url = given ?? spawned?.url;
-  if (url !== undefined) return new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  return websocketUrl === undefined
-    ? undefined
-    : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  { settings, metrics, localChains }: ServeParts,
+): Upstream | undefined {
+  const { name, headers = {} } = upstream;
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const spawned = localChains.at(upstream);
+  const url = upstream.url ?? spawned?.url;
+  // A node of ours has both at the same port.
+  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  // They connect to nothing yet.
+  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  const webSocket =
+    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const transport = http ?? webSocket;
+  // A node that was not spawned.
+  if (transport === undefined) return undefined;
+  return new Upstream({
+    name,
+    chainId: config.chainId,
+    transport,
+    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    ...(webSocket !== undefined && { webSocket }),
+    ...(spawned !== undefined && { starting: spawned.ready }),
+    meters: metrics.upstreamMeters(config.slug, name),
+  });
 }

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CallMeter } from './call-meter.ts';
+import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -8,6 +9,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Every instrument of the gateway. Children are bound once per network, upstream and method: a look-up of labels on each call costs 2.6 µs. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly heads = new HeadMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
     help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
@@ -64,12 +66,6 @@ export class Metrics {
     labelNames: ['network', 'upstream'] as const,
     registers: [this.registry],
   });
-  readonly #upstreamHead = new Gauge({
-    name: 'gatehouse_upstream_head_block',
-    help: 'Number of the latest block seen at the upstream; followed only while the network is in use',
-    labelNames: ['network', 'upstream'] as const,
-    registers: [this.registry],
-  });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
     help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
@@ -107,7 +103,8 @@ export class Metrics {
   /** @param method a method's name once the spec knows it, else `other` */
   callMeter(network: string, method: string): CallMeter {
     const inFlight = this.#callsInFlight.labels(network);
-    inFlight.set(0);
+    // Shown from the start, and left as it is where calls are under way: networks are made anew.
+    inFlight.inc(0);
     return new CallMeter(
       (outcome) => this.#calls.labels(network, method, outcome),
       this.#callSeconds.labels(network, method),
@@ -118,13 +115,12 @@ export class Metrics {
   /** @returns what hears of each call that begins to wait, and of each that has ended to */
   queueMeter(network: string): (change: 1 | -1) => void {
     const queued = this.#callsQueued.labels(network);
-    queued.set(0);
+    queued.inc(0);
     return queued.inc.bind(queued);
   }
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
     const up = this.#upstreamUp.labels(network, upstream);
-    const head = this.#upstreamHead.labels(network, upstream);
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
@@ -146,16 +142,14 @@ export class Metrics {
       up: (isUp) => {
         up.set(isUp ? 1 : 0);
       },
-      head: (block) => {
-        head.set(block);
-      },
+      ...this.heads.upstreamMeters(network, upstream),
     };
   }
 
   socketMeters(network: string): SocketMeters {
     const open = this.#socketsOpen.labels(network);
     const messages = this.#messages.labels(network);
-    open.set(0);
+    open.inc(0);
     return {
       opened: () => {
         open.inc();
@@ -228,14 +222,13 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters {
+export interface UpstreamMeters extends HeadMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
   up(isUp: boolean): void;
-  head(block: number): void;
 }
 
 /** What the WebSockets of one network report. */

@@ -34,3 +34,16 @@ function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
   return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }
+
+/** A node's words without those in which a secret stands. */
+export function withoutSecrets(message: string, secrets: readonly string[]): string {
+  const tellsOn = (text: string): boolean => {
+    const lower = text.toLowerCase();
+    return secrets.some((secret) => lower.includes(secret));
+  };
+  if (!tellsOn(message)) return message;
+  return message
+    .split(/(\s+)/)
+    .map((word) => (tellsOn(word) ? '<upstream>' : word))
+    .join('');
+}

@@ -1,9 +1,13 @@
 import { LRUCache } from 'lru-cache';
+import type { HeadMeters } from '../metrics/head-metrics.ts';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
+import { checkChain } from './check-chain.ts';
+import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { openSubscription, type SubscriptionEvents, type SubscriptionLink } from './websocket-subscription.ts';
 import { within } from './within.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
@@ -28,18 +32,10 @@ export interface UpstreamOptions {
   readonly timeoutMs: number;
   /** A node that we start ourselves: calls wait until it is ready. */
   readonly starting?: Promise<unknown>;
+  /** Over which it tells what is new. */
+  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
   readonly meters: UpstreamMeters;
 }
-
-export interface Head {
-  /** When it was seen, on the clock of performance.now(). */
-  readonly at: number;
-  readonly number: bigint;
-  readonly gasLimit: bigint;
-}
-
-/** How often the head is looked at, and only when a call has just been answered: an idle network costs nothing. */
-const HEAD_AGE_MS = 15_000;
 
 /** A node may be updated, or a plan changed. */
 const LACKING_MS = 600_000;
@@ -53,7 +49,6 @@ const SAMPLE_EVERY_MS = 1_000;
 export class Upstream {
   readonly name: string;
   readonly health = new Health();
-  head: Head | undefined;
   readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ max: PASSED_OVER_MAX, ttl: LACKING_MS });
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
@@ -61,7 +56,6 @@ export class Upstream {
   #isChainRight = false;
   #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
-  #headAskedAt = -Infinity;
   #repliedAt = -Infinity;
   #lacksHistoryUntil = -Infinity;
   readonly #sampledAt = new Map<string, number>();
@@ -97,6 +91,10 @@ export class Upstream {
     }
   }
 
+  get headMeters(): HeadMeters {
+    return this.#options.meters;
+  }
+
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;
@@ -122,11 +120,6 @@ export class Upstream {
     return performance.now() < this.#lacksHistoryUntil;
   }
 
-  /** Looks at the head in the background when the last look is old. */
-  refreshHead(now: number): void {
-    if (now - this.#headAskedAt >= HEAD_AGE_MS) this.learnHead(now).catch(ignore);
-  }
-
   /** Whether one of its results is to be looked at more closely: one a second of each method. */
   isSampled(method: string, now: number): boolean {
     if (now - (this.#sampledAt.get(method) ?? -Infinity) < SAMPLE_EVERY_MS) return false;
@@ -139,11 +132,10 @@ export class Upstream {
     this.#options.meters.deviates(method);
   }
 
-  /** Its reply was of use. Looks at the head in the background when the last look is old. */
-  succeeded(now: number): void {
+  /** Its reply was of use. */
+  succeeded(): void {
     if (!this.health.isUp) this.#options.meters.up(true);
     this.health.succeeded();
-    this.refreshHead(now);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
@@ -153,25 +145,43 @@ export class Upstream {
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     this.#options.meters.up(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
-    if (failure === 'wrong-chain') this.#isOfOtherChain = true;
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
   }
 
-  /** @throws UpstreamFailure */
-  async learnHead(now: number): Promise<Head> {
-    this.#headAskedAt = now;
-    const reply = parsed(await this.ask('eth_getBlockByNumber', '["latest",false]', this.#options.timeoutMs));
-    const head = reply.kind === 'result' ? readHead(reply.result, performance.now()) : undefined;
-    if (head === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
-    this.head = head;
-    this.#options.meters.head(Number(head.number));
-    return head;
+  /**
+   * Asks for ourselves, not for a caller.
+   * @param params as JSON text
+   * @throws UpstreamFailure, for an error reply too
+   */
+  async resultOf(method: string, params: string): Promise<unknown> {
+    const { meters, timeoutMs } = this.#options;
+    try {
+      const left = this.#isChainRight ? timeoutMs : await this.#prepare(performance.now() + timeoutMs);
+      const reply = parsed(await this.#exchange(method, params, left));
+      this.#repliedAt = performance.now();
+      if (reply.kind === 'error') throw new UpstreamFailure('node-state', reply.message);
+      meters.polled('reply');
+      return reply.result;
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      // What comes back may be another node.
+      if (error.failure === 'transport') this.#isChainRight = false;
+      meters.polled(error.failure);
+      throw error;
+    }
   }
 
-  close(): Promise<void> {
-    return this.#options.transport.close();
+  /** Has the node tell of what is new. Undefined where it has no WebSocket. */
+  subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
+    const { webSocket, chainId, timeoutMs } = this.#options;
+    const nextId = (): number => ++this.#id;
+    return webSocket && openSubscription(webSocket, { chainId, params, timeoutMs, nextId }, events);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#options.transport.close(), this.#options.webSocket?.close()]);
   }
 
   /**
@@ -197,9 +207,12 @@ export class Upstream {
   async #checkChain(): Promise<void> {
     const { chainId, timeoutMs } = this.#options;
     const reply = await this.#exchange('eth_chainId', '[]', timeoutMs);
-    const given = reply.kind === 'result' ? toBigInt(reply.result) : undefined;
-    if (given === undefined) throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
-    if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
+    try {
+      checkChain(reply, chainId);
+    } catch (error) {
+      this.#isOfOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      throw error;
+    }
     this.#isChainRight = true;
     this.#isOfOtherChain = false;
   }
@@ -211,19 +224,7 @@ export class Upstream {
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;
-    return { ...verdict, reply: { ...reply, message: this.#withoutSecrets(reply.message) } };
-  }
-
-  #withoutSecrets(message: string): string {
-    const tellsOn = (text: string): boolean => {
-      const lower = text.toLowerCase();
-      return this.#secrets.some((secret) => lower.includes(secret));
-    };
-    if (!tellsOn(message)) return message;
-    return message
-      .split(/(\s+)/)
-      .map((word) => (tellsOn(word) ? '<upstream>' : word))
-      .join('');
+    return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
   async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
@@ -232,19 +233,4 @@ export class Upstream {
     const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
     return readReply(status, said, id, retryAfter);
   }
-}
-
-function readHead(block: unknown, at: number): Head | undefined {
-  if (typeof block !== 'object' || block === null) return undefined;
-  const number = toBigInt((block as { number?: unknown }).number);
-  const gasLimit = toBigInt((block as { gasLimit?: unknown }).gasLimit);
-  return number === undefined || gasLimit === undefined ? undefined : { at, number, gasLimit };
-}
-
-function toBigInt(quantity: unknown): bigint | undefined {
-  return typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? BigInt(quantity) : undefined;
-}
-
-function ignore(): void {
-  // A look at the head that failed is counted; the next call looks again.
 }

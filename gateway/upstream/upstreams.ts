@@ -1,4 +1,5 @@
 import type { Log } from '../config/log.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -16,7 +17,7 @@ import {
   type Verdict,
 } from './reply.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import type { Head, Upstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
 /** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
@@ -29,14 +30,14 @@ export interface UpstreamsOptions {
   readonly judge: Judge;
   readonly check: ResultCheck;
   readonly confirmNull: ConfirmNull;
+  readonly heads: NetworkHeads;
   readonly log: Log;
+  /** Of the same network before its file was changed. */
+  readonly before?: Upstreams | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
-
-/** A block's limit moves by a thousandth from one to the next. */
-const GAS_LIMIT_AGE_MS = 300_000;
 
 /** A further attempt in less time would only make a good upstream look bad. */
 const LEAST_TIME_MS = 10;
@@ -48,16 +49,18 @@ export class Upstreams {
   readonly #check: ResultCheck;
   readonly #log: Log;
   readonly #confirmNull: ConfirmNull;
+  readonly #heads: NetworkHeads;
   readonly #sent: SentTransactions;
-  #learning: Promise<Head> | undefined;
+  #learning: Promise<bigint> | undefined;
 
-  constructor(all: readonly Upstream[], { judge, check, confirmNull, log }: UpstreamsOptions) {
+  constructor(all: readonly Upstream[], { judge, check, confirmNull, heads, log, before }: UpstreamsOptions) {
     this.all = all;
     this.#judge = judge;
     this.#check = check;
     this.#log = log;
     this.#confirmNull = confirmNull;
-    this.#sent = new SentTransactions(log, all.length > 1);
+    this.#heads = heads;
+    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
   }
 
   /**
@@ -85,7 +88,10 @@ export class Upstreams {
       const verdict = await this.#attempt(upstream, method, params, text, deadline);
       if (verdict.final) {
         const { reply } = verdict;
-        if (doubted !== undefined || !doubtsNull(this.#confirmNull, method, reply, upstream, this.all)) return reply;
+        const isBehind = (): boolean => upstream.lacksHistory || this.#heads.lagOf(upstream) > 0;
+        const hasOthers = this.all.length > 1;
+        if (doubted !== undefined || !hasOthers || !doubtsNull(this.#confirmNull, method, reply, isBehind))
+          return reply;
         doubted = reply;
         continue;
       }
@@ -103,23 +109,17 @@ export class Upstreams {
    * @throws RpcError when no upstream tells it in time
    */
   async blockGasLimit(deadline: number): Promise<bigint> {
-    let newest: Head | undefined;
-    for (const { head } of this.all) if (newest === undefined || (head?.number ?? -1n) > newest.number) newest = head;
-    if (newest !== undefined && performance.now() - newest.at < GAS_LIMIT_AGE_MS) return newest.gasLimit;
-    this.#learning ??= this.#learnHead().finally(() => {
+    const known = this.#heads.gasLimit(performance.now());
+    if (known !== undefined) return known;
+    this.#learning ??= this.#learnGasLimit().finally(() => {
       this.#learning = undefined;
     });
-    const head = await within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
-    return head.gasLimit;
+    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
   }
 
   async #attempt(
@@ -168,7 +168,7 @@ export class Upstreams {
     }
   }
 
-  async #learnHead(): Promise<Head> {
+  async #learnGasLimit(): Promise<bigint> {
     const asked: Upstream[] = [];
     for (;;) {
       const now = performance.now();
@@ -176,7 +176,9 @@ export class Upstreams {
       if (upstream === undefined) throw new RpcError('no-upstream');
       asked.push(upstream);
       try {
-        return await upstream.learnHead(now);
+        const block = await this.#heads.look(upstream);
+        if (block !== undefined) return block.gasLimit;
+        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
       } catch (error) {
         this.#failed(upstream, 'eth_getBlockByNumber', error);
       }
@@ -224,15 +226,15 @@ export class Upstreams {
   #succeeded(upstream: Upstream, method: string, reply: Reply): void {
     if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
-    upstream.succeeded(now);
+    upstream.succeeded();
+    this.#heads.used(now);
+    // What a caller was told of the head is not to be taken back by another upstream.
+    if (method === 'eth_blockNumber' && reply.kind === 'result') this.#heads.saw(upstream, String(reply.result), now);
     if (reply.kind !== 'error' && upstream.isSampled(method, now)) {
       setImmediate(() => {
         this.#inspect(upstream, method, reply);
       });
     }
-    // Who is behind shows beside the others only; an idle network costs nothing all the same.
-    if (this.#confirmNull !== 'behind') return;
-    for (const other of this.all) if (other.health.isUp) other.refreshHead(now);
   }
 }
 

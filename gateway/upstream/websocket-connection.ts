@@ -10,6 +10,8 @@ export interface WebSocketConnectionOptions {
   /** Bytes of one reply. A larger one ends the connection: its beginning is not shown to us, so nobody knows whose it is. */
   readonly responseMaxBytes: number;
   readonly times: ConnectionTimes;
+  /** What the node tells without being asked, as it came. */
+  readonly onNotification?: (body: Buffer) => void;
 }
 
 export interface ConnectionTimes {
@@ -19,7 +21,7 @@ export interface ConnectionTimes {
   readonly pingMs: number;
   /** For the pong after that. */
   readonly pongMs: number;
-  /** Without a call. */
+  /** Without a call, or a notification. */
   readonly idleMs: number;
 }
 
@@ -39,6 +41,7 @@ interface Waiting {
 export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #times: ConnectionTimes;
+  readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
   readonly #waiting = new Map<number, Waiting>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -49,10 +52,11 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: the handshake had succeeded */
   constructor(
-    { url, headers, responseMaxBytes, times }: WebSocketConnectionOptions,
+    { url, headers, responseMaxBytes, times, onNotification }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
   ) {
     this.#times = times;
+    this.#onNotification = onNotification;
     this.#onEnd = onEnd;
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
@@ -122,8 +126,10 @@ export class WebSocketConnection {
   /** An error without an id, and words that are no JSON-RPC, can only be matched when one call waits. */
   #received(body: Buffer): void {
     const id = replyId(body);
-    if (id === 'notification') return;
-    if (id !== undefined) this.#settle(id, { status: 200, body });
+    if (id === 'notification') {
+      this.#usedAt = performance.now();
+      this.#onNotification?.(body);
+    } else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#waiting.size === 1)
       for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, body });
   }

@@ -1,6 +1,7 @@
 import { credentialsOf } from './credentials.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { UpstreamFailure } from './reply.ts';
+import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
 export interface WebSocketUpstreamOptions {
@@ -24,6 +25,7 @@ const LONGEST_WAIT_MS = 5_000;
 export class WebSocketUpstream {
   readonly secrets: readonly string[];
   readonly #open: () => WebSocketConnection;
+  readonly #listeners = new Set<LinkListener>();
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #waitsUntil = 0;
@@ -36,6 +38,9 @@ export class WebSocketUpstream {
       headers: Object.fromEntries(headers),
       responseMaxBytes,
       times: { ...usualTimes, ...times },
+      onNotification: (body: Buffer) => {
+        for (const listener of this.#listeners) listener.notified(body);
+      },
     };
     this.secrets = secrets;
     this.#open = () =>
@@ -59,6 +64,14 @@ export class WebSocketUpstream {
     return this.#connection.exchange(body, limitMs, id);
   }
 
+  /** Hears what the node tells without being asked, and of the next loss of the connection. */
+  listen(listener: LinkListener): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
   /** Breaks off what is under way. */
   close(): Promise<void> {
     this.#isClosed = true;
@@ -68,6 +81,7 @@ export class WebSocketUpstream {
 
   /** The time to wait doubles; half of it is chance, so that many gateways do not come back at the same moment. */
   #ended(hasOpened: boolean): void {
+    for (const listener of this.#listeners) listener.lost();
     if (hasOpened) {
       this.#failedHandshakes = 0;
       return;

@@ -12,7 +12,7 @@ import { takenBytes, type Load } from '../load.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { endingFor, endings, faultIn, type Ending } from './ending.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -45,10 +45,11 @@ export class Session {
   readonly #socket: WebSocket;
   readonly #wire: Socket;
   readonly #parts: SessionParts;
+  #network: ServedNetwork;
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
-  #isLeaving = false;
+  #leaving: Leaving | undefined;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
@@ -62,6 +63,8 @@ export class Session {
     this.#socket = socket;
     this.#wire = wire;
     this.#parts = parts;
+    this.#network = parts.network;
+    this.#network.use.begin();
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
@@ -84,6 +87,7 @@ export class Session {
       this.#waiting.length = 0;
       this.#unfinished.release();
       onClosed(this.#endedBy ?? 'caller');
+      this.#network.use.end();
     });
     wire.on('drain', () => {
       this.#proceed();
@@ -115,9 +119,20 @@ export class Session {
     }
   }
 
+  get network(): ServedNetwork {
+    return this.#network;
+  }
+
+  /** From the next message on, the network is as its file says now. */
+  moveTo(network: ServedNetwork): void {
+    network.use.begin();
+    this.#network.use.end();
+    this.#network = network;
+  }
+
   /** Takes no more messages, answers those that came, then ends. */
-  leave(): void {
-    this.#isLeaving = true;
+  leave(reason: Leaving): void {
+    this.#leaving ??= reason;
     this.#proceed();
   }
 
@@ -138,10 +153,11 @@ export class Session {
 
   #receive(text: string): void {
     if (!this.#isOpen()) return;
-    this.#parts.network.sockets.heard();
-    if (this.#isLeaving) {
-      const { network, holder, batch } = this.#parts;
-      const answer = refuseBody(text, new RpcError('stopping'), { network, access: holder.access }, batch);
+    this.#network.sockets.heard();
+    if (this.#leaving !== undefined) {
+      const { holder, batch } = this.#parts;
+      const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
+      const answer = refuseBody(text, refusal, { network: this.#network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }
@@ -161,7 +177,7 @@ export class Session {
   #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
     if (this.#waiting.length > 0) return;
-    if (this.#isLeaving && this.#underWay === 0) this.end('stopping');
+    if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
@@ -175,11 +191,13 @@ export class Session {
   }
 
   async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
+    const { holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
+    const network = this.#network;
     const note = noteOf(accessLog, requestId);
     note?.networkIs(network.config.slug);
     note?.keyIs(holder.access.record.id);
     let held: number | undefined;
+    network.use.begin();
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
@@ -196,6 +214,7 @@ export class Session {
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
+      network.use.end();
     }
   }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { probes } from './fake-node.ts';
 import { WebSocketServer, type WebSocket } from 'ws';
 
 /** A node over WebSocket that says what a test tells it to. See `startFakeWebSocketNode`. */
@@ -58,7 +59,7 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
       };
       const call = { id, method, params, socket, answer, say };
       calls.push(call);
-      if (behaviour === undefined || method === 'eth_chainId' || method === 'eth_getBlockByNumber') answer();
+      if (behaviour === undefined || probes.includes(method)) answer();
       else behaviour(call);
     });
   });
@@ -104,5 +105,7 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
 function resultOf(chainId: number, method: string, params: readonly unknown[]): unknown {
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`;
   if (method === 'eth_getBlockByNumber') return { number: '0x10', gasLimit: '0x1c9c380' };
+  if (method === 'eth_subscribe') return '0x1';
+  if (method === 'eth_unsubscribe') return true;
   return `0x${BigInt(String(params[1])).toString(16).padStart(64, '0')}`;
 }

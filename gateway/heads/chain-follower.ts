@@ -1,0 +1,157 @@
+import type { ChainChange } from './canonical-chain.ts';
+import type { HeadSource } from './head-follower.ts';
+import { readHeader, type Header } from './header.ts';
+import { HeaderRing } from './header-ring.ts';
+
+/** Some hundreds: an hour of Ethereum, minutes of the quickest networks. */
+const RING_MAX = 512;
+
+/** By hash, one after the other. No reorganisation that leaves the rest of a network as it was goes so far back. */
+const WALK_MAX = 128;
+
+/** Blocks of a gap that are asked for at the same time. */
+const AT_ONCE = 8;
+
+/** So often in a row blocks of a gap may be missing everywhere; then they are given up. */
+const TRIES_MAX = 5;
+
+/** Makes of heads, as they come, a chain without gaps: what is missing is fetched from whoever has it. */
+export class ChainFollower {
+  readonly ring = new HeaderRing(RING_MAX);
+  readonly #sources: ReadonlyMap<HeadSource, unknown>;
+  readonly #onChange: (change: ChainChange, isTold: boolean) => void;
+  /** Who told the head. */
+  #teller: HeadSource | undefined;
+  #isCurrent = false;
+  #isBusy = false;
+  #next: (() => Promise<void>) | undefined;
+  #failures = 0;
+
+  /**
+   * @param sources as they are at each moment, best first
+   * @param onChange `isTold`: it goes on from the change before, rather than from a pause
+   */
+  constructor(sources: ReadonlyMap<HeadSource, unknown>, onChange: (change: ChainChange, isTold: boolean) => void) {
+    this.#sources = sources;
+    this.#onChange = onChange;
+  }
+
+  /** The chain was not followed for a while: it goes on from the next head, wherever that is. */
+  pause(): void {
+    this.#isCurrent = false;
+  }
+
+  /** Whether it has been followed without a pause. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
+  /**
+   * Goes on to a head. What comes while blocks are being fetched waits, and the last of it only is looked at.
+   * @param isSure the healthy upstreams agree, though it is not above our head
+   * @param fills whether somebody cares for what lies between
+   */
+  follow(head: Header, teller: HeadSource, isSure: boolean, fills: boolean): void {
+    this.#next = () => this.#goTo(head, teller, isSure, fills);
+    if (!this.#isBusy) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#isBusy = true;
+    while (this.#next !== undefined) {
+      const next = this.#next;
+      this.#next = undefined;
+      await next();
+    }
+    this.#isBusy = false;
+  }
+
+  async #goTo(head: Header, teller: HeadSource, isSure: boolean, fills: boolean): Promise<void> {
+    const { ring } = this;
+    const ours = ring.head;
+    if (head.hash === ours?.hash) {
+      if (!this.#isCurrent) this.#changed({ removed: [], added: [] }, teller);
+      return;
+    }
+    const isHigher = ours === undefined || head.number > ours.number;
+    if (this.#isCurrent && !isHigher && !isSure && !this.#isFork(head, teller)) return;
+    if (ring.has(head.hash)) this.#changed({ removed: ring.cutAbove(head.hash), added: [] }, teller);
+    else if (ring.has(head.parentHash)) this.#changed(ring.goOn([head]), teller);
+    else if (!this.#isCurrent || !fills) this.#changed(ring.startAfresh(head), teller);
+    else await this.#fill(head, teller);
+  }
+
+  /**
+   * Whether a head that is no higher than ours takes its place. Two blocks of the same height are a fork, which one of
+   * the next decides: until then the one who told of our head is believed. One who lags tells of older blocks.
+   */
+  #isFork({ number, hash }: Header, teller: HeadSource): boolean {
+    const { oldest } = this.ring;
+    return teller === this.#teller && !this.ring.has(hash) && oldest !== undefined && number >= oldest.number;
+  }
+
+  async #fill(head: Header, teller: HeadSource): Promise<void> {
+    const branch = await this.#branchTo(head, teller);
+    if (branch === 'unknown' && ++this.#failures < TRIES_MAX) return;
+    this.#changed(Array.isArray(branch) ? this.ring.goOn(branch) : this.ring.startAfresh(head), teller);
+  }
+
+  #changed(change: ChainChange, teller: HeadSource): void {
+    this.#teller = teller;
+    this.#failures = 0;
+    const wasCurrent = this.#isCurrent;
+    this.#isCurrent = true;
+    this.#onChange(change, wasCurrent);
+  }
+
+  /** What leads from the ring to a head, oldest first; where nothing does, from the height at which the ring begins. */
+  async #branchTo(head: Header, teller: HeadSource): Promise<Header[] | 'unknown' | 'too-long'> {
+    const { ring } = this;
+    const oldest = ring.oldest?.number ?? 0n;
+    const first = (ring.head?.number ?? 0n) + 1n;
+    if (head.number < oldest || head.number - first > RING_MAX) return 'too-long';
+    const between = await this.#numbered(first, head.number, teller);
+    const branch = [head];
+    let walked = 0;
+    for (;;) {
+      const [{ parentHash, number }] = branch as [Header];
+      if (ring.has(parentHash) || number === oldest) return branch;
+      const known = between.get(parentHash);
+      if (known === undefined && ++walked > WALK_MAX) return 'too-long';
+      const parent = known ?? (await this.#byHash(parentHash, teller));
+      if (parent === undefined) return 'unknown';
+      branch.unshift(parent);
+    }
+  }
+
+  /** Blocks by number, several at once: of a gap of fifty, one after the other by hash would take seconds. */
+  async #numbered(from: bigint, to: bigint, teller: HeadSource): Promise<Map<string, Header>> {
+    const found = new Map<string, Header>();
+    let next = from;
+    const worker = async (): Promise<void> => {
+      while (next < to) {
+        const header = await this.#ask('eth_getBlockByNumber', `0x${(next++).toString(16)}`, [teller]);
+        if (header !== undefined) found.set(header.hash, header);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    return found;
+  }
+
+  async #byHash(hash: string, teller: HeadSource): Promise<Header | undefined> {
+    const others = [...this.#sources.keys()].filter(
+      (source) => source !== teller && source.health.isUp && !source.isOfOtherChain,
+    );
+    const header = await this.#ask('eth_getBlockByHash', hash, [teller, ...others]);
+    return header?.hash === hash ? header : undefined;
+  }
+
+  async #ask(method: string, which: string, sources: readonly HeadSource[]): Promise<Header | undefined> {
+    for (const source of sources) {
+      const said = await source.resultOf(method, `["${which}",false]`).catch(() => undefined);
+      const header = readHeader(said);
+      if (header !== undefined) return header;
+    }
+    return undefined;
+  }
+}

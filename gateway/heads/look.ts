@@ -1,0 +1,25 @@
+import { readHeader, readQuantity, type Header } from './header.ts';
+
+/** What an upstream said its newest block is. */
+export interface Look {
+  readonly number: bigint;
+  /** Of the block; undefined where only its number is known. */
+  readonly gasLimit: bigint | undefined;
+  /** In seconds, as the block has it. */
+  readonly timestamp: bigint | undefined;
+  readonly header: Header | undefined;
+  /** When it was said, on the clock of performance.now(). */
+  readonly at: number;
+}
+
+export type BlockLook = Look & { readonly gasLimit: bigint };
+
+/** Of a block, or of what newHeads tells. Undefined where it has no number and gas limit. */
+export function readLook(said: unknown, at: number): BlockLook | undefined {
+  if (typeof said !== 'object' || said === null) return undefined;
+  const block = said as Record<string, unknown>;
+  const number = readQuantity(block['number']);
+  const gasLimit = readQuantity(block['gasLimit']);
+  if (number === undefined || gasLimit === undefined) return undefined;
+  return { number, gasLimit, timestamp: readQuantity(block['timestamp']), header: readHeader(said), at };
+}

@@ -1,0 +1,98 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** Instruments of how heads are followed. What is asked for that is not among the attempts, which are for callers. */
+export class HeadMetrics {
+  readonly #head: Gauge<'network' | 'upstream'>;
+  readonly #moved: Gauge<'network' | 'upstream'>;
+  readonly #lag: Gauge<'network' | 'upstream'>;
+  readonly #polls: Counter<'network' | 'upstream' | 'outcome'>;
+  readonly #told: Counter<'network' | 'upstream'>;
+  readonly #networkHead: Gauge<'network'>;
+
+  constructor(registry: Registry) {
+    const labelNames = ['network', 'upstream'] as const;
+    const registers = [registry];
+    this.#head = new Gauge({
+      name: 'gatehouse_upstream_head_block',
+      help: 'Number of the latest block seen at the upstream; followed only while the network is in use',
+      labelNames,
+      registers,
+    });
+    this.#moved = new Gauge({
+      name: 'gatehouse_upstream_head_moved_timestamp_seconds',
+      help: 'When that number was last seen to change, in seconds since 1970',
+      labelNames,
+      registers,
+    });
+    this.#lag = new Gauge({
+      name: 'gatehouse_upstream_head_lag_blocks',
+      help: "Blocks that the upstream was behind the network's head when it was last looked at",
+      labelNames,
+      registers,
+    });
+    this.#polls = new Counter({
+      name: 'gatehouse_head_polls_total',
+      help: 'Requests of our own to an upstream, for its head and for blocks between, by outcome (reply, or the class of failure)',
+      labelNames: [...labelNames, 'outcome'] as const,
+      registers,
+    });
+    this.#told = new Counter({
+      name: 'gatehouse_head_notifications_total',
+      help: 'New heads that an upstream told over its WebSocket',
+      labelNames,
+      registers,
+    });
+    this.#networkHead = new Gauge({
+      name: 'gatehouse_network_head_block',
+      help: "Number of the network's latest block, as its healthy upstreams agree; followed only while it is in use",
+      labelNames: ['network'] as const,
+      registers,
+    });
+  }
+
+  upstreamMeters(network: string, upstream: string): HeadMeters {
+    const head = this.#head.labels(network, upstream);
+    const moved = this.#moved.labels(network, upstream);
+    const lag = this.#lag.labels(network, upstream);
+    const told = this.#told.labels(network, upstream);
+    return {
+      moved: (block) => {
+        head.set(block);
+        moved.setToCurrentTime();
+      },
+      lag: (blocks) => {
+        lag.set(blocks);
+      },
+      polled: (outcome) => {
+        this.#polls.inc({ network, upstream, outcome });
+      },
+      told: () => {
+        told.inc();
+      },
+    };
+  }
+
+  networkMeters(network: string): NetworkHeadMeters {
+    const head = this.#networkHead.labels(network);
+    return {
+      head: (block) => {
+        head.set(block);
+      },
+    };
+  }
+}
+
+/** What is known of the head of one upstream, and what it costs. */
+export interface HeadMeters {
+  moved(block: number): void;
+  /** Behind the network's head. */
+  lag(blocks: number): void;
+  /** @param outcome `reply`, or the class of failure */
+  polled(outcome: string): void;
+  /** Over the WebSocket. */
+  told(): void;
+}
+
+export interface NetworkHeadMeters {
+  head(block: number): void;
+}
