@@ -72,6 +72,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
       outcome = refusal.reason;
       ({ code } = refusal);
+      // Nobody was asked.
+      if (outcome === 'overloaded') units = 0;
       if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
     }
   }
@@ -122,11 +124,18 @@ async function askUpstreams(
   { network, deadline, caller }: CallContext,
   observer: CallObserver | undefined,
 ): Promise<Reply> {
-  let params = lowerHashes(method.spec, given);
-  if (namesGas(method.spec, params)) {
-    params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
+  const { queue, upstreams } = network;
+  const wait = queue.enter(deadline);
+  if (wait !== undefined) await wait;
+  try {
+    let params = lowerHashes(method.spec, given);
+    if (namesGas(method.spec, params)) {
+      params = capGas(method.spec, params, await upstreams.blockGasLimit(deadline));
+    }
+    return await upstreams.ask(method.spec, params, deadline, caller, observer);
+  } finally {
+    queue.leave();
   }
-  return network.upstreams.ask(method.spec, params, deadline, caller, observer);
 }
 
 function answer(id: string, reply: Reply): Answer {

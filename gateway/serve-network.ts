@@ -1,3 +1,4 @@
+import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
 import type { CanonicalChain } from './heads/canonical-chain.ts';
@@ -79,6 +80,11 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
       memory?.filters ??
       new NetworkFilters({ subscriptions, upstreams: subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
     document: documentOnce(config),
+    queue: new CallQueue({
+      concurrency: parts.settings.NETWORK_CONCURRENCY,
+      queueMax: parts.settings.NETWORK_QUEUE_MAX,
+      onWaiting: parts.metrics.queueMeter(config.slug),
+    }),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };

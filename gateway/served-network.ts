@@ -1,3 +1,4 @@
+import type { CallQueue } from './call-queue.ts';
 import type { NetworkHeads } from './heads/network-heads.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/metrics.ts';
@@ -18,6 +19,8 @@ export interface ServedNetwork {
   /** For methods that the network does not serve. */
   readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
   readonly upstreams: Upstreams;
+  /** Before the upstreams. */
+  readonly queue: CallQueue;
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
   readonly subscriptions: NetworkSubscriptions;

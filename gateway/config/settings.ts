@@ -72,6 +72,16 @@ const table = {
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
+  NETWORK_CONCURRENCY: {
+    type: 'count',
+    default: 1000,
+    meaning: 'Calls of one network under way at its upstreams at once',
+  },
+  NETWORK_QUEUE_MAX: {
+    type: 'count',
+    default: 1000,
+    meaning: 'Calls of one network that wait, up to 1 s, for one of those to end; past it 503',
+  },
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 100_000_000,

@@ -34,6 +34,12 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  readonly #callsQueued = new Gauge({
+    name: 'gatehouse_calls_queued',
+    help: 'Calls that wait because NETWORK_CONCURRENCY of their network are with its upstreams',
+    labelNames: ['network'] as const,
+    registers: [this.registry],
+  });
   readonly #attempts = new Counter({
     name: 'gatehouse_upstream_attempts_total',
     help: 'Requests sent to an upstream, by outcome (reply, the class of failure where none came, or cancelled: nobody waited any more)',
@@ -96,7 +102,7 @@ export class Metrics {
     unusable: this.#unusable,
   });
   constructor() {
-    collectDefaultMetrics({ register: this.registry });
+    collectDefaultMetrics({ register: this.registry }); // event-loop delay among them, as nodejs_eventloop_lag_…
     new Gauge({
       name: 'gatehouse_build_info',
       help: 'Always 1; the labels tell what runs',
@@ -115,6 +121,13 @@ export class Metrics {
       this.#callSeconds.labels(network, method),
       inFlight,
     );
+  }
+
+  /** @returns what hears of each call that begins to wait, and of each that has ended to */
+  queueMeter(network: string): (change: 1 | -1) => void {
+    const queued = this.#callsQueued.labels(network);
+    queued.inc(0);
+    return queued.inc.bind(queued);
   }
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
