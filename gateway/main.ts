@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './app.ts';
@@ -7,13 +8,16 @@ import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/dem
 import { keysCommand } from './cli/keys.ts';
 import { causeOf, openLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
-import { isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { ensureDevelopmentKey } from './keys/development-key.ts';
 import { KeyStoreError } from './keys/key-store.ts';
 import { NetworkFilesError } from './network/load-networks.ts';
 
 /** sysexits.h: something is configured wrongly. */
 const EX_CONFIG = 78;
+
+/** More, and Node's timers fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
@@ -54,18 +58,22 @@ async function start(): Promise<void> {
   const chosen = settings();
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
+  // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
+  const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.
+  const limitMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
   let isStopping = false;
-  const closing = closeWithGrace(
-    { delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false },
-    async ({ err: error, signal }) => {
-      if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
-      isStopping = true;
-      log.info({ signal }, 'draining');
-      removeDemo(chosen.DATA_DIR);
-      await gateway.drain();
-    },
-  );
+  // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
+  const reloads = !isatty(0) && !isatty(1);
+  if (reloads) process.on('SIGHUP', () => void gateway.reload());
+  const skip: 'SIGHUP'[] = reloads ? ['SIGHUP'] : [];
+  const closing = closeWithGrace({ delay: limitMs, logger: false, skip }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    isStopping = true;
+    log.info({ signal }, 'draining');
+    removeDemo(chosen.DATA_DIR);
+    await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
+  });
   try {
     await introduce(chosen, gateway, log, () => isStopping);
   } catch (error) {

@@ -2,9 +2,10 @@ import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
 import type { CanonicalChain } from './heads/canonical-chain.ts';
 import { NetworkHeads } from './heads/network-heads.ts';
-import type { Spawned } from './local-chain/local-chains.ts';
+import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
+import { InUse } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -28,26 +29,36 @@ export interface ServeParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  readonly localChains: LocalChains;
+  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  readonly opened: Map<UpstreamConfig, Upstream>;
 }
 
-/** Makes of a network's file all that its calls need. Asks nobody anything. */
-export function serveNetwork(
-  config: NetworkConfig,
-  spawned: ReadonlyMap<UpstreamConfig, Spawned>,
-  parts: ServeParts,
-): ServedNetwork {
+/**
+ * Makes of a network's file all that its calls need. Asks nobody anything.
+ * @param before the same network as its file was until now
+ */
+export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
   const log = parts.log.child({ network: config.slug });
-  const upstreams = config.upstreams.flatMap((upstream) =>
-    openUpstream(config, upstream, spawned.get(upstream), parts),
-  );
-  const heads = new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  const upstreams = config.upstreams.flatMap((upstream) => {
+    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts);
+    if (opened !== undefined) parts.opened.set(upstream, opened);
+    return opened ?? [];
+  });
+  const memory = before?.config.chainId === config.chainId ? before : undefined;
+  // Its blocks are still the same, and callers may be told of them.
+  const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  heads.moveTo(upstreams);
   const network = new Upstreams(upstreams, {
     judge,
     check: parts.resultCheck,
     confirmNull: config.confirmNull,
     heads,
     log,
+    before: memory?.upstreams,
   });
+  const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  subscriptions.moveTo(network);
   return {
     config,
     methods: servedMethods(config, parts),
@@ -57,8 +68,9 @@ export function serveNetwork(
     },
     upstreams: network,
     heads,
-    subscriptions: openSubscriptions(config.slug, heads, network, parts),
+    subscriptions,
     sockets: parts.metrics.socketMeters(config.slug),
+    use: new InUse(),
   };
 }
 
@@ -101,11 +113,11 @@ const anyParams: ParamCheck = () => undefined;
 function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { settings, metrics }: ServeParts,
-): Upstream[] {
+  { settings, metrics, localChains }: ServeParts,
+): Upstream | undefined {
   const { name, headers = {} } = upstream;
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const spawned = localChains.at(upstream);
   const url = upstream.url ?? spawned?.url;
   // A node of ours has both at the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
@@ -115,16 +127,14 @@ function openUpstream(
     websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
   const transport = http ?? webSocket;
   // A node that was not spawned.
-  if (transport === undefined) return [];
-  return [
-    new Upstream({
-      name,
-      chainId: config.chainId,
-      transport,
-      timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
-      ...(webSocket !== undefined && { webSocket }),
-      ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, name),
-    }),
-  ];
+  if (transport === undefined) return undefined;
+  return new Upstream({
+    name,
+    chainId: config.chainId,
+    transport,
+    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    ...(webSocket !== undefined && { webSocket }),
+    ...(spawned !== undefined && { starting: spawned.ready }),
+    meters: metrics.upstreamMeters(config.slug, name),
+  });
 }

@@ -1,6 +1,7 @@
 import type { NetworkHeads } from './heads/network-heads.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/metrics.ts';
+import type { InUse } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
@@ -8,7 +9,7 @@ import type { NetworkSubscriptions } from './subscriptions/network-subscriptions
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
-/** A network with all that a call needs, made once at start. */
+/** A network with all that a call needs, made once for as long as its file stays as it is. */
 export interface ServedNetwork {
   readonly config: NetworkConfig;
   readonly methods: ReadonlyMap<string, ServedMethod>;
@@ -20,6 +21,8 @@ export interface ServedNetwork {
   readonly subscriptions: NetworkSubscriptions;
   /** For the WebSockets of callers. */
   readonly sockets: SocketMeters;
+  /** Held from the moment it was found until the answer: it may be replaced meanwhile, and is closed after that. */
+  readonly use: InUse;
 }
 
 export interface ServedMethod {

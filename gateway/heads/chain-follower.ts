@@ -18,7 +18,7 @@ const TRIES_MAX = 5;
 /** Makes of heads, as they come, a chain without gaps: what is missing is fetched from whoever has it. */
 export class ChainFollower {
   readonly ring = new HeaderRing(RING_MAX);
-  readonly #sources: readonly HeadSource[];
+  readonly #sources: ReadonlyMap<HeadSource, unknown>;
   readonly #onChange: (change: ChainChange, isTold: boolean) => void;
   /** Who told the head. */
   #teller: HeadSource | undefined;
@@ -27,8 +27,11 @@ export class ChainFollower {
   #next: (() => Promise<void>) | undefined;
   #failures = 0;
 
-  /** @param onChange `isTold`: it goes on from the change before, rather than from a pause */
-  constructor(sources: readonly HeadSource[], onChange: (change: ChainChange, isTold: boolean) => void) {
+  /**
+   * @param sources as they are at each moment, best first
+   * @param onChange `isTold`: it goes on from the change before, rather than from a pause
+   */
+  constructor(sources: ReadonlyMap<HeadSource, unknown>, onChange: (change: ChainChange, isTold: boolean) => void) {
     this.#sources = sources;
     this.#onChange = onChange;
   }
@@ -107,7 +110,9 @@ export class ChainFollower {
     const oldest = ring.oldest?.number ?? 0n;
     const first = (ring.head?.number ?? 0n) + 1n;
     if (head.number < oldest || head.number - first > RING_MAX) return 'too-long';
-    const others = this.#sources.filter((source) => source !== teller && source.health.isUp && !source.isOfOtherChain);
+    const others = [...this.#sources.keys()].filter(
+      (source) => source !== teller && source.health.isUp && !source.isOfOtherChain,
+    );
     const sources = [teller, ...others];
     const between = await this.#numbered(first, head.number, sources);
     const branch = [head];

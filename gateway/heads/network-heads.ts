@@ -20,7 +20,7 @@ const GAS_LIMIT_AGE_MS = 300_000;
  * nobody is asked anything otherwise; the chain is without gaps while somebody watches.
  */
 export class NetworkHeads implements CanonicalChain {
-  readonly #followers: ReadonlyMap<HeadSource, HeadFollower>;
+  readonly #followers = new Map<HeadSource, HeadFollower>();
   readonly #chain: ChainFollower;
   readonly #pace = new BlockPace();
   readonly #history = new HeadHistory();
@@ -42,13 +42,24 @@ export class NetworkHeads implements CanonicalChain {
   constructor(sources: readonly HeadSource[], meters: NetworkHeadMeters, times: Partial<HeadTimes> = {}) {
     this.#meters = meters;
     this.#times = { ...usualTimes, ...times };
+    this.#chain = new ChainFollower(this.#followers, (change, isTold) => {
+      this.#changed(change, isTold);
+    });
+    this.moveTo(sources);
+  }
+
+  /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
+  moveTo(sources: readonly HeadSource[]): void {
+    const before = new Map(this.#followers);
     const heard = (follower: HeadFollower): void => {
       this.#heard(follower);
     };
-    this.#followers = new Map(sources.map((source) => [source, new HeadFollower(source, this.#times, heard)]));
-    this.#chain = new ChainFollower(sources, (change, isTold) => {
-      this.#changed(change, isTold);
-    });
+    this.#followers.clear();
+    for (const source of sources) {
+      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, heard));
+      before.delete(source);
+    }
+    for (const gone of before.values()) gone.stop();
   }
 
   get head(): Header | undefined {
@@ -90,9 +101,8 @@ export class NetworkHeads implements CanonicalChain {
 
   /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
   look(upstream: HeadSource): Promise<BlockLook | undefined> {
-    const follower = this.#followers.get(upstream);
-    if (follower === undefined) throw new Error('an upstream of another network');
-    return follower.poll();
+    // A call may be on its way with one that was taken out of the network's file meanwhile.
+    return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
   /** An upstream told a caller that its head is here. */

@@ -27,8 +27,6 @@ export interface RpcRouteParts {
   /** Undefined: requests are not logged. */
   readonly accessLog: Log | undefined;
   readonly nextRequestId: () => string;
-  /** One sentence that says which base URLs there are. */
-  readonly baseUrlsHint: string;
   readonly load: Load;
   readonly bodyMaxBytes: number;
   /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
@@ -78,17 +76,19 @@ async function serve(
     note?.write('preflight');
     return;
   }
-  if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  if (network === undefined) throw new RpcError('unknown-network', parts.networks.hint);
   if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  const address = parts.proxies.addressOf(request);
-  const found = parts.authenticator.authenticate(key, address);
-  const access = found instanceof Promise ? await found : found;
-  note?.keyIs(access.record.id);
-  access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
-  parts.load.begin();
-  let held = 0;
+  let held: number | undefined;
+  network.use.begin();
   try {
+    const address = parts.proxies.addressOf(request);
+    const found = parts.authenticator.authenticate(key, address);
+    const access = found instanceof Promise ? await found : found;
+    note?.keyIs(access.record.id);
+    access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
+    parts.load.begin();
+    held = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
@@ -100,6 +100,7 @@ async function serve(
     note?.write();
     holdUntilTaken(response, parts.load);
   } finally {
-    parts.load.end(held);
+    if (held !== undefined) parts.load.end(held);
+    network.use.end();
   }
 }

@@ -99,7 +99,8 @@ export class Metrics {
   /** @param method a method's name once the spec knows it, else `other` */
   callMeter(network: string, method: string): CallMeter {
     const inFlight = this.#callsInFlight.labels(network);
-    inFlight.set(0);
+    // Shown from the start, and left as it is where calls are under way: networks are made anew.
+    inFlight.inc(0);
     return new CallMeter(
       (outcome) => this.#calls.labels(network, method, outcome),
       this.#callSeconds.labels(network, method),
@@ -137,7 +138,7 @@ export class Metrics {
   socketMeters(network: string): SocketMeters {
     const open = this.#socketsOpen.labels(network);
     const messages = this.#messages.labels(network);
-    open.set(0);
+    open.inc(0);
     return {
       opened: () => {
         open.inc();

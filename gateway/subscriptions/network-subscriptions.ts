@@ -11,9 +11,12 @@ import { PendingFeed } from './pending-feed.ts';
 import type { PendingSource } from './pending-stream.ts';
 import type { Kind, Wish } from './read-wish.ts';
 
+/** The upstreams of a network, as far as subscribers are told what they say. */
+export type SubscriptionSources = LogSource & { readonly all: readonly PendingSource[] };
+
 export interface NetworkSubscriptionsParts {
   readonly chain: CanonicalChain;
-  readonly upstreams: LogSource & { readonly all: readonly PendingSource[] };
+  readonly upstreams: SubscriptionSources;
   readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash') => MethodSpec;
   readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
   /** What each key is told: notifications count as calls of `eth_subscription`. */
@@ -27,6 +30,7 @@ export class NetworkSubscriptions {
   readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
   readonly usage: MethodUsage;
   readonly #chain: CanonicalChain;
+  #upstreams: SubscriptionSources;
   readonly #heads: HeadsFeed;
   readonly #logs: LogsFeed;
   readonly #pending: PendingFeed;
@@ -35,17 +39,23 @@ export class NetworkSubscriptions {
     this.meters = meters;
     this.usage = usage;
     this.#chain = chain;
+    this.#upstreams = upstreams;
     this.#heads = new HeadsFeed(chain);
-    this.#logs = new LogsFeed(chain, new BlockLogs(upstreams, spec('eth_getLogs')));
+    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.#upstreams.ask(...call), spec('eth_getLogs')));
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({
-      sources: upstreams.all,
+      sources: () => this.#upstreams.all,
       transactionOf: (hash) =>
-        upstreams.ask(byHash, [hash], performance.now() + ASK_MS).then(
+        this.#upstreams.ask(byHash, [hash], performance.now() + ASK_MS).then(
           (reply) => (reply.kind === 'result' ? (reply.result ?? undefined) : undefined),
           () => undefined,
         ),
     });
+  }
+
+  /** Goes on with these upstreams of the same network. */
+  moveTo(upstreams: SubscriptionSources): void {
+    this.#upstreams = upstreams;
   }
 
   /** @throws RpcError (or rejects with it) where nobody can tell */

@@ -6,7 +6,7 @@ import { openPendingStream, type PendingSource, type PendingStream } from './pen
 
 export interface PendingFeedParts {
   /** Best first. */
-  readonly sources: readonly PendingSource[];
+  readonly sources: () => readonly PendingSource[];
   /** Undefined: it is gone again. Never rejects. */
   readonly transactionOf: (hash: string) => Promise<unknown>;
 }
@@ -73,7 +73,7 @@ export class PendingFeed {
   /** @param failed the one that is asked last  @throws RpcError */
   async #open(failed?: PendingSource): Promise<PendingStream> {
     const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.health.isUp ? 0 : 1);
-    for (const source of this.#parts.sources.toSorted((one, other) => rankOf(one) - rankOf(other))) {
+    for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
       try {
         return await openPendingStream(source, {
           told: (hashes) => {

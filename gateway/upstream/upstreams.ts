@@ -32,6 +32,8 @@ export interface UpstreamsOptions {
   readonly confirmNull: ConfirmNull;
   readonly heads: NetworkHeads;
   readonly log: Log;
+  /** Of the same network before its file was changed. */
+  readonly before?: Upstreams | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
@@ -51,14 +53,14 @@ export class Upstreams {
   readonly #sent: SentTransactions;
   #learning: Promise<bigint> | undefined;
 
-  constructor(all: readonly Upstream[], { judge, check, confirmNull, heads, log }: UpstreamsOptions) {
+  constructor(all: readonly Upstream[], { judge, check, confirmNull, heads, log, before }: UpstreamsOptions) {
     this.all = all;
     this.#judge = judge;
     this.#check = check;
     this.#log = log;
     this.#confirmNull = confirmNull;
     this.#heads = heads;
-    this.#sent = new SentTransactions(log, all.length > 1);
+    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
   }
 
   /**
@@ -118,10 +120,6 @@ export class Upstreams {
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
   }
 
   async #attempt(

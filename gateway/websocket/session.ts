@@ -1,21 +1,16 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Log } from '../config/log.ts';
-import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
+import { handleBody, refuseBody } from '../handle-body.ts';
 import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
-import type { Caller } from '../keys/entry-rules.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import { takenBytes, type Load } from '../load.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import { noteOf } from '../request-note.ts';
+import { takenBytes } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
-import { endingFor, endings, faultIn, type Ending } from './ending.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { Notifications } from './notifications.ts';
+import { contextOf, type SessionParts } from './session-parts.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -23,36 +18,16 @@ const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
 
-export interface SessionParts {
-  readonly network: ServedNetwork;
-  readonly caller: Caller;
-  /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess; subscriptions: number };
-  readonly limiter: Limiter;
-  readonly requestId: string;
-  /** Time for a message, all its calls together. */
-  readonly callTimeoutMs: number;
-  readonly load: Load;
-  readonly batch: BatchLimits;
-  /** Messages under way at once. */
-  readonly messagesMax: number;
-  readonly unreadMaxBytes: number;
-  readonly subscriptionsPerKey: number;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Undefined: messages are not logged. */
-  readonly accessLog: Log | undefined;
-}
-
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
 export class Session {
   readonly #socket: WebSocket;
   readonly #wire: Socket;
   readonly #parts: SessionParts;
+  #network: ServedNetwork;
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
-  #isLeaving = false;
+  #leaving: Leaving | undefined;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
@@ -68,6 +43,8 @@ export class Session {
     this.#socket = socket;
     this.#wire = wire;
     this.#parts = parts;
+    this.#network = parts.network;
+    this.#network.use.begin();
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
     const end = this.end.bind(this);
     this.#notifications = new Notifications(socket, wire, parts.load, end);
@@ -101,6 +78,7 @@ export class Session {
       this.#notifications.taken();
       this.#subscriptions.close();
       onClosed(this.#endedBy ?? 'caller');
+      this.#network.use.end();
     });
     wire.on('drain', () => {
       this.#notifications.taken();
@@ -134,9 +112,22 @@ export class Session {
     }
   }
 
+  get network(): ServedNetwork {
+    return this.#network;
+  }
+
+  /** From the next message on, the network is as its file says now. */
+  moveTo(network: ServedNetwork): void {
+    network.use.begin();
+    this.#network.use.end();
+    // Another chain has come in its place.
+    if (network.subscriptions !== this.#network.subscriptions) this.end('missed-blocks');
+    this.#network = network;
+  }
+
   /** Takes no more messages, answers those that came, then ends. */
-  leave(): void {
-    this.#isLeaving = true;
+  leave(reason: Leaving): void {
+    this.#leaving ??= reason;
     this.#proceed();
   }
 
@@ -154,10 +145,11 @@ export class Session {
 
   #receive(text: string): void {
     if (!this.#isOpen()) return;
-    this.#parts.network.sockets.heard();
-    if (this.#isLeaving) {
-      const { network, holder, batch } = this.#parts;
-      const answer = refuseBody(text, new RpcError('stopping'), { network, access: holder.access }, batch);
+    this.#network.sockets.heard();
+    if (this.#leaving !== undefined) {
+      const { holder, batch } = this.#parts;
+      const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
+      const answer = refuseBody(text, refusal, { network: this.#network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }
@@ -177,14 +169,14 @@ export class Session {
   #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
     if (this.#waiting.length > 0) return;
-    if (this.#isLeaving && this.#underWay === 0) this.end('stopping');
+    if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
     this.#underWay += 1;
-    const context = this.#newContext();
+    const context = contextOf(this.#parts, this.#network, this.#subscriptions);
     const body = await this.#bodyFor(text, context);
     this.#underWay -= 1;
     if (body !== undefined) this.#say(body);
@@ -192,20 +184,10 @@ export class Session {
     this.#proceed();
   }
 
-  /** Of one message; by it, subscriptions know which message they were opened by. */
-  #newContext(): CallContext {
-    const { network, holder, limiter, requestId, callTimeoutMs, log, accessLog } = this.#parts;
-    const note = noteOf(accessLog, requestId);
-    note?.networkIs(network.config.slug);
-    note?.keyIs(holder.access.record.id);
-    const deadline = performance.now() + callTimeoutMs;
-    const own = { access: holder.access, deadline, note, subscriptions: this.#subscriptions };
-    return { network, limiter, requestId, log, ...own };
-  }
-
   async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
     const { batch, load, metrics, requestId, log } = this.#parts;
     let held: number | undefined;
+    context.network.use.begin();
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
@@ -220,6 +202,7 @@ export class Session {
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
+      context.network.use.end();
     }
   }
 

@@ -8,6 +8,7 @@ import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } fr
 const levels: readonly (readonly string[])[] = [
   ['main.ts'],
   ['app.ts'],
+  ['networks-in-force.ts'],
   ['http', 'websocket', 'cli', 'serve-network.ts'],
   ['handle-body.ts'],
   ['charge-calls.ts'],
