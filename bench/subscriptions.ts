@@ -29,6 +29,8 @@ try {
 async function run(idle: number, subscribers: number, blocks: number): Promise<void> {
   const { url, pid } = await start();
   console.log(`${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}\n`);
+  // The first fill what start left behind.
+  const first = await openAll(url, 1_000);
   const before = memory(pid);
   const cpu = cpuMicroseconds(pid);
   const sockets = await openAll(url, idle);
