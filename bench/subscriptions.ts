@@ -29,6 +29,8 @@ try {
 async function run(idle: number, subscribers: number, blocks: number): Promise<void> {
   const { url, pid } = await start();
   console.log(`${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}\n`);
+  // The first fill what start left behind.
+  const first = await openAll(url, 1_000);
   const before = memory(pid);
   const cpu = cpuMicroseconds(pid);
   const sockets = await openAll(url, idle);
@@ -40,7 +42,7 @@ async function run(idle: number, subscribers: number, blocks: number): Promise<v
     `${idle} idle sockets: ${each.toFixed(1)} kB each, ${(restCpu / 10_000).toFixed(1)} % of a core at rest,`,
   );
   console.log(`  ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
-  await closeAll(sockets);
+  await closeAll([...first, ...sockets]);
   console.log(
     '| subscribers to | notifications | CPU-µs each | bytes each | memory kB a subscriber | ms to all of a block |',
   );

@@ -120,15 +120,15 @@ const table = {
     meaning: 'Answers that a WebSocket caller may leave unread before it is cut off',
   },
   WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'WebSockets open at once with one key' },
-  DRAIN_DELAY_MS: {
-    type: 'amount',
-    default: undefined,
-    meaning: 'After SIGTERM, time to take calls while /readyz says 503; unset: 5000 in production, else 0',
-  },
   WS_SUBSCRIPTIONS_PER_KEY: {
     type: 'count',
     default: 10_000,
     meaning: 'Subscriptions open at once with one key; 100 addresses and topics of a filter count as one more',
+  },
+  DRAIN_DELAY_MS: {
+    type: 'amount',
+    default: undefined,
+    meaning: 'After SIGTERM, time to take calls while /readyz says 503; unset: 5000 in production, else 0',
   },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;

@@ -23,14 +23,14 @@ const PROOFS = 256;
 
 /** Gets all logs of one block after the other from a network's upstreams. */
 export class BlockLogs {
-  readonly #source: LogSource;
+  readonly #askUpstreams: LogSource['ask'];
   readonly #method: MethodSpec;
   #proofs = 0;
   #isBloomWrong = false;
 
   /** @param method the spec of `eth_getLogs` */
-  constructor(source: LogSource, method: MethodSpec) {
-    this.#source = source;
+  constructor(ask: LogSource['ask'], method: MethodSpec) {
+    this.#askUpstreams = ask;
     this.#method = method;
   }
 
@@ -59,7 +59,7 @@ export class BlockLogs {
   /** Undefined: not to be had now. */
   async #ask(blockHash: string): Promise<readonly Log[] | undefined> {
     try {
-      const reply = parsed(await this.#source.ask(this.#method, [{ blockHash }], performance.now() + ASK_MS));
+      const reply = parsed(await this.#askUpstreams(this.#method, [{ blockHash }], performance.now() + ASK_MS));
       if (reply.kind === 'error' || !Array.isArray(reply.result)) return undefined;
       const logs = reply.result.map(readLog);
       return logs.includes(undefined) ? undefined : (logs as Log[]);

@@ -12,12 +12,12 @@ import { PendingFeed } from './pending-feed.ts';
 import type { PendingSource } from './pending-stream.ts';
 import type { Kind, Wish } from './read-wish.ts';
 
-/** A network's upstreams, as far as they are asked for what callers are told. */
-export type Sources = LogSource & { readonly all: readonly PendingSource[] };
+/** The upstreams of a network, as far as subscribers are told what they say. */
+export type SubscriptionSources = LogSource & { readonly all: readonly PendingSource[] };
 
 export interface NetworkSubscriptionsParts {
   readonly chain: CanonicalChain;
-  readonly upstreams: Sources;
+  readonly upstreams: SubscriptionSources;
   readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash') => MethodSpec;
   readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
   /** What each key is told: notifications count as calls of `eth_subscription`. */
@@ -31,32 +31,31 @@ export class NetworkSubscriptions {
   readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
   readonly usage: MethodUsage;
   readonly #chain: CanonicalChain;
+  #upstreams: SubscriptionSources;
   readonly #heads: HeadsFeed;
   readonly #logs: LogsFeed;
   readonly #pending: PendingFeed;
-  #upstreams: Sources;
 
   constructor({ chain, upstreams, spec, meters, usage }: NetworkSubscriptionsParts) {
     this.meters = meters;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
-    const ask: LogSource['ask'] = (...call) => this.ask(...call);
     this.#heads = new HeadsFeed(chain);
-    this.#logs = new LogsFeed(chain, new BlockLogs({ ask }, spec('eth_getLogs')));
+    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.ask(...call), spec('eth_getLogs')));
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       transactionOf: (hash) =>
-        ask(byHash, [hash], performance.now() + ASK_MS).then(
+        this.ask(byHash, [hash], performance.now() + ASK_MS).then(
           (reply) => (reply.kind === 'result' ? (reply.result ?? undefined) : undefined),
           () => undefined,
         ),
     });
   }
 
-  /** The network's file has changed: from now on these are asked. */
-  moveTo(upstreams: Sources): void {
+  /** Goes on with these upstreams of the same network. */
+  moveTo(upstreams: SubscriptionSources): void {
     this.#upstreams = upstreams;
   }
 

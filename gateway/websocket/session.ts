@@ -1,51 +1,23 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Log } from '../config/log.ts';
-import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
+import { handleBody, refuseBody } from '../handle-body.ts';
 import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
-import type { Caller } from '../keys/entry-rules.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import { takenBytes, type Load } from '../load.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import { noteOf } from '../request-note.ts';
+import { takenBytes } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
-import type { CallTracing } from '../upstream/trace-calls.ts';
-import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
 import { Notifications } from './notifications.ts';
+import { contextOf, type SessionParts } from './session-parts.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
 const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
-
-export interface SessionParts {
-  readonly network: ServedNetwork;
-  readonly caller: Caller;
-  /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess; subscriptions: number };
-  readonly limiter: Limiter;
-  readonly requestId: string;
-  /** Time for a message, all its calls together. */
-  readonly callTimeoutMs: number;
-  readonly load: Load;
-  readonly batch: BatchLimits;
-  /** Messages under way at once. */
-  readonly messagesMax: number;
-  readonly unreadMaxBytes: number;
-  readonly subscriptionsPerKey: number;
-  readonly metrics: Metrics;
-  readonly tracing: CallTracing | undefined;
-  readonly log: Log;
-  /** Undefined: messages are not logged. */
-  readonly accessLog: Log | undefined;
-}
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
 export class Session {
@@ -151,6 +123,8 @@ export class Session {
   moveTo(network: ServedNetwork): void {
     network.use.begin();
     this.#network.use.end();
+    // Another chain has come in its place.
+    if (network.subscriptions !== this.#network.subscriptions) this.end('missed-blocks');
     this.#network = network;
   }
 
@@ -205,24 +179,12 @@ export class Session {
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
     this.#underWay++;
-    const context = this.#newContext();
+    const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
     const body = await this.#bodyFor(text, context);
     this.#underWay--;
     if (body !== undefined) this.#say(body);
     this.#subscriptions.answered(context);
     this.#proceed();
-  }
-
-  /** Of one message; by it, subscriptions know which message they were opened by. */
-  #newContext(): CallContext {
-    const { holder, limiter, requestId, callTimeoutMs, tracing: watch, log, accessLog } = this.#parts;
-    const network = this.#network;
-    const note = noteOf(accessLog, requestId);
-    note?.networkIs(network.config.slug);
-    note?.keyIs(holder.access.record.id);
-    const deadline = performance.now() + callTimeoutMs;
-    const own = { access: holder.access, caller: this.#caller, subscriptions: this.#subscriptions };
-    return { network, limiter, requestId, deadline, watch, log, note, ...own };
   }
 
   async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
