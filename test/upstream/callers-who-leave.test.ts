@@ -8,6 +8,12 @@ import { openCaller, socketUrl } from '../websocket/caller.ts';
 import { CHAIN_ID, storageParams, until, withNodes, word } from './with-nodes.ts';
 
 const storage = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
+/** Calls that are not the same: those in a batch that are would be asked once. */
+const several = (count: number): object[] =>
+  Array.from({ length: count }, (_, position) => ({
+    ...storage,
+    params: [storageParams[0], `0x${position.toString(16)}`, 'latest'],
+  }));
 const send = 'eth_sendRawTransaction';
 const hash = word(77);
 const patience = { timeout: 5_000 };
@@ -67,7 +73,7 @@ describe('a caller who leaves before the answer', () => {
     const { gateway, nodes, asked } = await withNodes(1, { BATCH_CONCURRENCY: '2' });
     const hold = held();
     nodes[0]?.always(hold.behaviour);
-    const caller = callerOver(gateway, Array(5).fill(storage));
+    const caller = callerOver(gateway, several(5));
     await until(() => asked()[0] === 2);
     caller.leave();
     await until(() => hold.closed() === 2);
@@ -150,7 +156,7 @@ it('a WebSocket that closes has the calls of its messages aborted', async () => 
   const hold = held();
   nodes[0]?.always(hold.behaviour);
   const caller = await openCaller(socketUrl(gateway, 'test'));
-  caller.send(JSON.stringify(storage), JSON.stringify([storage, storage]));
+  caller.send(JSON.stringify(storage), JSON.stringify(several(2)));
   await until(() => asked()[0] === 4);
   caller.socket.close();
   await until(() => hold.closed() === 3);
