@@ -46,7 +46,8 @@ export async function load(url: string, connections: number, seconds: number, wh
   return { calls: times.length, wrong, p50: at(0.5), p99: at(0.99) };
 }
 
-function post(url: string, agent: Agent, body: string): Promise<string> {
+/** @returns the body of the answer */
+export function post(url: string, agent: Agent, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const sent = httpRequest(url, { method: 'POST', agent, headers }, (response) => {

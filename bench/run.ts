@@ -1,11 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { load, type Load } from './load.ts';
+import { freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 
 /**
  * CPU per call of the gateway, as a ratio to nginx and to a bare Node proxy in front of the same upstream, in
@@ -24,11 +23,10 @@ interface Candidate {
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const children: ChildProcess[] = [];
 try {
   await run(option('rounds', 5), option('seconds', 4), option('connections', 64));
 } finally {
-  for (const child of children) child.kill('SIGTERM');
+  stopAll();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -59,27 +57,14 @@ async function startAll(): Promise<Candidate[]> {
   const dataDir = join(folder, 'data');
   const env = { ...process.env, PORT: String(gateway), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
   const gatewayProcess = start(process.execPath, [join(here, '../gateway/main.js')], env);
-  await delay(2_000);
+  await untilReady(gateway);
+  await delay(500);
   const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
   return [
     { name: 'nginx', url: `http://127.0.0.1:${nginx}/`, pid: pidOf(nginxProcess) },
     { name: 'bare Node proxy', url: `http://127.0.0.1:${bare}/`, pid: pidOf(bareProcess) },
     { name: 'Gatehouse', url: `http://127.0.0.1:${gateway}/bench/v3/${key}`, pid: pidOf(gatewayProcess) },
   ];
-}
-
-function start(file: string, args: string[], env = process.env): ChildProcess {
-  const child = spawn(file, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  child.on('error', (error) => {
-    console.error(`${file}: ${error.message}`);
-  });
-  children.push(child);
-  return child;
-}
-
-function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined || child.exitCode !== null) throw new Error(`${child.spawnfile} did not start`);
-  return child.pid;
 }
 
 /** User and system time of a process, from its clock ticks (100 a second on Linux). */
@@ -118,17 +103,4 @@ function nginxConf(port: number, upstream: number): string {
         location / { proxy_pass http://fixed; proxy_http_version 1.1; proxy_set_header Connection ""; }
       }
     }`;
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await delay(50);
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) server.close();
-  return ports;
-}
-
-function option(name: string, fallback: number): number {
-  const at = process.argv.indexOf(`--${name}`);
-  return at === -1 ? fallback : Number(process.argv[at + 1]);
 }

@@ -1,9 +1,11 @@
+import { AnswerCache } from './cache/answer-cache.ts';
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { adminRoutes } from './http/admin-routes.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
+import { pageRoutes } from './http/page-routes.ts';
 import { requestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -13,14 +15,14 @@ import { openKeyStore } from './keys/open-key-store.ts';
 import { openLimiter } from './limits/open-limiter.ts';
 import { Load } from './load.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { NetworkFinder } from './network/find-network.ts';
-import { loadNetworks, NetworkFilesError } from './network/load-networks.ts';
+import { checkFiles, readFolder } from './network/load-networks.ts';
 import type { NetworkConfig } from './network/network-config.ts';
-import { serveNetwork } from './serve-network.ts';
+import { NetworksInForce } from './networks-in-force.ts';
 import { compileParamChecks } from './spec/check-params.ts';
 import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
-import { startLocalChains, type LocalChains } from './local-chain/local-chains.ts';
+import type { LocalChains } from './local-chain/local-chains.ts';
+import { openTracing } from './upstream/trace-calls.ts';
 import { openUsageStore } from './usage/open-usage-store.ts';
 import { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketDoor } from './websocket/web-socket-door.ts';
@@ -31,11 +33,17 @@ const KEYS_OPEN_LIMIT_MS = 500;
 export interface Gateway {
   readonly port: number;
   readonly opsPort: number | undefined;
+  /** Those in force: they change with their files. */
   readonly networks: readonly NetworkConfig[];
   readonly localChains: LocalChains;
   readonly keys: KeyStore;
-  /** Ends what is under way within DRAIN_TIMEOUT_MS, then lets go of everything. */
-  drain(): Promise<void>;
+  /** Reads the network files again, as if they had changed. */
+  reload(): Promise<void>;
+  /**
+   * Tells probes at once that it is not ready; takes calls for `delayMs` more, ends what is under way within
+   * DRAIN_TIMEOUT_MS, then lets go of everything.
+   */
+  drain(delayMs?: number): Promise<void>;
 }
 
 /**
@@ -48,8 +56,9 @@ export async function openGateway(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
 ): Promise<Gateway> {
-  const knownMethods = specs.map(({ name }) => name);
-  const configs = loadNetworks({ folder: settings.NETWORKS_DIR, knownMethods, env });
+  const files = { folder: settings.NETWORKS_DIR, knownMethods: specs.map(({ name }) => name), env };
+  const content = readFolder(files.folder);
+  const configs = checkFiles(content, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
   const metrics = new Metrics();
@@ -67,41 +76,44 @@ export async function openGateway(
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMeter() : undefined);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
   await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
-  const localChains = await startLocalChains(configs, settings, log);
-  if (localChains.networks.length === 0) {
-    await Promise.all([keys.close(), limiter.close(), usage.close()]);
-    const lines = [...localChains.leftOut, 'no network is left to serve'];
-    throw new NetworkFilesError(lines.map((message) => ({ message })));
+  const answers = settings.CACHE_MAX_BYTES > 0 ? new AnswerCache(settings.CACHE_MAX_BYTES) : undefined;
+  if (answers !== undefined) metrics.cache.watch(() => answers.counts);
+  const networks = new NetworksInForce({ settings, specs, checks, resultCheck, metrics, usage, log, answers }, files);
+  try {
+    await networks.open(configs, content.digest);
+  } catch (error) {
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+    throw error;
   }
-  const networks = localChains.networks.map((config) =>
-    serveNetwork(config, localChains.spawned, { settings, specs, checks, resultCheck, metrics, usage, log }),
-  );
 
   let isDraining = false;
   const nextRequestId = requestIds();
-  const baseUrlsHint = hintOf(localChains.networks);
   const ops = opsRoutes(metrics.registry, () => ({
     ready: !isDraining && authenticator.canCheckKeys,
     details: {
       draining: isDraining,
       keyStore: { kind: keys.kind, available: keys.available },
-      networks: Object.fromEntries(networks.map((network) => [network.config.slug, network.upstreams.summary()])),
+      configuration: networks.configuration,
+      networks: Object.fromEntries(
+        networks.finder.all.map(({ config, upstreams }) => [config.slug, upstreams.summary()]),
+      ),
     },
   }));
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
     ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
   }
+  const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
   const callers = {
-    networks: new NetworkFinder(networks),
+    networks: networks.finder,
     authenticator,
     limiter,
-    proxies: new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES)),
+    proxies,
     metrics,
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
-    baseUrlsHint,
     load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
+    tracing: openTracing(),
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxAnswerBytes: settings.BATCH_ANSWER_MAX_BYTES,
@@ -111,6 +123,7 @@ export async function openGateway(
   const rpc = rpcRoute({
     ...callers,
     nextRequestId,
+    hasPages: settings.STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
   });
@@ -120,51 +133,59 @@ export async function openGateway(
     messagesMax: settings.WS_MESSAGES_MAX,
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
+    subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
   });
-  const common = { nextRequestId, baseUrlsHint, log };
+  networks.onChange = () => {
+    webSockets.follow();
+  };
+  const common = { nextRequestId, networks: networks.finder, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
-  const close = async (): Promise<void> => {
+  const statusPage = settings.STATUS_PAGE;
+  const people = { finder: networks.finder, proxies };
+  const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
+  if (statusPage !== 'off') metrics.upstreamHistory.start();
+  const close = async (delayMs?: number): Promise<void> => {
+    metrics.upstreamHistory.stop();
     // In order: the ops port tells that we are not ready until the last call has ended.
-    for (const listener of listeners) await listener.drain(settings.DRAIN_TIMEOUT_MS);
-    for (const { heads } of networks) heads.close();
-    await Promise.all([
-      ...networks.map(({ upstreams }) => upstreams.close()),
-      localChains.stop(),
-      keys.close(),
-      limiter.close(),
-      usage.close(),
-    ]);
+    const [calls, ops] = listeners;
+    await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
+    await ops?.drain(settings.DRAIN_TIMEOUT_MS);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
   };
   try {
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), ...common });
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
     const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
-      const opsListener = await listen(expressApp({ ops, ...common }), settings.HOST, settings.OPS_PORT, 30_000);
+      const port = (): number => listener.port;
+      const opsPages = statusPage === 'ops' ? pageRoutes({ ...people, status: true, docs: false, port }) : undefined;
+      const opsListener = await listen(
+        expressApp({ ops, pages: opsPages, ...common }),
+        settings.HOST,
+        settings.OPS_PORT,
+        30_000,
+      );
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }
     return {
       port: listener.port,
       opsPort,
-      networks: localChains.networks,
-      localChains,
+      get networks() {
+        return networks.finder.all.map(({ config }) => config);
+      },
+      localChains: networks.localChains,
       keys,
-      drain: () => {
+      reload: () => networks.reload(true),
+      drain: (delayMs) => {
         isDraining = true;
-        return close();
+        return close(delayMs);
       },
     };
   } catch (error) {
     await close();
     throw error;
   }
-}
-
-/** For callers who are at no network's address. */
-function hintOf(networks: readonly NetworkConfig[]): string {
-  const bases = networks.flatMap(({ slug, baseUrls }) => [`/${slug}`, ...baseUrls]);
-  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ${bases.join(', ')}`;
 }

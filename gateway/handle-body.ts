@@ -3,8 +3,11 @@ import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
 import { readEnvelope, type Call, type Envelope, type NotACall } from './jsonrpc/envelope.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
+import { joinAnswers } from './join-answers.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Shortage } from './limits/tally.ts';
+import { RepeatedCalls } from './repeated-calls.ts';
+import { Slices } from './slices.ts';
 
 /** What a refusal needs to know of a call. */
 type Refusing = Pick<CallContext, 'network' | 'access' | 'note'>;
@@ -84,22 +87,32 @@ async function handleBatch(
   context: CallContext,
   limits: BatchLimits,
 ): Promise<Answer | undefined> {
-  const answers: (string | undefined)[] = items.map(() => undefined);
+  const slices = new Slices();
+  const repeated = await RepeatedCalls.among(items, context.network, slices);
+  const own = repeated === undefined ? context : { ...context, repeated };
+  const answers: (string | Buffer | undefined)[] = items.map(() => undefined);
   let next = 0;
   let length = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
+      await slices.next();
       const item = items[index] as Call | NotACall;
-      const answer = length <= limits.maxAnswerBytes ? await handleItem(item, context) : tooLarge(item, context);
+      const answer = length <= limits.maxAnswerBytes ? await handleItem(item, own) : tooLarge(item, own);
       // Each of those under way may be the one too many.
-      length += answer === undefined ? 0 : Buffer.byteLength(answer.body);
-      const kept = length <= limits.maxAnswerBytes ? answer : tooLarge(item, context);
-      answers[index] = kept?.body.toString();
+      length += lengthOf(answer);
+      const isTooMuch = length > limits.maxAnswerBytes;
+      answers[index] = (isTooMuch ? tooLarge(item, own) : answer)?.body;
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));
-  const bodies = answers.filter((answer) => answer !== undefined);
-  return bodies.length === 0 ? undefined : { status: 200, body: `[${bodies.join(',')}]` };
+  const bodies = answers.filter((body) => body !== undefined);
+  if (bodies.length === 0) return undefined;
+  const total = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+  return { status: 200, body: await joinAnswers(bodies, total, slices) };
+}
+
+function lengthOf(answer: Answer | undefined): number {
+  return answer === undefined ? 0 : Buffer.byteLength(answer.body);
 }
 
 function handleItem(item: Call | NotACall, context: CallContext): Answering {

@@ -1,13 +1,18 @@
 import { causeOf, type Log } from './config/log.ts';
+import type { KeptReply } from './cache/answer-cache.ts';
 import { errorAnswer, largeAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
 import type { Call } from './jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from './jsonrpc/errors.ts';
 import type { CallRules } from './keys/call-rules.ts';
 import type { KeyAccess } from './keys/key-access.ts';
 import type { Limiter } from './limits/limiter.ts';
+import type { RepeatedCalls } from './repeated-calls.ts';
 import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
+import type { CallObserver, CallWatch } from './upstream/asking.ts';
+import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
 /** Who calls, and within what. The key was checked before, and let in. */
@@ -19,7 +24,15 @@ export interface CallContext {
   readonly requestId: string;
   /** Until when all that was sent together must be answered, on the clock of performance.now(). */
   readonly deadline: number;
+  /** Breaks off what is under way when the caller leaves. */
+  readonly caller: Cancellation;
+  /** Hears of each call how it came to its answer; mostly nobody does. */
+  readonly watch: CallWatch | undefined;
   readonly log: Log;
+  /** Of the batch that the call is in, where some stand in it more than once. */
+  readonly repeated?: RepeatedCalls;
+  /** Of the caller's WebSocket, where there is one. */
+  readonly subscriptions?: SocketSubscriptions;
   /** For the access log, where there is one. */
   readonly note?: RequestNote | undefined;
 }
@@ -33,6 +46,8 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
   let outcome = 'result';
   let units = 0;
   let told: Answer | undefined;
+  let code: number | undefined;
+  const observer = context.watch?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
   meter.started();
   try {
     if (method === undefined) throw methodNotFound(call.method);
@@ -42,18 +57,29 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
     if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
     else if (call.id !== undefined && method.localResult !== undefined) {
       told = resultAnswer(call.id, method.localResult);
+    } else if (method.isOfSocket && call.id !== undefined) {
+      units = method.spec.weight ?? 1;
+      told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await askUpstreams(method, call.params, context);
+      const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
+      if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) told = answer(call.id, reply);
     }
   } catch (error) {
-    const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
-    outcome = refusal.reason;
-    if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    if (error instanceof Cancelled) outcome = 'caller-left';
+    else {
+      const refusal = error instanceof RpcError ? error : unforeseen(error, call, context);
+      outcome = refusal.reason;
+      ({ code } = refusal);
+      // Nobody was asked.
+      if (outcome === 'overloaded') units = 0;
+      if (call.id !== undefined) told = refusalAnswer(call.id, refusal);
+    }
   }
   meter.ended(outcome, startedAt);
+  observer?.ended(outcome, code);
   context.note?.ended(outcome);
   usage.add(access.record.id, units, isError(outcome), told?.body.length ?? 0);
   return told;
@@ -75,32 +101,73 @@ function findObjection(
   return rules?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
-async function askUpstreams(
-  method: ServedMethod,
-  given: readonly unknown[],
-  { network, deadline }: CallContext,
-): Promise<Reply> {
-  let params = lowerHashes(method.spec, given);
-  if (namesGas(method.spec, params)) {
-    params = capGas(method.spec, params, await network.upstreams.blockGasLimit(deadline));
-  }
-  return network.upstreams.ask(method.spec, params, deadline);
+async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
+  if (context.subscriptions === undefined) throw new RpcError('no-notifications');
+  return context.subscriptions.call(spec, params, context);
 }
 
-function answer(id: string, reply: Reply): Answer {
+function replyTo(
+  method: ServedMethod,
+  params: readonly unknown[],
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply | KeptReply> | Reply {
+  const { network, repeated } = context;
+  if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
+  if (method.spec.answer === 'document') return network.document();
+  if (repeated === undefined) return askUpstreams(method, params, context, observer);
+  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context, observer));
+}
+
+function askUpstreams(
+  method: ServedMethod,
+  given: readonly unknown[],
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply | KeptReply> {
+  const params = lowerHashes(method.spec, given);
+  if (method.cache === undefined) return askInTurn(method, params, context, observer);
+  return method.cache.reply(params, () => askInTurn(method, params, context, observer));
+}
+
+async function askInTurn(
+  method: ServedMethod,
+  given: readonly unknown[],
+  { network, deadline, caller }: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply> {
+  const { queue, upstreams } = network;
+  const wait = queue.enter(deadline);
+  if (wait !== undefined) await wait;
+  try {
+    const params = namesGas(method.spec, given)
+      ? capGas(method.spec, given, await upstreams.blockGasLimit(deadline))
+      : given;
+    return await upstreams.ask(method.spec, params, deadline, caller, observer);
+  } finally {
+    queue.leave();
+  }
+}
+
+function answer(id: string, reply: Reply | KeptReply): Answer {
+  if (reply.kind === 'kept') return keptAnswer(id, reply.result);
   if (reply.kind === 'result') return resultAnswer(id, JSON.stringify(reply.result));
   if (reply.kind === 'large') return largeAnswer(id, reply.parts);
   return errorAnswer(id, reply.code, reply.message, reply.data as string | undefined);
 }
 
-function outcomeOf(reply: Reply): string {
-  if (reply.kind === 'large') return 'result';
+function keptAnswer(id: string, result: string | Buffer): Answer {
+  return typeof result === 'string' ? resultAnswer(id, result) : largeAnswer(id, [result]);
+}
+
+function outcomeOf(reply: Reply | KeptReply): string {
+  if (reply.kind === 'large' || reply.kind === 'kept') return 'result';
   if (reply.kind === 'result') return reply.result === null ? 'null' : 'result';
   return reply.code === 3 ? 'revert' : 'node-error';
 }
 
 function isError(outcome: string): boolean {
-  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification';
+  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification' && outcome !== 'caller-left';
 }
 
 /** The caller gets an id to ask about, the log gets the cause. */

@@ -1,19 +1,27 @@
+import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './app.ts';
 import { addressOf, banner } from './cli/banner.ts';
-import { checkNetworks } from './cli/check.ts';
+import { checkNetworks, readNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
 import { keysCommand } from './cli/keys.ts';
+import { addNetwork, initNetworks, NetworkFileRefusal } from './cli/network-files.ts';
 import { causeOf, openLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
-import { isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
+import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { diagnose } from './doctor/diagnose.ts';
 import { ensureDevelopmentKey } from './keys/development-key.ts';
 import { KeyStoreError } from './keys/key-store.ts';
 import { NetworkFilesError } from './network/load-networks.ts';
+import { openTransport } from './serve-network.ts';
 
 /** sysexits.h: something is configured wrongly. */
 const EX_CONFIG = 78;
+
+/** More, and Node's timers fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
@@ -35,11 +43,37 @@ program
 program
   .command('check')
   .description('Read the network files as `start` does: one line for each, or every mistake')
-  .option('--json', 'print {"ok":…,"networks":[…],"mistakes":[…]} on one line')
-  .action(({ json = false }: { json?: boolean }) => {
+  .option('--live', 'ask each upstream and Redis, too, as `doctor` does: exit code 1 where something is wrong')
+  .option('--json', 'print what was found on one line')
+  .option('--limit <seconds>', 'with --live: for each upstream', '10')
+  .action(({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
+    if (live) return examine(json, limit);
     const { ok, text } = checkNetworks(settings().NETWORKS_DIR, process.env, json);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
+    return undefined;
+  });
+program
+  .command('doctor')
+  .description('Ask each upstream and Redis whether calls can be answered: `check --live`')
+  .option('--json', 'print what was found on one line')
+  .option('--limit <seconds>', 'for each upstream', '10')
+  .action(({ json = false, limit }: { json?: boolean; limit: string }) => examine(json, limit));
+program
+  .command('init')
+  .description('Make the folder of network files here, with the networks that come with the gateway')
+  .action(() => {
+    out(initNetworks(settings().NETWORKS_DIR));
+  });
+program
+  .command('networks')
+  .description('Write network files')
+  .command('add')
+  .description('Write the file of a network that is known by its chain id')
+  .argument('<chainId>', '8453 for Base')
+  .option('--slug <slug>', 'name of the file, and of the path on every host')
+  .action((chainId: string, { slug }: { slug?: string }) => {
+    out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
   });
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
 
@@ -50,22 +84,54 @@ try {
   process.exitCode = exitCodeFor(error);
 }
 
+/** `check --live`: the files first, for a wrong one is the likeliest cause. */
+async function examine(asJson: boolean, limit: string): Promise<void> {
+  const limitS = Number(limit);
+  if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
+  const chosen = settings();
+  const { ok, text } = checkNetworks(chosen.NETWORKS_DIR, process.env, asJson);
+  if (!ok) {
+    (asJson ? out : err)(text);
+    process.exitCode = EX_CONFIG;
+    return;
+  }
+  const isWatched = process.stderr.isTTY && !asJson;
+  const diagnosis = await diagnose({
+    networks: readNetworks(chosen.NETWORKS_DIR, process.env),
+    redisUrl: chosen.REDIS_URL,
+    limitMs: limitS * 1000,
+    open: (upstream) => openTransport(upstream, chosen),
+    onProgress: (done, all) => {
+      if (isWatched) err(done === all ? '\r\x1b[K' : `\rasked ${done} of ${all} …`);
+    },
+  });
+  const shown = asJson
+    ? `${JSON.stringify(diagnosis)}\n`
+    : showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env));
+  out(shown);
+  if (!diagnosis.ok) process.exitCode = 1;
+}
+
 async function start(): Promise<void> {
   const chosen = settings();
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
+  // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
+  const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.
+  const limitMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
   let isStopping = false;
-  const closing = closeWithGrace(
-    { delay: chosen.DRAIN_TIMEOUT_MS * 2, logger: false },
-    async ({ err: error, signal }) => {
-      if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
-      isStopping = true;
-      log.info({ signal }, 'draining');
-      removeDemo(chosen.DATA_DIR);
-      await gateway.drain();
-    },
-  );
+  // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
+  const reloads = !isatty(0) && !isatty(1);
+  if (reloads) process.on('SIGHUP', () => void gateway.reload());
+  const skip: 'SIGHUP'[] = reloads ? ['SIGHUP'] : [];
+  const closing = closeWithGrace({ delay: limitMs, logger: false, skip }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    isStopping = true;
+    log.info({ signal }, 'draining');
+    removeDemo(chosen.DATA_DIR);
+    await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
+  });
   try {
     await introduce(chosen, gateway, log, () => isStopping);
   } catch (error) {
@@ -111,7 +177,7 @@ function exitCodeFor(error: unknown): number {
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  if (isConfiguration || error instanceof DemoError) {
+  if (isConfiguration || error instanceof DemoError || error instanceof NetworkFileRefusal) {
     err(`${(error as Error).message}\n`);
     return isConfiguration ? EX_CONFIG : 1;
   }

@@ -1,8 +1,15 @@
+import type { AnswerCache } from './cache/answer-cache.ts';
+import type { MethodCache } from './cache/method-cache.ts';
+import { openMethodCaches } from './cache/open-method-caches.ts';
+import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
+import type { CanonicalChain } from './heads/canonical-chain.ts';
 import { NetworkHeads } from './heads/network-heads.ts';
-import type { Spawned } from './local-chain/local-chains.ts';
+import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
+import { InUse } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
@@ -10,11 +17,20 @@ import type { ParamCheck } from './spec/check-params.ts';
 import { localAnswers } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
+import { NetworkFilters } from './subscriptions/network-filters.ts';
+import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import { kinds, type Kind } from './subscriptions/read-wish.ts';
+import { documentOf } from './spec/openrpc-document.ts';
+import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
+import type { Transport } from './upstream/transport.ts';
 import { Upstream } from './upstream/upstream.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
+
+/** Nobody waits for it. */
+const FINALIZED_MS = 10_000;
 
 export interface ServeParts {
   readonly settings: Settings;
@@ -24,52 +40,121 @@ export interface ServeParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  /** Undefined: no answers are kept. */
+  readonly answers: AnswerCache | undefined;
+  readonly localChains: LocalChains;
+  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  readonly opened: Map<UpstreamConfig, Upstream>;
 }
 
-/** Makes of a network's file all that its calls need. Asks nobody anything. */
-export function serveNetwork(
-  config: NetworkConfig,
-  spawned: ReadonlyMap<UpstreamConfig, Spawned>,
-  parts: ServeParts,
-): ServedNetwork {
+/**
+ * Makes of a network's file all that its calls need. Asks nobody anything.
+ * @param before the same network as its file was until now
+ */
+export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
   const log = parts.log.child({ network: config.slug });
-  const upstreams = config.upstreams.flatMap((upstream) =>
-    openUpstream(config, upstream, spawned.get(upstream), parts),
-  );
-  const heads = new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  const upstreams = config.upstreams.flatMap((upstream) => {
+    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts);
+    if (opened !== undefined) parts.opened.set(upstream, opened);
+    return opened ?? [];
+  });
+  const memory = before?.config.chainId === config.chainId ? before : undefined;
+  // Its blocks are still the same, and callers may be told of them.
+  const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  heads.moveTo(upstreams);
+  const network = new Upstreams(upstreams, {
+    judge,
+    check: parts.resultCheck,
+    confirmNull: config.confirmNull,
+    hedgeAfterMs: config.hedgeAfterMs,
+    meters: parts.metrics.routing.ofNetwork(config.slug),
+    heads,
+    log,
+    before: memory?.upstreams,
+  });
+  const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  subscriptions.moveTo(network);
   return {
     config,
-    methods: servedMethods(config, parts),
+    methods: servedMethods(config, parts, methodCaches(config, heads, network, parts)),
     otherMethods: {
       meter: parts.metrics.callMeter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: new Upstreams(upstreams, {
-      judge,
-      check: parts.resultCheck,
-      confirmNull: config.confirmNull,
-      heads,
-      log,
-    }),
+    upstreams: network,
     heads,
+    subscriptions,
+    filters:
+      memory?.filters ??
+      new NetworkFilters({ subscriptions, upstreams: subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    document: documentOnce(config),
+    queue: new CallQueue({
+      concurrency: parts.settings.NETWORK_CONCURRENCY,
+      queueMax: parts.settings.NETWORK_QUEUE_MAX,
+      onWaiting: parts.metrics.queueMeter(config.slug),
+    }),
     sockets: parts.metrics.socketMeters(config.slug),
+    use: new InUse(),
   };
+}
+
+function methodCaches(
+  config: NetworkConfig,
+  chain: CanonicalChain,
+  upstreams: Upstreams,
+  { answers, specs, metrics }: ServeParts,
+): (spec: MethodSpec) => MethodCache | undefined {
+  if (answers === undefined) return () => undefined;
+  const byNumber = specOf('eth_getBlockByNumber', specs);
+  const finalized = async (): Promise<unknown> => {
+    const reply = parsed(await upstreams.ask(byNumber, ['finalized', false], performance.now() + FINALIZED_MS));
+    return reply.kind === 'result' ? reply.result : undefined;
+  };
+  return openMethodCaches({ config, answers, chain, metrics: metrics.cache, finalized });
+}
+
+function openSubscriptions(
+  slug: string,
+  chain: CanonicalChain,
+  upstreams: Upstreams,
+  { specs, metrics, usage }: ServeParts,
+): NetworkSubscriptions {
+  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptions.meters(slug, kind)]));
+  return new NetworkSubscriptions({
+    chain,
+    upstreams,
+    spec: (method) => specOf(method, specs),
+    meters: meters as Record<Kind, SubscriptionMeters>,
+    usage: usage.methodUsage(slug, 'eth_subscription'),
+  });
 }
 
 function servedMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: ServeParts,
+  cacheOf: (spec: MethodSpec) => MethodCache | undefined,
 ): Map<string, ServedMethod> {
   const results = localAnswers(config);
   return new Map(
     config.methods.map((name) => {
-      const spec = specs.find((each) => each.name === name) ?? passThrough(name);
+      const spec = specOf(name, specs);
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
       const meter = metrics.callMeter(config.slug, name);
-      return [name, { spec, check, localResult, meter, usage: usage.methodUsage(config.slug, name) }];
+      const isOfSocket = spec.answer === 'socket';
+      const [cache, used] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
+      return [name, { spec, check, localResult, isOfSocket, meter, cache, usage: used }];
     }),
   );
+}
+
+function documentOnce(config: NetworkConfig): () => LargeReply {
+  let document: LargeReply | undefined;
+  return () => (document ??= jsonReply(JSON.stringify(documentOf(config))));
+}
+
+function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
+  return specs.find(({ name }) => name === method) ?? passThrough(method);
 }
 
 /** Of methods that the spec does not know; that they are an array was seen before. */
@@ -78,30 +163,54 @@ const anyParams: ParamCheck = () => undefined;
 function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
-  spawned: Spawned | undefined,
-  { settings, metrics }: ServeParts,
-): Upstream[] {
-  const { name, headers = {} } = upstream;
-  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  { settings, metrics, localChains }: ServeParts,
+): Upstream | undefined {
+  const { name } = upstream;
+  const spawned = localChains.at(upstream);
   const url = upstream.url ?? spawned?.url;
   // A node of ours has both at the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  const headers = upstream.headers ?? {};
   // They connect to nothing yet.
-  const http = url === undefined ? undefined : new HttpUpstream({ url, headers, connections, responseMaxBytes });
-  const webSocket =
-    websocketUrl === undefined ? undefined : new WebSocketUpstream({ url: websocketUrl, headers, responseMaxBytes });
+  const http = url === undefined ? undefined : openHttp({ url, headers }, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
   const transport = http ?? webSocket;
   // A node that was not spawned.
-  if (transport === undefined) return [];
-  return [
-    new Upstream({
-      name,
-      chainId: config.chainId,
-      transport,
-      timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
-      ...(webSocket !== undefined && { webSocket }),
-      ...(spawned !== undefined && { starting: spawned.ready }),
-      meters: metrics.upstreamMeters(config.slug, name),
-    }),
-  ];
+  if (transport === undefined) return undefined;
+  return new Upstream({
+    name,
+    chainId: config.chainId,
+    transport,
+    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    priority: upstream.priority,
+    archive: upstream.archive,
+    limits: upstream.limits,
+    ...(webSocket !== undefined && { webSocket }),
+    ...(spawned !== undefined && { starting: spawned.ready }),
+    meters: metrics.upstreamMeters(config.slug, name),
+  });
+}
+
+type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
+type Headers = NonNullable<UpstreamConfig['headers']>;
+
+/** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
+export function openTransport(
+  { url, websocketUrl, headers = {} }: UpstreamConfig,
+  settings: TransportSettings,
+): Transport | undefined {
+  if (url !== undefined) return openHttp({ url, headers }, settings);
+  return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+}
+
+function openHttp(address: { url: string; headers: Headers }, settings: TransportSettings): HttpUpstream {
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  return new HttpUpstream({ ...address, connections, responseMaxBytes });
+}
+
+function openWebSocket(
+  { websocketUrl: url, headers }: { websocketUrl: string; headers: Headers },
+  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+): WebSocketUpstream {
+  return new WebSocketUpstream({ url, headers, responseMaxBytes });
 }

@@ -1,4 +1,5 @@
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
+import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodTable } from './method-table.ts';
 import type { Sources } from './read-sources.ts';
@@ -10,6 +11,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/params.json', json(paramSchemas(sources))],
     ['schemas/generated/results.json', json(resultSchemas(sources))],
     ['schemas/generated/admin-api.json', json(sources.adminApi)],
+    ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources))],
   ]);
 }
@@ -26,4 +28,10 @@ function tableModule(table: readonly MethodSpec[]): string {
 
 function json(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** A member a line: a change shows as one, and a reader need not parse what it does not look for. */
+function lines(members: Readonly<Record<string, unknown>>): string {
+  const texts = Object.entries(members).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return `{\n${texts.join(',\n')}\n}\n`;
 }

@@ -1,4 +1,6 @@
+import { namespaceOf } from '../gateway/network/namespace-of.ts';
 import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
+import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
@@ -14,9 +16,10 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
   const contractAt = contractPlace(method, types);
+  const blockAt = blockPlace(method, types);
   return {
     name: method.name,
-    namespace: method.name.slice(0, method.name.indexOf('_')),
+    namespace: namespaceOf(method.name),
     ...(answer !== undefined && { answer }),
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
@@ -29,6 +32,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
     ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
     ...(contractAt !== undefined && { contractAt }),
+    ...(blockAt !== undefined && { blockAt }),
     ...(weight !== undefined && { weight }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     ...(object !== undefined && { shape: objectShape(object, types) }),

@@ -1,6 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { namespaceOf } from '../gateway/network/namespace-of.ts';
+import type { Answerer } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 
 export interface ParamSource {
@@ -33,8 +35,8 @@ export type CacheSource = 'head' | 'result' | { readonly at: string };
 
 /** What OpenRPC cannot say of a method. */
 export interface MethodExtension {
-  /** The gateway answers by itself. */
-  readonly answer?: 'local';
+  /** The gateway answers by itself, and from what: see `MethodSpec`. */
+  readonly answer?: Answerer;
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
   /** The parameter whose `gas` is capped. */
@@ -86,7 +88,7 @@ function readMethods(folder: string): MethodSource[] {
     const namespace = file.slice(0, -'.yaml'.length);
     // Not a rule of OpenRPC but ours: whoever looks for a method knows which file to open.
     const names = methods.map(({ name }: Partial<MethodSource>) => name ?? 'a method without a name');
-    const stray = names.find((name) => !name.startsWith(`${namespace}_`));
+    const stray = names.find((name) => namespaceOf(name) !== namespace);
     if (stray !== undefined) throw new Error(`methods/${file}: ${stray} belongs in the file of its own namespace`);
     return methods;
   });

@@ -1,11 +1,30 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
+import { notNull } from './json-schema.ts';
+import type { MethodSource } from './read-sources.ts';
 
 type Row = readonly string[];
 
-/** README with its tables of settings and errors as the code has them. */
-export function withTables(readme: string): string {
-  return replaceTable(replaceTable(readme, 'Settings', settingsTable()), 'Errors', errorsTable());
+type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
+
+/** README with its tables of methods, settings and errors as schemas and code have them. */
+export function withTables(readme: string, methods: readonly Method[]): string {
+  const tables = { Methods: methodsTable(methods), Settings: settingsTable(), Errors: errorsTable() };
+  return Object.entries(tables).reduce((text, [heading, rows]) => replaceTable(text, heading, rows), readme);
+}
+
+function methodsTable(methods: readonly Method[]): Row[] {
+  return [['method', 'meaning'], ...methods.map((method) => [code(method.name), meaningOf(method)])];
+}
+
+function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): string {
+  const sentences = [
+    summary,
+    ...(notNull(result.schema) === undefined ? [] : ['Or null.']),
+    ...(errors.some(({ $ref }) => $ref.endsWith('/Reverted')) ? ['Or code 3 when it reverts.'] : []),
+    ...(notes?.answer === 'local' ? ['Is answered by the gateway itself.'] : []),
+  ];
+  return sentences.join(' ');
 }
 
 function settingsTable(): Row[] {

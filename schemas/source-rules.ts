@@ -34,7 +34,7 @@ const extension = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    answer: { const: 'local' },
+    answer: { enum: ['local', 'socket', 'filters', 'document'] },
     send: { const: 'once' },
     gasCap: { type: 'string' },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
@@ -54,7 +54,7 @@ export const methodRules = {
   required: ['name', 'summary', 'paramStructure', 'params', 'result', 'errors', 'examples'],
   additionalProperties: false,
   properties: {
-    name: { type: 'string', pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9]+$' },
+    name: { type: 'string', pattern: '^[a-z][a-z0-9]*[_.][a-zA-Z0-9]+$' },
     summary: { type: 'string', minLength: 1 },
     description: { type: 'string', minLength: 1 },
     paramStructure: { const: 'by-position' },

@@ -1,5 +1,12 @@
 import { LRUCache } from 'lru-cache';
 
+/** What was kept, in place of a reply. */
+export interface KeptReply {
+  readonly kind: 'kept';
+  /** As JSON. */
+  readonly result: string | Buffer;
+}
+
 /** A result, ready to be sent under any id, and how long it is true. */
 export interface Kept {
   /** As JSON: text, or bytes where it came so. */

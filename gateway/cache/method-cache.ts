@@ -1,7 +1,7 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Reply } from '../upstream/reply.ts';
-import type { AnswerCache, Holds, Kept } from './answer-cache.ts';
+import type { AnswerCache, Holds, Kept, KeptReply } from './answer-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { blockNamed } from './block-named.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
@@ -13,7 +13,7 @@ const HEAD_AGE_MS = 1_000;
 const CANONICAL_AGE_MS = 120_000;
 
 export interface MethodCacheParts {
-  /** The network's slug. */
+  /** The network's slug and chain id. */
   readonly network: string;
   readonly spec: MethodSpec;
   readonly answers: AnswerCache;
@@ -37,6 +37,21 @@ export class MethodCache {
     this.#prefix = `${parts.network} ${parts.spec.name} `;
   }
 
+  /**
+   * What was kept, or what is said now.
+   * @param params as they are sent to upstreams
+   * @throws what `ask` rejects with
+   */
+  async reply(params: readonly unknown[], ask: () => Promise<Reply>): Promise<Reply | KeptReply> {
+    const text = JSON.stringify(params);
+    const result = this.find(text);
+    if (result !== undefined) return { kind: 'kept', result };
+    const headHash = this.#parts.chain.head?.hash;
+    const reply = await ask();
+    this.keep(params, text, reply, headHash);
+    return reply;
+  }
+
   /** @param text of the parameters, as JSON @returns the result as JSON */
   find(text: string): string | Buffer | undefined {
     const { answers, chain, count } = this.#parts;
@@ -50,11 +65,6 @@ export class MethodCache {
     if (kept !== undefined) answers.delete(key);
     count('miss');
     return undefined;
-  }
-
-  /** Said before an upstream is asked; what it says then is kept only if this is still so. */
-  get headHash(): string | undefined {
-    return this.#parts.chain.head?.hash;
   }
 
   /** @param headHash as it was when the upstream was asked */

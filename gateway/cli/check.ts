@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { findFolder, loadNetworks, NetworkFilesError, type FileMistake } from '../network/load-networks.ts';
+import type { NetworkConfig } from '../network/network-config.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 
 /** What `gatehouse check` found. */
@@ -27,7 +28,7 @@ export function checkNetworks(
   asJson: boolean,
 ): CheckReport {
   try {
-    const networks = readNetworks(folder, env);
+    const networks = checkedNetworks(folder, env);
     return { ok: true, text: asJson ? jsonLine(networks, []) : networks.map(writeNetwork).join('') };
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
@@ -36,9 +37,14 @@ export function checkNetworks(
   }
 }
 
-function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {
+/** @throws NetworkFilesError */
+export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const knownMethods = specs.map(({ name }) => name);
-  return loadNetworks({ folder, knownMethods, env }).map(({ slug, name, chainId, upstreams, methods }) => ({
+  return loadNetworks({ folder, knownMethods, env });
+}
+
+function checkedNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {
+  return readNetworks(folder, env).map(({ slug, name, chainId, upstreams, methods }) => ({
     file: join(findFolder(folder), `${slug}.yaml`),
     slug,
     name,

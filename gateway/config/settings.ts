@@ -14,6 +14,11 @@ const table = {
     default: undefined,
     meaning: 'Bearer token of the admin API on OPS_PORT, 16 characters or more; unset: there is none',
   },
+  STATUS_PAGE: {
+    type: ['public', 'ops', 'off'],
+    default: 'public',
+    meaning: 'Status pages: `public` at the root and at each base URL, `ops` on OPS_PORT only, `off` nowhere',
+  },
   REDIS_URL: {
     type: 'string',
     default: undefined,
@@ -65,8 +70,23 @@ const table = {
     default: 'off',
     meaning: '`on`: /metrics tells what each key did, by its id',
   },
+  CACHE_MAX_BYTES: {
+    type: 'amount',
+    default: 0,
+    meaning: 'Memory for answers that are kept for as long as they are true; 0: none are',
+  },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
+  NETWORK_CONCURRENCY: {
+    type: 'count',
+    default: 1000,
+    meaning: 'Calls of one network under way at its upstreams at once',
+  },
+  NETWORK_QUEUE_MAX: {
+    type: 'count',
+    default: 1000,
+    meaning: 'Calls of one network that wait, up to 1 s, for one of those to end; past it 503',
+  },
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 100_000_000,
@@ -105,6 +125,16 @@ const table = {
     meaning: 'Answers that a WebSocket caller may leave unread before it is cut off',
   },
   WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'WebSockets open at once with one key' },
+  WS_SUBSCRIPTIONS_PER_KEY: {
+    type: 'count',
+    default: 10_000,
+    meaning: 'Subscriptions open at once with one key; 100 addresses and topics of a filter count as one more',
+  },
+  DRAIN_DELAY_MS: {
+    type: 'amount',
+    default: undefined,
+    meaning: 'After SIGTERM, time to take calls while /readyz says 503; unset: 5000 in production, else 0',
+  },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls under way at shutdown' },
 } as const satisfies Record<string, Row>;
 
@@ -115,13 +145,14 @@ const TOKEN_MIN = 16;
 const COUNT_MAX = 1_000_000_000;
 
 interface Row {
-  readonly type: 'string' | 'port' | 'count' | 'ranges' | 'token' | readonly string[];
+  /** An amount may be 0, a count may not. */
+  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
 }
 
 type Table = typeof table;
-type ValueOf<R extends Row> = R['type'] extends 'port' | 'count' ? number : string;
+type ValueOf<R extends Row> = R['type'] extends 'port' | 'count' | 'amount' ? number : string;
 export type Settings = {
   readonly [Name in keyof Table]: Table[Name]['default'] extends undefined
     ? ValueOf<Table[Name]> | undefined
@@ -143,6 +174,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   }
   if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
     mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  }
+  if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
+    mistakes.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
   }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;
@@ -176,10 +210,11 @@ function parse(row: Row & { name: string }, given: string, mistakes: string[]): 
     return given;
   }
   const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
+  const least = row.type === 'count' ? 1 : 0;
   if (row.type === 'port') {
     if (!(number <= 65_535)) mistakes.push(`${row.name}: expected a port from 0 to 65535`);
-  } else if (!(number >= 1 && number <= COUNT_MAX)) {
-    mistakes.push(`${row.name}: expected a whole number from 1 to ${COUNT_MAX}`);
+  } else if (!(number >= least && number <= COUNT_MAX)) {
+    mistakes.push(`${row.name}: expected a whole number from ${least} to ${COUNT_MAX}`);
   }
   return number;
 }
@@ -187,6 +222,14 @@ function parse(row: Row & { name: string }, given: string, mistakes: string[]): 
 /** What a setting of the type `ranges` lists. */
 export function rangesIn(text: string | undefined): string[] {
   return text === undefined ? [] : text.split(',').map((range) => range.trim());
+}
+
+/** Kubernetes and usual balancers need some seconds to take a gateway out; on a developer's machine nobody waits for that. */
+const DRAIN_DELAY_MS = 5_000;
+
+/** Milliseconds between SIGTERM and the end of listening. */
+export function drainDelayOf({ DRAIN_DELAY_MS: given, NODE_ENV }: Settings): number {
+  return given ?? (NODE_ENV === 'production' ? DRAIN_DELAY_MS : 0);
 }
 
 /** One machine, one person: the banner may show a key, and a local chain may be started. */

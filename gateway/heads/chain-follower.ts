@@ -18,7 +18,7 @@ const TRIES_MAX = 5;
 /** Makes of heads, as they come, a chain without gaps: what is missing is fetched from whoever has it. */
 export class ChainFollower {
   readonly ring = new HeaderRing(RING_MAX);
-  readonly #sources: readonly HeadSource[];
+  readonly #sources: ReadonlyMap<HeadSource, unknown>;
   readonly #onChange: (change: ChainChange, isTold: boolean) => void;
   /** Who told the head. */
   #teller: HeadSource | undefined;
@@ -27,8 +27,11 @@ export class ChainFollower {
   #next: (() => Promise<void>) | undefined;
   #failures = 0;
 
-  /** @param onChange `isTold`: it goes on from the change before, rather than from a pause */
-  constructor(sources: readonly HeadSource[], onChange: (change: ChainChange, isTold: boolean) => void) {
+  /**
+   * @param sources as they are at each moment, best first
+   * @param onChange `isTold`: it goes on from the change before, rather than from a pause
+   */
+  constructor(sources: ReadonlyMap<HeadSource, unknown>, onChange: (change: ChainChange, isTold: boolean) => void) {
     this.#sources = sources;
     this.#onChange = onChange;
   }
@@ -107,7 +110,11 @@ export class ChainFollower {
     const oldest = ring.oldest?.number ?? 0n;
     const first = (ring.head?.number ?? 0n) + 1n;
     if (head.number < oldest || head.number - first > RING_MAX) return 'too-long';
-    const between = await this.#numbered(first, head.number, teller);
+    const others = [...this.#sources.keys()].filter(
+      (source) => source !== teller && source.health.isUp && !source.isOfOtherChain,
+    );
+    const sources = [teller, ...others];
+    const between = await this.#numbered(first, head.number, sources);
     const branch = [head];
     let walked = 0;
     for (;;) {
@@ -115,38 +122,40 @@ export class ChainFollower {
       if (ring.has(parentHash) || number === oldest) return branch;
       const known = between.get(parentHash);
       if (known === undefined && ++walked > WALK_MAX) return 'too-long';
-      const parent = known ?? (await this.#byHash(parentHash, teller));
-      if (parent === undefined) return 'unknown';
+      const parent = known ?? (await ask('eth_getBlockByHash', parentHash, sources));
+      if (parent?.hash !== parentHash) return 'unknown';
       branch.unshift(parent);
     }
   }
 
   /** Blocks by number, several at once: of a gap of fifty, one after the other by hash would take seconds. */
-  async #numbered(from: bigint, to: bigint, teller: HeadSource): Promise<Map<string, Header>> {
+  async #numbered(from: bigint, to: bigint, sources: HeadSource[]): Promise<Map<string, Header>> {
     const found = new Map<string, Header>();
     let next = from;
     const worker = async (): Promise<void> => {
       while (next < to) {
-        const header = await this.#ask('eth_getBlockByNumber', `0x${(next++).toString(16)}`, [teller]);
+        const header = await ask('eth_getBlockByNumber', `0x${(next++).toString(16)}`, sources);
         if (header !== undefined) found.set(header.hash, header);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     return found;
   }
+}
 
-  async #byHash(hash: string, teller: HeadSource): Promise<Header | undefined> {
-    const others = this.#sources.filter((source) => source !== teller && source.health.isUp && !source.isOfOtherChain);
-    const header = await this.#ask('eth_getBlockByHash', hash, [teller, ...others]);
-    return header?.hash === hash ? header : undefined;
-  }
-
-  async #ask(method: string, which: string, sources: readonly HeadSource[]): Promise<Header | undefined> {
-    for (const source of sources) {
-      const said = await source.resultOf(method, `["${which}",false]`).catch(() => undefined);
-      const header = readHeader(said);
+/**
+ * Of the first that has it.
+ * @param sources whoever fails is taken out: the next block is not waited for in vain, too
+ */
+async function ask(method: string, which: string, sources: HeadSource[]): Promise<Header | undefined> {
+  for (const source of [...sources]) {
+    try {
+      const header = readHeader(await source.resultOf(method, `["${which}",false]`));
       if (header !== undefined) return header;
+    } catch {
+      const at = sources.indexOf(source);
+      if (at !== -1) sources.splice(at, 1);
     }
-    return undefined;
   }
+  return undefined;
 }

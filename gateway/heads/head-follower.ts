@@ -69,16 +69,20 @@ export class HeadFollower {
     return this.look !== undefined && this.#failures < 2 && !this.source.isOfOtherChain;
   }
 
-  /** Whether nothing is known of it yet, though its first word may come any moment. */
-  get isAwaited(): boolean {
-    return this.look === undefined && this.#polling !== undefined && this.#failures === 0;
+  /** Whether its first word since then may come any moment. */
+  isAwaited(since: number): boolean {
+    const isOld = this.look === undefined || this.look.at < since;
+    return isOld && this.#polling !== undefined && this.#failures === 0;
   }
 
-  /** Polls where newHeads do not tell, or have not for a while, and opens a WebSocket where there is none. */
-  tend(now: number, intervalMs: number, silenceMs: number): void {
+  /**
+   * Polls where newHeads do not tell, or have not for a while, and opens a WebSocket where there is none.
+   * @param isInDoubt its head is asked for whatever newHeads told
+   */
+  tend(now: number, intervalMs: number, silenceMs: number, isInDoubt: boolean): void {
     if (this.#feed === undefined && now >= this.#feedRestsUntil) this.#openFeed();
     const isSilent = now - this.#toldAt >= silenceMs;
-    if (this.#isTelling && !isSilent && this.look !== undefined) return;
+    if (this.#isTelling && !isSilent && !isInDoubt && this.look !== undefined) return;
     // A call has just found out; the upstream rests from it, too.
     if (this.source.isOfOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // Timers come a little early at times.

@@ -8,10 +8,12 @@ export interface HeadTimes {
   readonly usedMax: number;
   /** After the last call polls become rarer, and then there are none. */
   readonly usedFor: number;
-  /** Between polls that show whether a head that went back stays there. */
+  /** Between polls that show whether a head that went back stays there, at the least. */
   readonly doubt: number;
   /** Without a word of newHeads, at the least: then they are not relied upon. */
   readonly silence: number;
+  /** Behind the others: then newHeads are not relied upon either. */
+  readonly late: number;
   /** After failures, at the most. */
   readonly restMax: number;
   /** How long the first words of all upstreams are waited for. */
@@ -27,6 +29,7 @@ export const usualTimes: HeadTimes = {
   usedFor: 180_000,
   doubt: 500,
   silence: 10_000,
+  late: 2_000,
   restMax: 15_000,
   start: 1_000,
 };
@@ -42,6 +45,14 @@ const USUAL_PACE_MS = 2_000;
 export function pollInterval(times: HeadTimes, sinceUse: number | undefined, blockMs = USUAL_PACE_MS): number {
   if (sinceUse === undefined) return between(blockMs / 2, times.watchedMin, times.watchedMax);
   return Math.max(between(blockMs, times.usedMin, times.usedMax), 2 * sinceUse);
+}
+
+/**
+ * Time between looks at a head that went back. Behind one address there may be several nodes, of which one is a block
+ * late: by the next block it has caught up.
+ */
+export function doubtInterval(times: HeadTimes, blockMs = USUAL_PACE_MS): number {
+  return between(blockMs, times.doubt, times.usedMax);
 }
 
 /** Three blocks should have come. */

@@ -1,5 +1,8 @@
 import { readHeader, readQuantity, type Header } from './header.ts';
 
+/** A block's limit moves by a thousandth from one to the next. */
+export const GAS_LIMIT_AGE_MS = 300_000;
+
 /** What an upstream said its newest block is. */
 export interface Look {
   readonly number: bigint;

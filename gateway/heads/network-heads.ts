@@ -5,22 +5,19 @@ import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
-import { pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
-import type { Header } from './header.ts';
-import { readLook, type BlockLook, type Look } from './look.ts';
+import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
+import { readQuantity, type Header } from './header.ts';
+import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
 const TIMES_BELOW = 3;
-
-/** A block's limit moves by a thousandth from one to the next. */
-const GAS_LIMIT_AGE_MS = 300_000;
 
 /**
  * The heads of one network's upstreams, and what they agree on. They are followed while the network is in use, and
  * nobody is asked anything otherwise; the chain is without gaps while somebody watches.
  */
 export class NetworkHeads implements CanonicalChain {
-  readonly #followers: ReadonlyMap<HeadSource, HeadFollower>;
+  readonly #followers = new Map<HeadSource, HeadFollower>();
   readonly #chain: ChainFollower;
   readonly #pace = new BlockPace();
   readonly #history = new HeadHistory();
@@ -37,17 +34,31 @@ export class NetworkHeads implements CanonicalChain {
   #usedAt = -Infinity;
   /** When a call is reason to look again. */
   #dueAt = -Infinity;
+  #isClosed = false;
+  /** What was last seen at an upstream. */
+  readonly lookOf = (upstream: HeadSource): Look | undefined => this.#followers.get(upstream)?.look;
 
   constructor(sources: readonly HeadSource[], meters: NetworkHeadMeters, times: Partial<HeadTimes> = {}) {
     this.#meters = meters;
     this.#times = { ...usualTimes, ...times };
+    this.#chain = new ChainFollower(this.#followers, (change, isTold) => {
+      this.#changed(change, isTold);
+    });
+    this.moveTo(sources);
+  }
+
+  /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
+  moveTo(sources: readonly HeadSource[]): void {
+    const before = new Map(this.#followers);
     const heard = (follower: HeadFollower): void => {
       this.#heard(follower);
     };
-    this.#followers = new Map(sources.map((source) => [source, new HeadFollower(source, this.#times, heard)]));
-    this.#chain = new ChainFollower(sources, (change, isTold) => {
-      this.#changed(change, isTold);
-    });
+    this.#followers.clear();
+    for (const source of sources) {
+      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, heard));
+      before.delete(source);
+    }
+    for (const gone of before.values()) gone.stop();
   }
 
   get head(): Header | undefined {
@@ -67,15 +78,18 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.has(hash);
   }
 
-  /** Whether an upstream is known to have come so far. Nothing is known of one that was not looked at yet. */
+  /**
+   * Whether an upstream has come so far. Where nobody has, as far as is known, and of an upstream that was not looked at
+   * yet, nothing is said against it.
+   */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
-    const look = this.#followers.get(upstream)?.look;
-    return look === undefined || look.number >= number;
+    const look = this.lookOf(upstream);
+    return look === undefined || look.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
   lagOf(upstream: HeadSource): number {
-    const look = this.#followers.get(upstream)?.look;
+    const look = this.lookOf(upstream);
     return look === undefined ? 0 : this.#history.lagOf(look, this.#pace.ms);
   }
 
@@ -86,14 +100,14 @@ export class NetworkHeads implements CanonicalChain {
 
   /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
   look(upstream: HeadSource): Promise<BlockLook | undefined> {
-    const follower = this.#followers.get(upstream);
-    if (follower === undefined) throw new Error('an upstream of another network');
-    return follower.poll();
+    // A call may be on its way with one that was taken out of the network's file meanwhile.
+    return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
   /** An upstream told a caller that its head is here. */
-  saw(upstream: HeadSource, number: bigint, now: number): void {
-    this.#followers.get(upstream)?.saw(number, now);
+  saw(upstream: HeadSource, quantity: string, now: number): void {
+    const number = readQuantity(quantity);
+    if (number !== undefined) this.#followers.get(upstream)?.saw(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -132,12 +146,13 @@ export class NetworkHeads implements CanonicalChain {
   close(): void {
     this.#listeners.clear();
     this.#stop();
-    this.#dueAt = Infinity;
+    this.#isClosed = true;
     for (const done of this.#awaitCurrent) done(undefined);
   }
 
   /** Looks at all whose turn it is, and sets the time of the next round. */
   #round(now: number, isFirstWatch = false): void {
+    if (this.#isClosed) return;
     const isWatched = this.#listeners.size > 0;
     const sinceUse = isWatched ? undefined : now - this.#usedAt;
     if (sinceUse !== undefined && sinceUse > this.#times.usedFor) {
@@ -145,20 +160,29 @@ export class NetworkHeads implements CanonicalChain {
       return;
     }
     const isStart = this.#timer === undefined;
-    if (isStart) this.#start(now);
+    if (isStart || isFirstWatch) this.#startedAt = now;
+    if (isStart) this.#start();
     const pace = this.#pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
-    const interval = isFirstWatch ? 0 : this.#isInDoubt ? this.#times.doubt : least;
-    const silence = this.#isInDoubt ? 0 : silenceLimit(this.#times, pace);
-    for (const follower of this.#followers.values()) follower.tend(now, interval, silence);
+    const doubt = doubtInterval(this.#times, pace);
+    const interval = isFirstWatch ? 0 : this.#isInDoubt ? doubt : least;
+    const silence = silenceLimit(this.#times, pace);
+    for (const follower of this.#followers.values()) {
+      follower.tend(now, interval, silence, this.#isInDoubt || this.#isLate(follower, now));
+    }
     this.#dueAt = now + least;
-    const next = this.#isInDoubt ? this.#times.doubt : pollInterval(this.#times, sinceUse, pace);
+    const next = this.#isInDoubt ? doubt : pollInterval(this.#times, sinceUse, pace);
     this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
     this.#agree(undefined);
   }
 
-  #start(now: number): void {
-    this.#startedAt = now;
+  /** Others have been ahead of it for a while, whatever newHeads told. */
+  #isLate({ look }: HeadFollower, now: number): boolean {
+    const head = this.#agreed;
+    return head !== undefined && look !== undefined && look.number < head.number && now - head.at > this.#times.late;
+  }
+
+  #start(): void {
     this.#pace.pause();
     this.#chain.pause();
   }
@@ -186,9 +210,8 @@ export class NetworkHeads implements CanonicalChain {
   /** @param speaker who has just been heard of, if anybody */
   #agree(speaker: HeadFollower | undefined): void {
     const followers = [...this.#followers.values()];
-    const now = performance.now();
-    const isStarting = now - this.#startedAt < this.#times.start;
-    if (isStarting && followers.some(({ isAwaited }) => isAwaited)) return;
+    const isStarting = performance.now() - this.#startedAt < this.#times.start;
+    if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
     const heard = followers.filter(({ counts }) => counts);
     const agreed = agreedHead(looksOf(heard), this.#agreed, this.#pace.ms);
     const teller = heard.find(({ look }) => look === agreed);
@@ -202,7 +225,7 @@ export class NetworkHeads implements CanonicalChain {
     if (!isBelow || isDown) this.#accept(agreed, followers);
     else if (!this.#isInDoubt) {
       this.#isInDoubt = true;
-      this.#setTimer(this.#times.doubt);
+      this.#setTimer(doubtInterval(this.#times, this.#pace.ms));
     }
     if (agreed.header !== undefined) this.#chain.follow(agreed.header, teller.source, isSure, this.#listeners.size > 0);
   }

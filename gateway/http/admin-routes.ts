@@ -1,12 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
 import { causeOf, type Log } from '../config/log.ts';
-import { KeyRulesError } from '../keys/key-rules.ts';
+import { KeyRulesError, ruleFields } from '../keys/key-rules.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../keys/key-store.ts';
 import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
 import type { UsageStore } from '../usage/usage-store.ts';
 import { adminActs } from './admin-acts.ts';
 import { AdminRefusal, readAdminDocument } from './admin-document.ts';
+import { readPage, sendPage } from './read-page.ts';
 import { retryAfter } from './write-answer.ts';
 
 /** Thirty entries of each kind fit many times. */
@@ -26,6 +27,11 @@ export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): R
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
+  const keysPage = readPage('keys.html', { fields: typedRules() });
+  // Nothing is in it until somebody has typed the token there.
+  router.get('/keys', (_request, response) => {
+    sendPage(response, keysPage);
+  });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
     // Digests are of one length, so that nothing is told by the time that it takes.
@@ -97,6 +103,11 @@ function refusalOf(error: unknown): AdminRefusal {
   // Of Express and its reader: encodings, addresses that cannot be decoded.
   if (typeof status === 'number' && status < 500) return new AdminRefusal(status, 'bad HTTP request');
   return new AdminRefusal(500, 'internal error');
+}
+
+/** Those that people write; a secret is made, and `account` comes of a rotation. */
+function typedRules(): object[] {
+  return ruleFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
 }
 
 function digestOf(text: string): Buffer {

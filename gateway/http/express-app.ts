@@ -11,20 +11,23 @@ export interface ExpressAppParts {
   /** First, and all that a call passes. */
   readonly rpc?: Handler;
   readonly ops?: Router;
+  /** For people. */
+  readonly pages?: Router | undefined;
   readonly nextRequestId: () => string;
-  readonly baseUrlsHint: string;
+  readonly networks: { readonly hint: string };
   readonly log: Log;
 }
 
 /** The one Express app; with `OPS_PORT` a second one without calls. */
-export function expressApp({ rpc, ops, nextRequestId, baseUrlsHint, log }: ExpressAppParts): Express {
+export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: ExpressAppParts): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   if (rpc !== undefined) app.use(rpc);
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
+  if (pages !== undefined) app.use(withRequestId(nextRequestId), pages);
   app.use((_request, response) => {
-    writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('unknown-network', baseUrlsHint)));
+    writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('unknown-network', networks.hint)));
   });
   // Express knows an error handler by its four parameters.
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {

@@ -1,9 +1,11 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Express } from 'express';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { closeServer, tellToLeave, untilNoneWaits, type Answering } from './drain-server.ts';
 import { withExpressPrototypes } from './express-prototypes.ts';
 import { asksForWebSocket, serveWithoutUpgrade } from './passed-over-upgrade.ts';
 import { requestIds } from './request-ids.ts';
@@ -12,15 +14,17 @@ import { EXPOSED, retryAfter, writeAnswer } from './write-answer.ts';
 /** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 10_000;
-const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a caller who was shown the door may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
 /** A listening server. */
 export interface Listener {
   readonly port: number;
-  /** Takes no more connections, lets requests under way end, and breaks off those that take longer. */
-  drain(limitMs: number): Promise<void>;
+  /**
+   * From now on every answer closes its connection. After `delayMs` takes no more connections, lets requests under way
+   * end, and after `limitMs` more breaks off those that still are.
+   */
+  drain(limitMs: number, delayMs?: number): Promise<void>;
 }
 
 /** Who takes over the connections of callers that ask for WebSocket. */
@@ -105,31 +109,18 @@ export async function listen(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    drain: (limitMs) => {
+    drain: async (limitMs, delayMs = 0) => {
       isDraining = true;
+      tellToLeave(sockets);
+      if (delayMs > 0) {
+        await sleep(delayMs);
+        await untilNoneWaits(server);
+      }
       doorkeeper?.drain(limitMs);
-      return drain(server, sockets, limitMs);
+      await closeServer(server, sockets, limitMs);
     },
   };
 }
-
-async function drain(server: Server, sockets: ReadonlySet<Socket>, limitMs: number): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
-  // Not idle to Node: connections that a browser opened in advance, on which nothing came yet.
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-  // A connection whose last answer went out after `close` would otherwise stay for its keep-alive time.
-  const idle = setInterval(() => {
-    server.closeIdleConnections();
-  }, CLOSE_IDLE_EVERY_MS);
-  const limit = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
-  }, limitMs);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(limit);
-}
-
-type Answering = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
 /** What we sent now would be taken for a part of the answer. Node's own handler looks at the same member. */
 function isBeingAnswered(socket: Answering): boolean {

@@ -11,10 +11,15 @@ import type { NetworkFinder, Route } from '../network/find-network.ts';
 import { noteOf, type RequestNote } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
+import { watchBoth } from '../upstream/watch-both.ts';
+import { callerOf } from './caller-of.ts';
 import { compressAnswer } from './compress-answer.ts';
+import { asksForPage } from './page-routes.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { holdUntilTaken } from './unread-answer.ts';
+import { explanationFor } from './watch-calls.ts';
 import { writeAnswer, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
@@ -27,14 +32,16 @@ export interface RpcRouteParts {
   /** Undefined: requests are not logged. */
   readonly accessLog: Log | undefined;
   readonly nextRequestId: () => string;
-  /** One sentence that says which base URLs there are. */
-  readonly baseUrlsHint: string;
   readonly load: Load;
   readonly bodyMaxBytes: number;
   /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
   readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
+  /** Whether a browser that opens such an address is told, by whoever comes next, what it is. */
+  readonly hasPages: boolean;
+  /** Undefined where nobody takes spans. */
+  readonly tracing: CallTracing | undefined;
 }
 
 /**
@@ -44,7 +51,7 @@ export interface RpcRouteParts {
 export function rpcRoute(parts: RpcRouteParts) {
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const route = parts.networks.find(request.url ?? '', parts.proxies.hostOf(request));
-    if (route === undefined) {
+    if (route === undefined || (request.method === 'GET' && parts.hasPages && asksForPage(request))) {
       next();
       return;
     }
@@ -78,28 +85,40 @@ async function serve(
     note?.write('preflight');
     return;
   }
-  if (network === undefined) throw new RpcError('unknown-network', parts.baseUrlsHint);
+  if (network === undefined) throw new RpcError('unknown-network', parts.networks.hint);
   if (isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  const address = parts.proxies.addressOf(request);
-  const found = parts.authenticator.authenticate(key, address);
-  const access = found instanceof Promise ? await found : found;
-  note?.keyIs(access.record.id);
-  access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
-  parts.load.begin();
-  let held = 0;
+  let held: number | undefined;
+  network.use.begin();
   try {
+    const address = parts.proxies.addressOf(request);
+    const found = parts.authenticator.authenticate(key, address);
+    const access = found instanceof Promise ? await found : found;
+    note?.keyIs(access.record.id);
+    access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
+    parts.load.begin();
+    held = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
     const body = await readBody(request, parts.bodyMaxBytes, parts.load);
     held = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
-    const context = { network, access, limiter: parts.limiter, requestId, deadline, log: parts.log, note };
+    const { limiter, log } = parts;
+    const explanation = explanationFor(request, access, network);
+    const tracing = parts.tracing?.under(request.headers);
+    const watch =
+      explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
+    const caller = callerOf(request.socket);
+    const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
-    if (parts.compressOverBytes === undefined || answer === undefined) writeAnswer(response, requestId, answer);
-    else writeAnswer(response, requestId, await compressAnswer(answer, request, response, parts.compressOverBytes));
+    const written =
+      parts.compressOverBytes === undefined || answer === undefined
+        ? answer
+        : await compressAnswer(answer, request, response, parts.compressOverBytes);
+    writeAnswer(response, requestId, written, explanation?.toString());
     note?.write();
     holdUntilTaken(response, parts.load);
   } finally {
-    parts.load.end(held);
+    if (held !== undefined) parts.load.end(held);
+    network.use.end();
   }
 }

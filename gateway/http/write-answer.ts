@@ -10,8 +10,16 @@ export const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, R
 /** An answer, or one that was compressed. */
 export type WrittenAnswer = Omit<Answer, 'body'> & { readonly body: string | Buffer };
 
-/** Writes what a caller is told, in one go. Undefined: notifications only. */
-export function writeAnswer(response: ServerResponse, requestId: string, answer: WrittenAnswer | undefined): void {
+/**
+ * Writes what a caller is told, in one go. Undefined: notifications only.
+ * @param explanation in ASCII
+ */
+export function writeAnswer(
+  response: ServerResponse,
+  requestId: string,
+  answer: WrittenAnswer | undefined,
+  explanation?: string,
+): void {
   if (answer === undefined) {
     // prettier-ignore
     response.writeHead(204, [
@@ -31,6 +39,7 @@ export function writeAnswer(response: ServerResponse, requestId: string, answer:
     'Access-Control-Expose-Headers', EXPOSED,
   ];
   if (answer.allowance !== undefined) addAllowance(headers, answer.allowance);
+  if (explanation !== undefined) addExplanation(headers, explanation);
   if (answer.status !== 200) addRefusalHeaders(headers, answer.status, answer.retryAfterS);
   response.writeHead(answer.status, headers);
   if (response.req.complete) response.end(answer.body);
@@ -67,6 +76,10 @@ function addRefusalHeaders(headers: string[], status: number, retryAfterS: numbe
   // RFC 9110 §15.5.22 demands it.
   if (status === 426) headers.push('Upgrade', 'websocket');
   if (retryAfterS !== undefined) headers.push('Retry-After', retryAfter(retryAfterS));
+}
+
+function addExplanation(headers: string[], explanation: string): void {
+  headers.push('X-Gatehouse-Explain', explanation, 'Access-Control-Expose-Headers', 'X-Gatehouse-Explain');
 }
 
 /** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */

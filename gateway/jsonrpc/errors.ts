@@ -9,6 +9,10 @@ const catalogue = {
   'empty-batch': { code: -32600, status: 200, message: 'empty batch' },
   'method-not-found': { code: -32601, status: 200, message: 'The method does not exist/is not available' },
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
+  // geth's words and codes (rpc/errors.go, rpc/subscription.go).
+  'no-notifications': { code: -32601, status: 200, message: 'notifications not supported' },
+  'subscription-not-found': { code: -32000, status: 200, message: 'subscription not found' },
+  'filter-not-found': { code: -32000, status: 200, message: 'filter not found' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
   'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
   'secret-invalid': { code: -32002, status: 401, message: 'invalid project id or project secret' },
@@ -30,6 +34,7 @@ const catalogue = {
   'daily-quota': { code: -32005, status: 429, message: 'daily request count exceeded, request rate limited' },
   'monthly-quota': { code: -32005, status: 429, message: 'monthly request count exceeded, request rate limited' },
   'too-many-sockets': { code: -32005, status: 429, message: 'too many WebSockets with this project id' },
+  'too-many-subscriptions': { code: -32005, status: 429, message: 'too many subscriptions with this project id' },
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },

@@ -9,6 +9,8 @@ export interface KeyAccess {
   readonly entry: EntryRules | undefined;
   readonly calls: CallRules | undefined;
   readonly limits: KeyLimits | undefined;
+  /** Whether it may ask how its calls came to their answers. */
+  readonly mayExplain: boolean;
 }
 
 /** How much a key may do. Rates and quotas count weights of methods. */
@@ -27,7 +29,8 @@ export interface KeyLimits {
 
 /** Done once for each record that is looked up. @throws KeyRulesError */
 export function compileAccess(record: KeyRecord): KeyAccess {
-  if (record.rules === undefined) return { record, entry: undefined, calls: undefined, limits: undefined };
+  if (record.rules === undefined)
+    return { record, entry: undefined, calls: undefined, limits: undefined, mayExplain: false };
   const rules = readRules(record.rules);
   const has = (...names: (keyof KeyRules)[]): boolean => names.some((name) => rules[name] !== undefined);
   return {
@@ -37,6 +40,7 @@ export function compileAccess(record: KeyRecord): KeyAccess {
     limits: has('rate', 'methodRates', 'daily', 'monthly', 'sockets', 'subscriptions')
       ? limitsOf(record, rules)
       : undefined,
+    mayExplain: rules.permissions?.includes('explain') === true,
   };
 }
 

@@ -20,7 +20,7 @@ const fields = {
   methods: {
     flag: '--methods <names>',
     meaning: 'methods that it may call: names, or whole namespaces such as `eth`',
-    read: list(/^[a-z][a-zA-Z0-9]*(_[a-zA-Z0-9]+)?$/),
+    read: list(/^[a-z][a-zA-Z0-9]*([_.][a-zA-Z0-9]+)?$/),
   },
   origins: {
     flag: '--origins <origins>',
@@ -71,6 +71,11 @@ const fields = {
     meaning:
       'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
     read: secrets,
+  },
+  permissions: {
+    flag: '--permissions <names>',
+    meaning: 'what it may do that others may not: `explain`, to be told how calls came to their answers',
+    read: list(/^explain$/),
   },
   account: {
     flag: '',
@@ -171,7 +176,7 @@ function inRange(number: number): number | undefined {
 function methodRates(text: string): ReadonlyMap<string, Rate> | undefined {
   const rates = new Map<string, Rate>();
   for (const entry of entriesOf(text)) {
-    const [, method, perSecond, burst] = /^([a-z][a-zA-Z0-9]*_[a-zA-Z0-9]+)=([\d.]+)(?:\/(\d+))?$/.exec(entry) ?? [];
+    const [, method, perSecond, burst] = /^([a-z][a-zA-Z0-9]*[_.][a-zA-Z0-9]+)=([\d.]+)(?:\/(\d+))?$/.exec(entry) ?? [];
     const rate = rateOf(decimal(perSecond ?? ''), burst === undefined ? undefined : (whole(burst) ?? NaN));
     if (method === undefined || rate === undefined || rates.has(method)) return undefined;
     rates.set(method, rate);

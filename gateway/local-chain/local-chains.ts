@@ -4,63 +4,85 @@ import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
-export interface LocalChains {
-  /** The networks that can be served: without those whose only upstream could not be spawned. */
-  readonly networks: readonly NetworkConfig[];
-  /** Why networks were left out, a line each. */
-  readonly leftOut: readonly string[];
-  readonly spawned: ReadonlyMap<UpstreamConfig, Spawned>;
-  /** The demo's chain and its network, once it is made; undefined when there is none. */
-  readonly demo: Promise<{ slug: string; chain: DemoChain } | undefined>;
-  stop(): Promise<void>;
-}
-
 /** Where a spawned upstream is to be found, and when. */
 export interface Spawned {
   readonly url: string;
   readonly ready: Promise<unknown>;
 }
 
-/** Starts a chain for each upstream that asks to be spawned, and does not wait for it. Never in production. */
-export async function startLocalChains(
-  configs: readonly NetworkConfig[],
-  settings: Pick<Settings, 'NODE_ENV'>,
-  log: Log,
-): Promise<LocalChains> {
-  const obstacle = whyNot(settings);
-  const networks: NetworkConfig[] = [];
-  const leftOut: string[] = [];
-  const spawned = new Map<UpstreamConfig, Spawned>();
-  const nodes: LocalNode[] = [];
-  let isStopping = false;
-  const noDemo = (error: unknown): undefined => {
-    // Who stops a chain before it is ready knows why it is not.
-    if (isStopping) return;
-    log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
-  };
-  let demo: LocalChains['demo'] = Promise.resolve(undefined);
-  for (const config of configs) {
-    const toSpawn = config.upstreams.filter(({ spawn }) => spawn !== undefined);
-    if (obstacle !== undefined && toSpawn.length === config.upstreams.length) {
-      leftOut.push(`${config.slug} is left out: ${obstacle}`);
-      continue;
-    }
-    networks.push(config);
-    if (obstacle !== undefined) continue;
-    for (const upstream of toSpawn) {
-      const node = await startLocalNode({ chainId: config.chainId, log });
-      nodes.push(node);
-      const chain = node.ready.then(() => makeDemoChain(node.url));
-      spawned.set(upstream, { url: node.url, ready: chain });
-      if (nodes.length === 1) demo = chain.then((made) => ({ slug: config.slug, chain: made }), noDemo);
-      else chain.catch(noDemo);
-    }
+/** A chain of our own for each upstream that asks to be spawned. Never in production. */
+export class LocalChains {
+  readonly #log: Log;
+  readonly #obstacle: string | undefined;
+  readonly #chains = new Map<UpstreamConfig, Spawned & { readonly node: LocalNode }>();
+  #demo: Promise<{ slug: string; chain: DemoChain } | undefined> | undefined;
+  #leftOut: readonly string[] = [];
+
+  constructor(settings: Pick<Settings, 'NODE_ENV'>, log: Log) {
+    this.#log = log;
+    this.#obstacle = whyNot(settings);
   }
-  const stop = async (): Promise<void> => {
-    isStopping = true;
-    await Promise.all(nodes.map((node) => node.stop()));
-  };
-  return { networks, leftOut, spawned, demo, stop };
+
+  /** The first chain and its network, once it is made; undefined when there is none. */
+  get demo(): Promise<{ slug: string; chain: DemoChain } | undefined> {
+    return this.#demo ?? Promise.resolve(undefined);
+  }
+
+  /** Why networks were left out at the last start, a line each. */
+  get leftOut(): readonly string[] {
+    return this.#leftOut;
+  }
+
+  /** Undefined for an upstream that is not spawned. */
+  at(upstream: UpstreamConfig): Spawned | undefined {
+    return this.#chains.get(upstream);
+  }
+
+  /**
+   * Starts the chains that do not run yet, and does not wait for them.
+   * @returns the networks that can be served: without those whose only upstream could not be spawned
+   */
+  async start(configs: readonly NetworkConfig[]): Promise<NetworkConfig[]> {
+    const obstacle = this.#obstacle;
+    const isLeftOut = ({ upstreams }: NetworkConfig): boolean => upstreams.every(({ spawn }) => spawn !== undefined);
+    const leftOut = obstacle === undefined ? [] : configs.filter(isLeftOut);
+    this.#leftOut = leftOut.map(({ slug }) => `${slug} is left out: ${obstacle ?? ''}`);
+    if (obstacle === undefined) {
+      for (const config of configs) {
+        for (const upstream of config.upstreams) {
+          if (upstream.spawn !== undefined && !this.#chains.has(upstream)) await this.#start(config, upstream);
+        }
+      }
+    }
+    return configs.filter((config) => !leftOut.includes(config));
+  }
+
+  /** Ends the chains of all other upstreams. */
+  async keepOnly(upstreams: ReadonlySet<UpstreamConfig>): Promise<void> {
+    const loose = [...this.#chains].filter(([upstream]) => !upstreams.has(upstream));
+    for (const [upstream] of loose) this.#chains.delete(upstream);
+    await Promise.all(loose.map(([, { node }]) => node.stop()));
+  }
+
+  stop(): Promise<void> {
+    return this.keepOnly(new Set());
+  }
+
+  async #start({ slug, chainId }: NetworkConfig, upstream: UpstreamConfig): Promise<void> {
+    const node = await startLocalNode({ chainId, log: this.#log });
+    const ready = node.ready.then(() => makeDemoChain(node.url));
+    this.#chains.set(upstream, { url: node.url, ready, node });
+    const made = ready.then(
+      (chain) => ({ slug, chain }),
+      (error: unknown) => {
+        // Who stops a chain before it is ready knows why it is not.
+        if (!this.#chains.has(upstream)) return undefined;
+        this.#log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
+        return undefined;
+      },
+    );
+    this.#demo ??= made;
+  }
 }
 
 function whyNot({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {

@@ -1,7 +1,11 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
+import { CacheMetrics } from './cache-metrics.ts';
 import { CallMeter } from './call-meter.ts';
+import { UpstreamHistory, type Slice } from './upstream-history.ts';
 import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
+import { SubscriptionMetrics } from './subscription-metrics.ts';
+import { RoutingMetrics, type ChoiceMeters } from './routing-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -9,10 +13,13 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Every instrument of the gateway. Children are bound once per network, upstream and method: a look-up of labels on each call costs 2.6 µs. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly cache = new CacheMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
+  readonly subscriptions = new SubscriptionMetrics(this.registry);
+  readonly routing = new RoutingMetrics(this.registry);
   readonly #calls = new Counter({
     name: 'gatehouse_calls_total',
-    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, or the reason of a refusal)',
+    help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
     labelNames: ['network', 'method', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -29,9 +36,15 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  readonly #callsQueued = new Gauge({
+    name: 'gatehouse_calls_queued',
+    help: 'Calls that wait because NETWORK_CONCURRENCY of their network are with its upstreams',
+    labelNames: ['network'] as const,
+    registers: [this.registry],
+  });
   readonly #attempts = new Counter({
     name: 'gatehouse_upstream_attempts_total',
-    help: 'Requests sent to an upstream, by outcome (reply, or the class of failure where none came)',
+    help: 'Requests sent to an upstream, by outcome (reply, the class of failure where none came, or cancelled: nobody waited any more)',
     labelNames: ['network', 'upstream', 'outcome'] as const,
     registers: [this.registry],
   });
@@ -84,8 +97,14 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  /** Of upstreams, for people. */
+  readonly upstreamHistory = new UpstreamHistory({
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
+    unusable: this.#unusable,
+  });
   constructor() {
-    collectDefaultMetrics({ register: this.registry });
+    collectDefaultMetrics({ register: this.registry }); // event-loop delay among them, as nodejs_eventloop_lag_…
     new Gauge({
       name: 'gatehouse_build_info',
       help: 'Always 1; the labels tell what runs',
@@ -97,12 +116,20 @@ export class Metrics {
   /** @param method a method's name once the spec knows it, else `other` */
   callMeter(network: string, method: string): CallMeter {
     const inFlight = this.#callsInFlight.labels(network);
-    inFlight.set(0);
+    // Shown from the start, and left as it is where calls are under way: networks are made anew.
+    inFlight.inc(0);
     return new CallMeter(
       (outcome) => this.#calls.labels(network, method, outcome),
       this.#callSeconds.labels(network, method),
       inFlight,
     );
+  }
+
+  /** @returns what hears of each call that begins to wait, and of each that has ended to */
+  queueMeter(network: string): (change: 1 | -1) => void {
+    const queued = this.#callsQueued.labels(network);
+    queued.inc(0);
+    return queued.inc.bind(queued);
   }
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
@@ -111,6 +138,7 @@ export class Metrics {
     const replies = this.#attempts.labels(network, upstream, 'reply');
     up.set(1);
     return {
+      ...this.routing.ofUpstream(network, upstream),
       answered: (took) => {
         replies.inc();
         seconds.observe(took);
@@ -129,13 +157,14 @@ export class Metrics {
         up.set(isUp ? 1 : 0);
       },
       ...this.heads.upstreamMeters(network, upstream),
+      history: () => this.upstreamHistory.of(network, upstream),
     };
   }
 
   socketMeters(network: string): SocketMeters {
     const open = this.#socketsOpen.labels(network);
     const messages = this.#messages.labels(network);
-    open.set(0);
+    open.inc(0);
     return {
       opened: () => {
         open.inc();
@@ -208,13 +237,15 @@ export class Metrics {
 }
 
 /** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters extends HeadMeters {
+export interface UpstreamMeters extends ChoiceMeters, HeadMeters {
   answered(took: number): void;
   failed(failure: string, took: number): void;
   unusable(failure: string): void;
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
   up(isUp: boolean): void;
+  /** What it did in the last minutes. */
+  history(): readonly Slice[];
 }
 
 /** What the WebSockets of one network report. */

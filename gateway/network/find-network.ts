@@ -14,18 +14,40 @@ export interface Route<N> {
  * under the host alone, then as a slug, which every host serves.
  */
 export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
-  readonly #byHost = new Map<string, Map<string, N>>();
-  readonly #bySlug = new Map<string, N>();
+  #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
+  #bySlug: ReadonlyMap<string, N> = new Map();
+  #hint = '';
 
   constructor(networks: readonly N[]) {
+    this.replace(networks);
+  }
+
+  get all(): readonly N[] {
+    return [...this.#bySlug.values()];
+  }
+
+  /** For callers who are at no network's address: one sentence that says which base URLs there are. */
+  get hint(): string {
+    return this.#hint;
+  }
+
+  /** From the next look on, all of these are found and no others. */
+  replace(networks: readonly N[]): void {
+    const byHost = new Map<string, Map<string, N>>();
     for (const network of networks) {
-      this.#bySlug.set(`/${network.config.slug}`, network);
       for (const baseUrl of network.config.baseUrls) {
         const { host, path } = splitBaseUrl(baseUrl);
-        const paths = this.#byHost.get(host) ?? new Map<string, N>();
-        this.#byHost.set(host, paths.set(path, network));
+        const paths = byHost.get(host) ?? new Map<string, N>();
+        byHost.set(host, paths.set(path, network));
       }
     }
+    this.#byHost = byHost;
+    this.#bySlug = new Map(networks.map((network) => [`/${network.config.slug}`, network]));
+    this.#hint = hintOf(networks);
+  }
+
+  named(slug: string): N | undefined {
+    return this.#bySlug.get(`/${slug}`);
   }
 
   /**
@@ -45,10 +67,11 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     if (key.includes('/')) return undefined;
     const base = path.slice(0, version);
     const isWebSocket = base.endsWith('/ws');
-    return { network: this.#lookUp(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
+    return { network: this.at(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
-  #lookUp(base: string, host: string | undefined): N | undefined {
+  /** @param base path of a base URL, without a slash at its end */
+  at(base: string, host: string | undefined): N | undefined {
     if (this.#byHost.size > 0 && host !== undefined) {
       const lowered = host.toLowerCase();
       const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);
@@ -60,4 +83,9 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
 
 function withoutPort(host: string): string {
   return host.replace(/:\d+$/, '');
+}
+
+function hintOf(networks: readonly { readonly config: NetworkConfig }[]): string {
+  const bases = networks.flatMap(({ config: { slug, baseUrls } }) => [`/${slug}`, ...baseUrls]);
+  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ${bases.join(', ')}`;
 }

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
-import { reservedSlugs, type NetworkConfig } from './network-config.ts';
+import { isSlug, reservedSlugs, type NetworkConfig } from './network-config.ts';
 import type { Located } from './parse-yaml.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 
@@ -18,6 +19,8 @@ export interface LoadOptions {
 /** More than this in one file, and something is wrong as a whole. */
 const MISTAKES_SHOWN = 100;
 
+const DIGEST_LENGTH = 16;
+
 /** A mistake in a network file, or of the whole folder: then it has no file. Without a place it is of the whole file. */
 export interface FileMistake {
   readonly file?: string;
@@ -32,9 +35,26 @@ export class NetworkFilesError extends Error {
   readonly mistakes: readonly FileMistake[];
 
   constructor(mistakes: readonly FileMistake[]) {
-    super(mistakes.map(writeLine).join('\n'));
+    super(mistakes.map(writeMistake).join('\n'));
     this.mistakes = mistakes;
   }
+}
+
+/** A network file as it was read; a text, or why there is none. */
+interface NetworkFile {
+  readonly file: string;
+  readonly slug: string;
+  readonly text?: string;
+  readonly mistake?: Located;
+}
+
+/** All that a folder said at one moment. */
+export interface FolderContent {
+  readonly files: readonly NetworkFile[];
+  /** Of the folder as a whole. */
+  readonly mistakes: readonly FileMistake[];
+  /** Changes with any of it. Tells nothing of what is in it. */
+  readonly digest: string;
 }
 
 /**
@@ -42,13 +62,29 @@ export class NetworkFilesError extends Error {
  * @throws NetworkFilesError with all mistakes at once
  */
 export function loadNetworks(options: LoadOptions): NetworkConfig[] {
-  const files = listFiles(findFolder(options.folder)).map((file) => readFile(file, options));
+  return checkFiles(readFolder(options.folder), options);
+}
+
+/** Reads each file once, and looks at nothing in it. */
+export function readFolder(folder: string): FolderContent {
+  const listed = listFiles(findFolder(folder));
+  const files = Array.isArray(listed) ? listed.map(readFile) : [];
+  const mistakes = Array.isArray(listed) ? [] : [listed];
+  const content = files.map(({ file, text, mistake }) => [basename(file), text, mistake]);
+  const hash = createHash('sha256').update(JSON.stringify([content, mistakes]));
+  return { files, mistakes, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
+}
+
+/** @throws NetworkFilesError with all mistakes at once */
+export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
+  const files = content.files.map((file) => checkFile(file, options));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const all = files.flatMap(({ file, slug, mistakes, locate }) => {
+  const ofFiles = files.flatMap(({ file, slug, mistakes, locate }) => {
     const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ mistake }) => locate(mistake));
     return inOrder(file, [...mistakes, ...ofOthers]);
   });
+  const all = [...content.mistakes, ...ofFiles];
   if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
 }
@@ -59,36 +95,44 @@ export function findFolder(folder: string): string {
   return folder === 'networks' && !existsSync(folder) && existsSync(own) ? own : folder;
 }
 
-function listFiles(folder: string): string[] {
+/** @returns the files, or what is wrong with the folder */
+function listFiles(folder: string): string[] | FileMistake {
   let names: string[];
   try {
     names = readdirSync(folder);
   } catch {
     const whole = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
-    const message = `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`;
-    throw new NetworkFilesError([{ message }]);
+    return { message: `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR` };
   }
-  const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
-  if (files.length === 0) {
-    throw new NetworkFilesError([{ message: `${folder}: there is no network file (<slug>.yaml) in it` }]);
-  }
+  const files = names.filter(isNetworkFile).sort();
+  if (files.length === 0) return { message: `${folder}: there is no network file (<slug>.yaml) in it` };
   return files.map((name) => join(folder, name));
 }
 
-function readFile(file: string, options: LoadOptions): ReadNetwork & { file: string; slug: string } {
+/** By its name; what editors leave behind and hidden files are none. */
+export function isNetworkFile(name: string): boolean {
+  return /\.ya?ml$/i.test(name) && !name.startsWith('.');
+}
+
+function readFile(file: string): NetworkFile {
   const slug = basename(file, extname(file));
-  const nothing = { network: undefined, locate: () => atStart('') };
-  if (extname(file) !== '.yaml') {
-    return { file, slug, ...nothing, mistakes: [atStart(`network files end in .yaml: rename it to ${slug}.yaml`)] };
-  }
-  let text: string;
+  const without = (message: string): NetworkFile => ({ file, slug, mistake: atStart(message) });
+  if (extname(file) !== '.yaml') return without(`network files end in .yaml: rename it to ${slug}.yaml`);
   try {
     // A folder or a pipe of that name is no network file; reading a pipe would wait for ever.
-    if (!statSync(file).isFile()) return { file, slug, ...nothing, mistakes: [atStart('expected a file')] };
-    text = readFileSync(file, 'utf8');
+    if (!statSync(file).isFile()) return without('expected a file');
+    return { file, slug, text: readFileSync(file, 'utf8') };
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    return { file, slug, ...nothing, mistakes: [atStart(`the file cannot be read (${code})`)] };
+    return without(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+}
+
+function checkFile(
+  { file, slug, text = '', mistake }: NetworkFile,
+  options: LoadOptions,
+): ReadNetwork & { file: string; slug: string } {
+  if (mistake !== undefined) {
+    return { file, slug, network: undefined, locate: () => atStart(''), mistakes: [mistake] };
   }
   const read = readNetwork(slug, text, options);
   const wrongSlug = checkSlug(slug);
@@ -96,7 +140,7 @@ function readFile(file: string, options: LoadOptions): ReadNetwork & { file: str
 }
 
 function checkSlug(slug: string): Located | undefined {
-  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(slug)) {
+  if (!isSlug(slug)) {
     return atStart('the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml');
   }
   if (!reservedSlugs.has(slug)) return undefined;
@@ -115,7 +159,8 @@ function inOrder(file: string, mistakes: readonly Located[]): FileMistake[] {
   return more > 0 ? [...placed.slice(0, MISTAKES_SHOWN), { file, message: `and ${more} more` }] : placed;
 }
 
-function writeLine({ file, line, column, message }: FileMistake): string {
+/** A line of it. */
+export function writeMistake({ file, line, column, message }: FileMistake): string {
   if (file === undefined) return message;
   return line === undefined || column === undefined ? `${file}: ${message}` : `${file}:${line}:${column} ${message}`;
 }

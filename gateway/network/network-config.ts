@@ -9,6 +9,8 @@ export interface NetworkConfig {
   readonly methods: readonly string[];
   /** When a null is asked of another upstream before it is believed. */
   readonly confirmNull: ConfirmNull;
+  /** When a call that takes long is asked of a second upstream as well; ms. Undefined: never. */
+  readonly hedgeAfterMs?: number | undefined;
   readonly upstreams: readonly UpstreamConfig[];
 }
 
@@ -25,6 +27,20 @@ export interface UpstreamConfig {
   /** Secret as the URL. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
+  /** Those of a lower one are asked first. */
+  readonly priority?: number;
+  /** It has every block, with the state after it. */
+  readonly archive?: boolean;
+  readonly limits?: UpstreamLimitsConfig;
+}
+
+/** How much of an upstream may be used; what is left out is not limited. */
+export interface UpstreamLimitsConfig {
+  readonly perSecond?: number;
+  /** Requests at once after a rest; those of a second where left out. */
+  readonly burst?: number;
+  /** Requests under way at once. */
+  readonly concurrency?: number;
 }
 
 /** First path segments that are the gateway's own, so that no network can be called so. */
@@ -43,3 +59,8 @@ export const reservedSlugs: ReadonlySet<string> = new Set([
   'docs',
   'status',
 ]);
+
+/** Whether a file may be called so; the reserved ones may not, besides. */
+export function isSlug(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
+}

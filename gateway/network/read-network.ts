@@ -17,6 +17,7 @@ interface NetworkFile {
   readonly baseUrls?: readonly string[];
   readonly methods?: readonly string[];
   readonly confirmNull?: ConfirmNull;
+  readonly hedge?: 'off' | number;
   readonly upstreams: readonly UpstreamConfig[];
 }
 
@@ -28,7 +29,8 @@ export interface ReadNetwork {
   readonly locate: (mistake: Mistake) => Located;
 }
 
-const DEFAULT_METHODS = ['eth', 'net', 'web3'];
+const DEFAULT_METHODS = ['eth', 'net', 'web3', 'rpc'];
+const DEFAULT_HEDGE_MS = 50;
 
 /** Reads the text of one network file. */
 export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {
@@ -70,8 +72,9 @@ function complete(
     }
     return expandVariables(upstream, ['upstreams', index], options.env, mistakes);
   });
-  const { name, chainId, confirmNull = 'behind' } = file;
-  return { mistakes, network: { slug, name, chainId, baseUrls, methods, confirmNull, upstreams } };
+  const { name, chainId, confirmNull = 'behind', hedge = DEFAULT_HEDGE_MS } = file;
+  const hedgeAfterMs = hedge === 'off' ? undefined : hedge;
+  return { mistakes, network: { slug, name, chainId, baseUrls, methods, confirmNull, hedgeAfterMs, upstreams } };
 }
 
 /**
@@ -79,13 +82,14 @@ function complete(
  * looked at all the same and everything is told at once.
  */
 function soundParts(value: unknown): NetworkFile {
-  const { name, chainId, baseUrls, methods, confirmNull, upstreams } = record(value);
+  const { name, chainId, baseUrls, methods, confirmNull, hedge, upstreams } = record(value);
   return {
     name: text(name),
     chainId: typeof chainId === 'number' ? chainId : 0,
     ...(Array.isArray(baseUrls) && { baseUrls: baseUrls.map(text) }),
     ...(Array.isArray(methods) && { methods: methods.map(text) }),
     ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
+    ...((hedge === 'off' || typeof hedge === 'number') && { hedge }),
     upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => soundUpstream(record(upstream))),
   };
 }
@@ -97,6 +101,9 @@ function soundUpstream({
   spawn,
   headers,
   timeoutMs,
+  priority,
+  archive,
+  limits,
 }: Record<string, unknown>): UpstreamConfig {
   return {
     name: text(name),
@@ -107,7 +114,16 @@ function soundUpstream({
       headers: Object.fromEntries(Object.entries(record(headers)).map(([header, given]) => [header, text(given)])),
     }),
     ...(typeof timeoutMs === 'number' && { timeoutMs }),
+    ...(typeof priority === 'number' && { priority }),
+    ...(archive === true && { archive }),
+    ...(limits !== undefined && { limits: soundNumbers(record(limits)) }),
   };
+}
+
+function soundNumbers(given: Record<string, unknown>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+  );
 }
 
 function record(value: unknown): Record<string, unknown> {

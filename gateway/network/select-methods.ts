@@ -1,4 +1,5 @@
 import type { Mistake } from './mistake.ts';
+import { namespaceOf } from './namespace-of.ts';
 import { distance, suggest } from './suggest.ts';
 
 /** As far as this from a method of the spec, a name is a slip of the finger. */
@@ -38,8 +39,4 @@ export function selectMethods(entries: readonly string[], known: readonly string
 function isForeign(name: string, namespaces: readonly string[], known: readonly string[]): boolean {
   const isWhole = /^[a-z][a-z0-9]{0,20}_[a-zA-Z0-9_]{1,60}$/.test(name);
   return isWhole && !namespaces.includes(namespaceOf(name)) && !known.some((method) => distance(name, method) <= SLIP);
-}
-
-function namespaceOf(method: string): string {
-  return method.slice(0, method.indexOf('_'));
 }

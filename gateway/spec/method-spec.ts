@@ -1,10 +1,18 @@
+import { namespaceOf } from '../network/namespace-of.ts';
+
+/** Who answers in place of an upstream. */
+export type Answerer = 'local' | 'socket' | 'filters' | 'document';
+
 /** What the gateway needs to know of a method on the hot path. Derived from `schemas/methods` by `npm run generate`. */
 export interface MethodSpec {
   readonly name: string;
-  /** The part before the first underscore. */
+  /** The part before the first underscore or dot. */
   readonly namespace: string;
-  /** `local`: answered by the gateway itself, no upstream is asked. */
-  readonly answer?: 'local';
+  /**
+   * `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket; `filters`: by
+   * what is kept for callers who poll; `document`: by what describes the network.
+   */
+  readonly answer?: Answerer;
   /** The result may be null: the object was not found. */
   readonly nullable: boolean;
   /** The method may end in a revert, answered with code 3. */
@@ -30,6 +38,8 @@ export interface MethodSpec {
    * `pretence`: the parameter by which a call may give any contract other code.
    */
   readonly contractAt?: { readonly param: number; readonly field?: string; readonly pretence?: number };
+  /** Position of what names a block, or of the filter that names two; `readsState`: of the state after it. */
+  readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
   readonly isForeign?: true;
   /** How much of a key's limits a call uses up; absent: 1. */
@@ -48,8 +58,7 @@ export type CacheRule = 'head' | 'result' | { readonly param: number };
 
 /** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
 export function passThrough(name: string): MethodSpec {
-  const namespace = name.slice(0, name.indexOf('_'));
-  return { name, namespace, nullable: false, reverts: false, hashParams: [], isForeign: true };
+  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isForeign: true };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

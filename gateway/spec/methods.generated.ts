@@ -18,6 +18,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0
     },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
+    },
     "cache": {
       "param": 2
     }
@@ -223,6 +227,10 @@ export const methods: readonly MethodSpec[] = [
       "field": "to",
       "pretence": 2
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "weight": 2
   },
   {
@@ -325,6 +333,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     },
@@ -401,6 +412,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "cache": {
       "param": 1
     }
@@ -420,6 +435,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "cache": {
       "param": 1
     }
@@ -438,6 +457,10 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     },
     "cache": {
       "param": 1
@@ -461,6 +484,10 @@ export const methods: readonly MethodSpec[] = [
       "field": "to",
       "pretence": 2
     },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
     "cache": {
       "param": 1
     }
@@ -481,6 +508,10 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to",
       "pretence": 2
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
     },
     "shape": {
       "type": "AccessListResult",
@@ -549,6 +580,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 1
+    },
     "cache": {
       "param": 1
     },
@@ -598,6 +632,9 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "address"
     },
+    "blockAt": {
+      "param": 0
+    },
     "shape": {
       "type": "Log",
       "fill": [
@@ -639,6 +676,9 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     },
@@ -758,6 +798,9 @@ export const methods: readonly MethodSpec[] = [
       }
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     },
@@ -816,6 +859,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     }
@@ -830,6 +876,9 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     },
@@ -887,6 +936,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
     "cache": {
       "param": 0
     }
@@ -927,6 +979,10 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0
     },
+    "blockAt": {
+      "param": 2,
+      "readsState": true
+    },
     "cache": {
       "param": 2
     },
@@ -959,6 +1015,143 @@ export const methods: readonly MethodSpec[] = [
     }
   },
   {
+    "name": "eth_subscribe",
+    "namespace": "eth",
+    "answer": "socket",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_unsubscribe",
+    "namespace": "eth",
+    "answer": "socket",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "boolean"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "eth_newFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": [
+      0
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "address"
+    },
+    "blockAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_newBlockFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_newPendingTransactionFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "hashParams": []
+  },
+  {
+    "name": "eth_getFilterChanges",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array",
+      "array",
+      "array"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Log",
+      "fill": [
+        "address",
+        "blockHash",
+        "blockNumber",
+        "data",
+        "logIndex",
+        "removed",
+        "topics",
+        "transactionHash",
+        "transactionIndex"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_getFilterLogs",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Log",
+      "fill": [
+        "address",
+        "blockHash",
+        "blockNumber",
+        "data",
+        "logIndex",
+        "removed",
+        "topics",
+        "transactionHash",
+        "transactionIndex"
+      ],
+      "pad": {},
+      "rename": {},
+      "nested": {}
+    }
+  },
+  {
+    "name": "eth_uninstallFilter",
+    "namespace": "eth",
+    "answer": "filters",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "boolean"
+    ],
+    "hashParams": []
+  },
+  {
     "name": "net_version",
     "namespace": "net",
     "answer": "local",
@@ -982,6 +1175,17 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": []
   },
   {
+    "name": "rpc.discover",
+    "namespace": "rpc",
+    "answer": "document",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
     "name": "web3_clientVersion",
     "namespace": "web3",
     "answer": "local",
@@ -990,6 +1194,17 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "string"
     ],
+    "hashParams": []
+  },
+  {
+    "name": "web3_sha3",
+    "namespace": "web3",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{64}$",
     "hashParams": []
   },
   {

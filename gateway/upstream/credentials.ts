@@ -35,7 +35,7 @@ function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[
   return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }
 
-/** A node's words without those in which a secret stands. */
+/** Nodes and proxies between may name the address that they were asked at. @param secrets in lower case */
 export function withoutSecrets(message: string, secrets: readonly string[]): string {
   const tellsOn = (text: string): boolean => {
     const lower = text.toLowerCase();

@@ -1,5 +1,6 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { UpstreamLimits } from './upstream-limits.ts';
 import type { ErrorReply, FailureClass, Failed, Reply } from './reply.ts';
 
 /** What says most about the call itself, first. */
@@ -7,9 +8,17 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
 
 /**
  * The answer when every upstream was tried: the class of what they said decides.
+ * @param unasked where nobody was asked
  * @throws RpcError where there is nothing to pass on
  */
-export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply {
+export function exhausted(
+  method: MethodSpec,
+  failed: readonly Failed[],
+  unasked: readonly { readonly limits: UpstreamLimits | undefined }[],
+  now: number,
+): Reply {
+  const waits = unasked.flatMap(({ limits }) => (limits?.hasRoom(now) === false ? limits.waitMs(now) : []));
+  if (waits.length > 0) throw atLimits(Math.min(...waits));
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupported(method);
   for (const failure of telling) {
@@ -27,6 +36,11 @@ export function exhausted(method: MethodSpec, failed: readonly Failed[]): Reply 
 export function unsupported(method: MethodSpec): Reply {
   if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
   throw methodNotFound(method.name);
+}
+
+function atLimits(waitMs: number): RpcError {
+  const retryAfterS = Math.ceil(waitMs / 1_000);
+  return new RpcError('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
 }
 
 function passOn(failure: FailureClass, reply: ErrorReply): Reply {

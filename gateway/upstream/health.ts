@@ -10,14 +10,28 @@ const LONGEST_WISH_MS = 10 * 60_000;
 /** While a rest is over and its outcome open, so much time lies between one trial and the next. */
 const TRIAL_MS = 1_000;
 
+/** Calls that took too long, beyond those answered meanwhile, after which it is the upstream that is too slow. */
+const SLOW_MAX = 5;
+
 /**
- * Whether an upstream is worth asking. A failing one rests for a doubling while, and is then tried with a real call;
- * the others go elsewhere until that one was answered.
+ * Whether an upstream is worth asking: its circuit breaker. A failing one rests for a doubling while (open), and is then
+ * tried with a real call (half-open); the others go elsewhere until that one was answered (closed).
+ *
+ * It is not cockatiel's: that one counts what is thrown, and knows neither how long an upstream asked to be left alone
+ * (`Retry-After`), nor failures that are the call's affair, nor a last resort when all are open; it wraps each call in
+ * promises of its own, and what it does here are the forty lines below.
  */
 export class Health {
+  readonly #random: () => number;
+  #slow = 0;
   #failures = 0;
   #restsUntil = 0;
   #isOnTrial = false;
+
+  /** @param random from 0 to 1: our own guesses at a rest are up to a quarter shorter, so that many do not end at once */
+  constructor(random = Math.random) {
+    this.#random = random;
+  }
 
   /** False from a failure until the next success. */
   get isUp(): boolean {
@@ -34,6 +48,7 @@ export class Health {
   }
 
   succeeded(): void {
+    if (this.#slow > 0) this.#slow--;
     this.#failures = 0;
     this.#restsUntil = 0;
     this.#isOnTrial = false;
@@ -45,6 +60,7 @@ export class Health {
    * @returns whether it was up until now
    */
   failed(failure: FailureClass, now: number, retryAfterMs?: number, hasReplied = false): boolean {
+    if (failure === 'slow' && ++this.#slow < SLOW_MAX) return false;
     // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
     const isAnother = now >= this.#restsUntil || this.#isOnTrial;
     // What cannot be right of one method says nothing of the others.
@@ -54,11 +70,13 @@ export class Health {
       if (hasReplied) this.succeeded();
       return false;
     }
-    const rest = retryAfterMs === undefined ? guess : Math.min(retryAfterMs, LONGEST_WISH_MS);
+    const rest =
+      retryAfterMs === undefined ? guess * (1 - this.#random() / 4) : Math.min(retryAfterMs, LONGEST_WISH_MS);
     const wasUp = this.isUp;
     if (isAnother) this.#failures++;
     this.#restsUntil = Math.max(this.#restsUntil, now + rest);
     this.#isOnTrial = false;
+    this.#slow = 0;
     return wasUp;
   }
 }
@@ -71,8 +89,9 @@ const rests: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   quota: 'long',
   auth: 'long',
   'wrong-chain': 'long',
+  // Only when it comes again and again: one by itself may be the call's affair.
+  slow: 'growing',
   // The call's affair: the next call may be answered.
-  slow: 'none',
   unsupported: 'none',
   'too-large': 'none',
   'not-found': 'none',

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { errorCode } from '../config/log.ts';
+import { Cancelled, type Breakable, type Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
 
@@ -56,11 +57,12 @@ export class HttpUpstream {
   /**
    * Posts a body and reads the whole reply.
    * @param limitMs from now until the last byte
-   * @throws UpstreamFailure
+   * @param cancellation breaks it off
+   * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number): Promise<HttpReply> {
+  exchange(body: string, limitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(resolve, reject, this.#responseMaxBytes, limitMs);
+      const exchange = new Exchange(resolve, reject, this.#responseMaxBytes, limitMs, cancellation);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -76,13 +78,14 @@ export class HttpUpstream {
 }
 
 /** Collects one reply. */
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler, Breakable {
   readonly #resolve: (reply: HttpReply) => void;
-  readonly #reject: (failure: UpstreamFailure) => void;
+  readonly #reject: (reason: UpstreamFailure | Cancelled) => void;
   readonly #maxBytes: number;
   readonly #timer: NodeJS.Timeout;
+  readonly #cancellation: Cancellation | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #failure: UpstreamFailure | undefined;
+  #failure: UpstreamFailure | Cancelled | undefined;
   #status = 0;
   #retryAfter: string | undefined;
   #bytes = 0;
@@ -90,18 +93,26 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     resolve: (reply: HttpReply) => void,
-    reject: (failure: UpstreamFailure) => void,
+    reject: (reason: UpstreamFailure | Cancelled) => void,
     maxBytes: number,
     limitMs: number,
+    cancellation: Cancellation | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#maxBytes = maxBytes;
     // Node keeps timers of equal length in one list, so that a timer per call costs next to nothing.
     this.#timer = setTimeout(onLimit, limitMs, this);
+    this.#cancellation = cancellation;
+    cancellation?.add(this);
   }
 
-  giveUp(failure: UpstreamFailure): void {
+  breakOff(): void {
+    this.giveUp(new Cancelled());
+  }
+
+  /** What is under way over HTTP/1.1 ends with its connection; what waits for one is dropped. */
+  giveUp(failure: UpstreamFailure | Cancelled): void {
     this.#failure = failure;
     if (this.#controller === undefined) this.#settle(failure);
     else this.#controller.abort(failure);
@@ -125,7 +136,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#timer);
+    this.#ended();
     const [first] = this.#chunks;
     const whole = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
     this.#resolve({ status: this.#status, body: whole, retryAfter: this.#retryAfter });
@@ -135,9 +146,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
   }
 
-  #settle(failure: UpstreamFailure): void {
+  #settle(reason: UpstreamFailure | Cancelled): void {
+    this.#ended();
+    this.#reject(reason);
+  }
+
+  #ended(): void {
     clearTimeout(this.#timer);
-    this.#reject(failure);
+    this.#cancellation?.delete(this);
   }
 }
 

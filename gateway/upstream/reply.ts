@@ -26,6 +26,12 @@ export interface ErrorReply {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** A result of our own that goes out as it is. */
+export function jsonReply(json: string): LargeReply {
+  const parse = () => ({ kind: 'result', result: JSON.parse(json) as unknown }) as const;
+  return { kind: 'large', parts: [Buffer.from(json)], parse };
+}
+
 /** @throws UpstreamFailure */
 export function parsed(reply: Reply): ResultReply | ErrorReply {
   return reply.kind === 'large' ? reply.parse() : reply;

@@ -12,14 +12,20 @@ const REMEMBERED_MAX = 10_000;
 /** What became of transactions that were sent through this gateway, and which upstream took them. */
 export class SentTransactions {
   readonly #log: Log;
-  readonly #remembers: boolean;
-  readonly #byHash = new LRUCache<string, Upstream>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
-  readonly #bySender = new LRUCache<string, Upstream>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+  readonly #all: readonly Upstream[];
+  readonly #byHash: LRUCache<string, Upstream>;
+  readonly #bySender: LRUCache<string, Upstream>;
 
-  /** @param remembers false where there is only one upstream to ask */
-  constructor(log: Log, remembers: boolean) {
+  /**
+   * @param all upstreams that can be asked; where there is only one, there is nothing to remember
+   * @param before of the same network, when it had other upstreams: what it remembers goes on
+   */
+  constructor(log: Log, all: readonly Upstream[], before?: SentTransactions) {
     this.#log = log;
-    this.#remembers = remembers;
+    this.#all = all;
+    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+    this.#byHash = before === undefined ? fresh() : before.#byHash;
+    this.#bySender = before === undefined ? fresh() : before.#bySender;
   }
 
   /**
@@ -47,6 +53,11 @@ export class SentTransactions {
   /** The upstream that is to be asked first: the one that took the transaction, or the sender's last one. */
   takerFor(method: string, params: readonly unknown[]): Upstream | undefined {
     if (this.#byHash.size === 0) return undefined;
+    const taker = this.#remembered(method, params);
+    return taker !== undefined && this.#all.includes(taker) ? taker : undefined;
+  }
+
+  #remembered(method: string, params: readonly unknown[]): Upstream | undefined {
     switch (method) {
       case 'eth_getTransactionByHash':
       case 'eth_getTransactionReceipt':
@@ -60,7 +71,7 @@ export class SentTransactions {
 
   /** @param hash as the node has it, which is right also where we know no rule for its hash */
   #taken(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
-    if (this.#remembers) {
+    if (this.#all.length > 1) {
       this.#byHash.set(hash.toLowerCase(), upstream);
       const sender = transaction?.sender();
       if (sender !== undefined) this.#bySender.set(sender, upstream);

@@ -1,28 +1,21 @@
-import { LRUCache } from 'lru-cache';
 import type { HeadMeters } from '../metrics/head-metrics.ts';
 import type { UpstreamMeters } from '../metrics/metrics.ts';
+import type { UpstreamLimitsConfig } from '../network/network-config.ts';
+import type { PassedOver } from './asking.ts';
+import { BlocksHeld } from './blocks-held.ts';
+import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
-import type { HttpReply } from './http-upstream.ts';
+import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { Standing } from './standing.ts';
+import type { Transport } from './transport.ts';
+import { UpstreamLimits } from './upstream-limits.ts';
 import { openSubscription, type SubscriptionEvents, type SubscriptionLink } from './websocket-subscription.ts';
+import { stateOf, type UpstreamState } from './status.ts';
 import { within } from './within.ts';
-
-/** How calls reach the node: over HTTP, or over a WebSocket. */
-export interface Transport {
-  /**
-   * Sends a call and waits for the reply to it.
-   * @param limitMs from now until the last byte
-   * @param id the id in the body: over a WebSocket the reply is found by it
-   * @throws UpstreamFailure
-   */
-  exchange(body: string, limitMs: number, id: number): Promise<HttpReply>;
-  close(): Promise<void>;
-  /** Parts of its address and of our credentials there that no caller may see. */
-  readonly secrets: readonly string[];
-}
 
 export interface UpstreamOptions {
   readonly name: string;
@@ -30,6 +23,9 @@ export interface UpstreamOptions {
   readonly transport: Transport;
   /** Time for one attempt. */
   readonly timeoutMs: number;
+  readonly priority?: number | undefined;
+  readonly archive?: boolean | undefined;
+  readonly limits?: UpstreamLimitsConfig | undefined;
   /** A node that we start ourselves: calls wait until it is ready. */
   readonly starting?: Promise<unknown>;
   /** Over which it tells what is new. */
@@ -37,19 +33,18 @@ export interface UpstreamOptions {
   readonly meters: UpstreamMeters;
 }
 
-/** A node may be updated, or a plan changed. */
-const LACKING_MS = 600_000;
-/** Its results of a method cannot be right, which may be so for a while: behind a balancer, or during an update. */
-const ODD_MS = 30_000;
-const PASSED_OVER_MAX = 500;
-
 const SAMPLE_EVERY_MS = 1_000;
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
   readonly name: string;
+  readonly timeoutMs: number;
+  readonly priority: number;
   readonly health = new Health();
-  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ max: PASSED_OVER_MAX, ttl: LACKING_MS });
+  readonly standing = new Standing();
+  readonly methods = new MethodsLacked();
+  readonly blocks: BlocksHeld;
+  readonly limits: UpstreamLimits | undefined;
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
@@ -57,12 +52,15 @@ export class Upstream {
   #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
   #repliedAt = -Infinity;
-  #lacksHistoryUntil = -Infinity;
   readonly #sampledAt = new Map<string, number>();
   #id = 0;
 
   constructor(options: UpstreamOptions) {
     this.name = options.name;
+    this.timeoutMs = options.timeoutMs;
+    this.priority = options.priority ?? 0;
+    this.blocks = new BlocksHeld(options.archive ?? false);
+    this.limits = options.limits && new UpstreamLimits(options.limits);
     this.#options = options;
     this.#secrets = options.transport.secrets;
     this.#starting = options.starting;
@@ -71,24 +69,31 @@ export class Upstream {
   /**
    * Asks one call, and takes note of how it went.
    * @param params as JSON text
-   * @throws UpstreamFailure
+   * @throws UpstreamFailure, Cancelled
    */
-  async ask(method: string, params: string, limitMs: number): Promise<Reply> {
+  async ask(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+    if (cancellation?.isCancelled === true) throw new Cancelled();
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
-      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs));
+      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation);
       this.#repliedAt = performance.now();
       meters.answered((this.#repliedAt - start) / 1000);
       return reply;
     } catch (error) {
+      if (error instanceof Cancelled) meters.failed('cancelled', (performance.now() - start) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#repliedAt > start;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
     }
+  }
+
+  /** Whether it has replied to anything since then. */
+  hasReplied(since: number): boolean {
+    return this.#repliedAt > since;
   }
 
   get headMeters(): HeadMeters {
@@ -100,24 +105,22 @@ export class Upstream {
     return this.#isOfOtherChain;
   }
 
-  /** Whether another is to be asked for a method: it said of late that it lacks it, or gave what cannot be right. */
-  isPassedOverFor(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.has(method);
+  /** What is known of it, for people. Asks nobody. */
+  status(): UpstreamState {
+    return stateOf(this, this.#repliedAt !== -Infinity, this.#options.meters.history());
   }
 
-  /** Whether it said of late that it does not have a method. */
-  lacks(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.get(method) === 'lacks';
+  /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
+  mayBeAsked(now: number): boolean {
+    if (this.limits?.hasRoom(now) === false) return false;
+    if (this.health.isUp) return true;
+    const isOnTrial = this.health.letsThrough(now);
+    if (isOnTrial) this.#options.meters.breaker('half-open');
+    return isOnTrial;
   }
 
-  /** It said that it does not have a part of the chain. */
-  saidToLackHistory(now: number): void {
-    this.#lacksHistoryUntil = now + LACKING_MS;
-  }
-
-  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
-  get lacksHistory(): boolean {
-    return performance.now() < this.#lacksHistoryUntil;
+  wasPassedOver(reason: PassedOver): void {
+    this.#options.meters.passedOver(reason);
   }
 
   /** Whether one of its results is to be looked at more closely: one a second of each method. */
@@ -133,21 +136,27 @@ export class Upstream {
   }
 
   /** Its reply was of use. */
-  succeeded(): void {
-    if (!this.health.isUp) this.#options.meters.up(true);
+  succeeded(method: string): void {
+    if (!this.health.isUp) this.#tellState(true);
     this.health.succeeded();
+    this.methods.answered(method);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
   failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
-    if (failure === 'unsupported') this.#passedOver.set(method, 'lacks');
-    if (failure === 'malformed' && reply !== undefined) this.#passedOver.set(method, 'odd', { ttl: ODD_MS });
+    this.methods.failed(method, failure, reply !== undefined);
+    this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
-    this.#options.meters.up(this.health.isUp);
+    this.#tellState(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
+  }
+
+  #tellState(isUp: boolean): void {
+    this.#options.meters.up(isUp);
+    this.#options.meters.breaker(isUp ? 'closed' : 'open');
   }
 
   /**
@@ -217,20 +226,28 @@ export class Upstream {
     this.#isOfOtherChain = false;
   }
 
-  /**
-   * A verdict on what it said, fit for callers and the log: nodes and proxies between may name the address that they
-   * were asked at, and a provider's key is in it.
-   */
+  /** A verdict on what it said, fit for callers and the log. */
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
     const { reply } = verdict;
     if (reply?.kind !== 'error') return verdict;
     return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
-  async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
+  async #exchange(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+    if (cancellation?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { status, body: said, retryAfter } = await this.#options.transport.exchange(body, limitMs, id);
-    return readReply(status, said, id, retryAfter);
+    const { limits } = this;
+    limits?.began(performance.now());
+    try {
+      const {
+        status,
+        body: said,
+        retryAfter,
+      } = await this.#options.transport.exchange(body, limitMs, id, cancellation);
+      return readReply(status, said, id, retryAfter);
+    } finally {
+      limits?.ended();
+    }
   }
 }

@@ -1,103 +1,151 @@
 import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { lookAtHead, none, type Asking, type CallObserver } from './asking.ts';
+import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
+import { backOff } from './back-off.ts';
+import { namedBlocks } from './blocks-held.ts';
+import type { Cancellation } from './cancellation.ts';
+import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
-import {
-  parsed,
-  UpstreamFailure,
-  type Failed,
-  type Final,
-  type FollowUp,
-  type LargeReply,
-  type Reply,
-  type ResultReply,
-  type Verdict,
-} from './reply.ts';
+import { HedgeDelay } from './hedge-delay.ts';
+import { groupOf, isRead } from './method-group.ts';
+import { Race, type RaceOptions } from './race.ts';
+import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import type { Upstream } from './upstream.ts';
 import { within } from './within.ts';
-
-/** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
-export type Judge = (method: MethodSpec, params: readonly unknown[], reply: Reply) => Verdict;
-
-/** Where a result is not as the spec says, if anywhere; made elsewhere too (`spec/`). */
-export type ResultCheck = (method: string, result: unknown) => string | undefined;
 
 export interface UpstreamsOptions {
   readonly judge: Judge;
   readonly check: ResultCheck;
   readonly confirmNull: ConfirmNull;
+  readonly hedgeAfterMs: number | undefined;
+  readonly meters: RoutingMeters;
   readonly heads: NetworkHeads;
   readonly log: Log;
+  /** Of the same network before its file was changed. */
+  readonly before?: Upstreams | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
 
-/** A further attempt in less time would only make a good upstream look bad. */
-const LEAST_TIME_MS = 10;
-
-/** The nodes of one network, best first, and how a call gets from one to the next. */
+/** The nodes of one network, and how a call gets from one to the next. */
 export class Upstreams {
   readonly all: readonly Upstream[];
-  readonly #judge: Judge;
-  readonly #check: ResultCheck;
-  readonly #log: Log;
-  readonly #confirmNull: ConfirmNull;
-  readonly #heads: NetworkHeads;
+  readonly #options: UpstreamsOptions;
   readonly #sent: SentTransactions;
+  readonly #heads: NetworkHeads;
+  readonly #choice: Choice;
+  readonly #attempts: Attempts;
+  readonly #budget = new RetryBudget();
+  readonly #hedgeDelay: HedgeDelay | undefined;
+  readonly #race: RaceOptions;
   #learning: Promise<bigint> | undefined;
 
-  constructor(all: readonly Upstream[], { judge, check, confirmNull, heads, log }: UpstreamsOptions) {
+  /** @param all as the network's file has them */
+  constructor(all: readonly Upstream[], options: UpstreamsOptions) {
+    const { judge, check, hedgeAfterMs, meters, heads, before, log } = options;
     this.all = all;
-    this.#judge = judge;
-    this.#check = check;
-    this.#log = log;
-    this.#confirmNull = confirmNull;
+    this.#options = options;
+    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
-    this.#sent = new SentTransactions(log, all.length > 1);
+    this.#choice = new Choice(all, this.#heads);
+    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
+    this.#attempts = new Attempts({
+      judge,
+      check,
+      sent: this.#sent,
+      mayRepeat: (now) => all.length === 1 && this.#mayRetry(now),
+      onLack: (upstream, asking, now) => {
+        if (asking.method.nullWhenUnsupported === true) upstream.blocks.saidToLackHistory(now);
+        if (asking.blocks !== undefined) {
+          upstream.blocks.saidToLack(asking.method.name, asking.blocks, this.#heads.number, now);
+        }
+      },
+      onReply: (upstream, asking, reply, ms, now) => {
+        this.#replied(upstream, asking, reply, ms, now);
+      },
+      log,
+    });
+    this.#race = {
+      attempt: (upstream, asking, cancellation, isHedge) =>
+        this.#attempts.make(upstream, asking, cancellation, isHedge),
+      second: (asking) => this.#second(asking),
+      isSure: ({ upstream, verdict }, { method }) => verdict.final && !this.#doubts(method, verdict.reply, upstream),
+      onHedged: (isWon) => {
+        meters.hedged(isWon ? 'won' : 'lost');
+      },
+      onLost: (upstream, { method, group }, startedAt) => {
+        const now = performance.now();
+        upstream.standing.replied(group, now - startedAt, now);
+        // Broken off, it never times out: without this, one that is gone would have to be hedged for ever.
+        if (upstream.hasReplied(startedAt)) return;
+        this.#attempts.failed(upstream, method.name, new UpstreamFailure('slow', 'another one was quicker'));
+      },
+    };
   }
 
   /**
    * Asks one upstream after the other until one gives the last word.
    * @param deadline on the clock of performance.now()
-   * @throws RpcError when none could answer
+   * @param caller breaks it off; what is sent takes effect all the same, and so is never broken off
+   * @param observer hears how it went
+   * @throws RpcError when none could answer, Cancelled
    */
-  async ask(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<Reply> {
+  async ask(
+    method: MethodSpec,
+    params: readonly unknown[],
+    deadline: number,
+    caller?: Cancellation,
+    observer?: CallObserver,
+  ): Promise<Reply> {
     // Nobody is asked for what all of them have said they lack.
-    if (this.all.every((upstream) => upstream.lacks(method.name))) return unsupported(method);
-    const text = JSON.stringify(params);
-    const asked: Upstream[] = [];
-    const failed: Failed[] = [];
-    const preferred = this.#sent.takerFor(method.name, params);
-    let unknown = 0;
+    if (this.all.every(({ methods }) => methods.hasNot(method.name))) return unsupported(method);
+    const asking: Asking = {
+      method,
+      group: groupOf(method),
+      params,
+      text: JSON.stringify(params),
+      deadline,
+      cancellation: isRead(method) ? caller : undefined,
+      blocks: this.all.length > 1 ? namedBlocks(method, params) : undefined,
+      preferred: this.#sent.takerFor(method.name, params),
+      observer,
+      asked: [],
+      failed: none,
+    };
     let doubted: Reply | undefined;
     for (;;) {
       const now = performance.now();
-      const hasTime = deadline - now > (asked.length === 0 ? 0 : LEAST_TIME_MS);
-      const upstream =
-        hasTime && unknown < UNKNOWN_ERRORS_MAX ? this.#choose(method.name, asked, now, preferred) : undefined;
+      if (asking.asked.length === 0) this.#budget.called(now);
+      const upstream = this.#next(asking, now);
       if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
-      if (upstream === undefined) return exhausted(method, failed);
-      asked.push(upstream);
-      const verdict = await this.#attempt(upstream, method, params, text, deadline);
+      if (upstream === undefined)
+        return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
+      if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
+      asking.asked.push(upstream);
+      if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
+      const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
+      let by = upstream;
+      let verdict: Verdict;
+      if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
+      else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
       if (verdict.final) {
         const { reply } = verdict;
-        const isBehind = (): boolean => upstream.lacksHistory || this.#heads.lagOf(upstream) > 0;
-        const hasOthers = this.all.length > 1;
-        if (doubted !== undefined || !hasOthers || !doubtsNull(this.#confirmNull, method, reply, isBehind))
-          return reply;
+        if (doubted !== undefined || !this.#doubts(method, reply, by)) return reply;
         doubted = reply;
         continue;
       }
       // Whom we asked for a second opinion had none.
       if (doubted !== undefined) return doubted;
-      failed.push(verdict);
-      if (verdict.failure === 'unknown') unknown++;
-      if (verdict.failure === 'node-state' && method.nullWhenUnsupported) upstream.saidToLackHistory(now);
+      asking.failed = [...asking.failed, verdict];
     }
   }
 
@@ -120,126 +168,76 @@ export class Upstreams {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
+  /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
+  #next(asking: Asking, now: number): Upstream | undefined {
+    const { asked, failed, deadline, method } = asking;
+    const isFirst = asked.length === 0;
+    if (deadline - now <= (isFirst ? 0 : LEAST_TIME_MS)) return undefined;
+    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= UNKNOWN_ERRORS_MAX) {
+      return undefined;
+    }
+    const upstream = this.#choice.next(asking, now);
+    if (isFirst || upstream === undefined) return upstream;
+    if (upstream.health.isUp || method.sends === true) {
+      this.#budget.note();
+      return upstream;
+    }
+    if (this.#mayRetry(now)) return upstream;
+    asking.observer?.refused('retry');
+    return undefined;
   }
 
-  async #attempt(
-    upstream: Upstream,
-    method: MethodSpec,
-    params: readonly unknown[],
-    text: string,
-    deadline: number,
-  ): Promise<Verdict> {
-    let verdict: Verdict;
-    try {
-      verdict = this.#judge(method, params, await this.#askOnce(upstream, method.name, text, deadline));
-    } catch (error) {
-      return this.#failed(upstream, method.name, error);
-    }
-    verdict = upstream.withoutSecrets(verdict);
-    if (method.sends === true) verdict = await this.#sent.settle(upstream, String(params[0]), verdict, deadline);
-    if (!verdict.final) this.#note(upstream, method.name, verdict, wordsOf(verdict.reply));
-    else this.#succeeded(upstream, method.name, verdict.reply);
-    return verdict.final && verdict.followUp !== undefined
-      ? this.#complete(upstream, verdict, verdict.followUp, deadline)
-      : verdict;
+  #mayRetry(now: number): boolean {
+    const mayRetry = this.#budget.draw(now);
+    if (!mayRetry) this.#options.meters.refused('retry');
+    return mayRetry;
   }
 
-  /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
-  async #complete(upstream: Upstream, verdict: Final, { method, params, complete }: FollowUp, deadline: number) {
-    const left = deadline - performance.now();
-    if (left < LEAST_TIME_MS) return verdict;
-    try {
-      const said = parsed(await upstream.ask(method, JSON.stringify(params), left));
-      return upstream.withoutSecrets({ final: true, reply: complete(said) } as const);
-    } catch (error) {
-      if (error instanceof UpstreamFailure) return verdict;
-      throw error;
+  #second(asking: Asking): Upstream | undefined {
+    const now = performance.now();
+    const upstream = this.#choice.second(asking, now);
+    if (upstream === undefined) return undefined;
+    if (!this.#budget.draw(now)) {
+      this.#options.meters.refused('hedge');
+      asking.observer?.refused('hedge');
+      return undefined;
     }
+    this.#options.meters.hedged('started');
+    asking.asked.push(upstream);
+    return upstream;
   }
 
-  /** Sends again when a kept-alive connection turned out to be closed and there is nobody else to ask. */
-  async #askOnce(upstream: Upstream, method: string, text: string, deadline: number): Promise<Reply> {
-    try {
-      return await upstream.ask(method, text, deadline - performance.now());
-    } catch (error) {
-      const again = error instanceof UpstreamFailure && error.staleConnection && this.all.length === 1;
-      if (!again) throw error;
-      return upstream.ask(method, text, deadline - performance.now());
-    }
+  #doubts(method: MethodSpec, reply: Reply, by: Upstream): boolean {
+    if (this.all.length === 1) return false;
+    const isBehind = (): boolean => by.blocks.lacksHistory || this.#heads.lagOf(by) > 0;
+    return doubtsNull(this.#options.confirmNull, method, reply, isBehind);
   }
 
   async #learnGasLimit(): Promise<bigint> {
-    const asked: Upstream[] = [];
+    const asking = lookAtHead();
     for (;;) {
       const now = performance.now();
-      const upstream = this.#choose('eth_getBlockByNumber', asked, now);
+      const upstream = this.#choice.next(asking, now);
       if (upstream === undefined) throw new RpcError('no-upstream');
-      asked.push(upstream);
+      asking.asked.push(upstream);
       try {
         const block = await this.#heads.look(upstream);
         if (block !== undefined) return block.gasLimit;
         throw new UpstreamFailure('node-state', 'the latest block is not to be had');
       } catch (error) {
-        this.#failed(upstream, 'eth_getBlockByNumber', error);
+        this.#attempts.failed(upstream, asking.method.name, error);
       }
     }
   }
 
-  /**
-   * The preferred one, then the first in the file, that is not resting and has the method; when there is none, the
-   * first that was not asked yet.
-   */
-  #choose(method: string, asked: readonly Upstream[], now: number, preferred?: Upstream): Upstream | undefined {
-    if (preferred !== undefined && !asked.includes(preferred) && preferred.health.letsThrough(now)) return preferred;
-    let lastResort: Upstream | undefined;
-    for (const upstream of this.all) {
-      if (asked.includes(upstream)) continue;
-      if (!upstream.isPassedOverFor(method) && upstream.health.letsThrough(now)) return upstream;
-      if (!upstream.isOfOtherChain) lastResort ??= upstream;
+  #replied(upstream: Upstream, asking: Asking, reply: Reply, ms: number, now: number): void {
+    if (this.all.length > 1) {
+      upstream.standing.replied(asking.group, ms, now);
+      this.#hedgeDelay?.add(asking.method.name, ms, now);
     }
-    return lastResort;
-  }
-
-  #failed(upstream: Upstream, method: string, error: unknown): Verdict {
-    if (!(error instanceof UpstreamFailure)) throw error;
-    const { failure, retryAfterMs, message } = error;
-    const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
-    this.#note(upstream, method, verdict, message);
-    return verdict;
-  }
-
-  /** When the answer is on its way: a full block takes milliseconds. */
-  #inspect(upstream: Upstream, method: string, reply: ResultReply | LargeReply): void {
-    const result = reply.kind === 'large' ? (JSON.parse(reply.parts.join('')) as unknown) : reply.result;
-    const detail = this.#check(method, result);
-    if (detail === undefined) return;
-    upstream.deviates(method);
-    this.#log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
-  }
-
-  #note(upstream: Upstream, method: string, failed: Failed, detail: string): void {
-    const { failure } = failed;
-    const goesDown = upstream.failed(method, failed, performance.now());
-    this.#log[goesDown ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
-  }
-
-  #succeeded(upstream: Upstream, method: string, reply: Reply): void {
-    if (!upstream.health.isUp) this.#log.info({ upstream: upstream.name }, 'upstream is back');
-    const now = performance.now();
-    upstream.succeeded();
     this.#heads.used(now);
-    if (reply.kind !== 'error' && upstream.isSampled(method, now)) {
-      setImmediate(() => {
-        this.#inspect(upstream, method, reply);
-      });
-    }
+    // What a caller was told of the head is not to be taken back by another upstream.
+    const isHead = asking.method.name === 'eth_blockNumber' && reply.kind === 'result';
+    if (isHead) this.#heads.saw(upstream, String(reply.result), now);
   }
-}
-
-/** What a node said is text from outside: a line of it, and no addresses. */
-function wordsOf(reply: Reply | undefined): string {
-  if (reply?.kind !== 'error') return 'an impossible result';
-  return `${reply.code} ${reply.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
 }

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { errorCode } from '../config/log.ts';
+import { Cancelled, type Breakable, type Cancellation } from './cancellation.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { replyId } from './reply-id.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
@@ -28,13 +29,17 @@ export interface ConnectionTimes {
 /** An upstream that takes so much and reads none of it has gone. */
 const UNSENT_MAX_BYTES = 16_000_000;
 
+/** Older ones are never going to be answered. */
+const GIVEN_UP_MAX = 1_000;
+
 const NOTHING = Buffer.alloc(0);
 
-interface Waiting {
+interface Waiting extends Breakable {
   readonly body: string;
   readonly resolve: (reply: HttpReply) => void;
-  readonly reject: (failure: UpstreamFailure) => void;
+  readonly reject: (reason: UpstreamFailure | Cancelled) => void;
   readonly timer: NodeJS.Timeout;
+  readonly cancellation: Cancellation | undefined;
 }
 
 /** One WebSocket from handshake to end, and the calls that wait for replies over it. */
@@ -44,6 +49,8 @@ export class WebSocketConnection {
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
   readonly #waiting = new Map<number, Waiting>();
+  /** Calls that nobody waits for any more, whose replies may still come. */
+  readonly #givenUp = new Set<number>();
   #heartbeat: NodeJS.Timeout | undefined;
   #pongLimit: NodeJS.Timeout | undefined;
   #hasOpened = false;
@@ -94,15 +101,21 @@ export class WebSocketConnection {
 
   /**
    * @param id the id in the body
-   * @throws UpstreamFailure
+   * @param cancellation breaks it off: the reply is dropped when it comes
+   * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number, id: number): Promise<HttpReply> {
+  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply> {
     this.#usedAt = performance.now();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#tookTooLong(id);
       }, limitMs);
-      this.#waiting.set(id, { body, resolve, reject, timer });
+      const breakOff = (): void => {
+        this.#giveUp(id, new Cancelled());
+      };
+      const waiting = { body, resolve, reject, timer, cancellation, breakOff };
+      this.#waiting.set(id, waiting);
+      cancellation?.add(waiting);
       if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
       else if (this.#hasOpened) this.#socket.send(body);
     });
@@ -123,14 +136,14 @@ export class WebSocketConnection {
     }, this.#times.pingMs);
   }
 
-  /** An error without an id, and words that are no JSON-RPC, can only be matched when one call waits. */
+  /** An error without an id, and words that are no JSON-RPC, can only be matched when one call is without a reply. */
   #received(body: Buffer): void {
     const id = replyId(body);
     if (id === 'notification') {
       this.#usedAt = performance.now();
       this.#onNotification?.(body);
     } else if (id !== undefined) this.#settle(id, { status: 200, body });
-    else if (this.#waiting.size === 1)
+    else if (this.#waiting.size === 1 && this.#givenUp.size === 0)
       for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, body });
   }
 
@@ -141,12 +154,20 @@ export class WebSocketConnection {
   }
 
   #settle(id: number, reply: HttpReply): void {
+    if (this.#givenUp.size > 0) this.#givenUp.delete(id);
     this.#take(id)?.resolve(reply);
+  }
+
+  #giveUp(id: number, reason: UpstreamFailure | Cancelled): void {
+    if (this.#hasOpened) this.#givenUp.add(id);
+    const [oldest] = this.#givenUp;
+    if (oldest !== undefined && this.#givenUp.size > GIVEN_UP_MAX) this.#givenUp.delete(oldest);
+    this.#take(id)?.reject(reason);
   }
 
   /** The call took too long, or the connection is dead without having told us: the next ping shows which. */
   #tookTooLong(id: number): void {
-    this.#take(id)?.reject(new TimedOut());
+    this.#giveUp(id, new TimedOut());
     if (this.#hasOpened) this.#ping();
   }
 
@@ -155,6 +176,7 @@ export class WebSocketConnection {
     const call = this.#waiting.get(id);
     if (call === undefined) return undefined;
     clearTimeout(call.timer);
+    call.cancellation?.delete(call);
     this.#waiting.delete(id);
     return call;
   }

@@ -1,3 +1,4 @@
+import type { Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { UpstreamFailure } from './reply.ts';
@@ -53,15 +54,16 @@ export class WebSocketUpstream {
    * Sends a call and waits for the reply to it.
    * @param limitMs from now until the reply, a handshake included
    * @param id the id in the body: the reply is found by it
-   * @throws UpstreamFailure
+   * @param cancellation breaks it off
+   * @throws UpstreamFailure, Cancelled
    */
-  async exchange(body: string, limitMs: number, id: number): Promise<HttpReply> {
+  async exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply> {
     if (this.#connection?.isUsable !== true) {
       if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
       if (performance.now() < this.#waitsUntil) throw new UpstreamFailure('transport', 'waits before a new handshake');
       this.#connection = this.#open();
     }
-    return this.#connection.exchange(body, limitMs, id);
+    return this.#connection.exchange(body, limitMs, id, cancellation);
   }
 
   /** Hears what the node tells without being asked, and of the next loss of the connection. */

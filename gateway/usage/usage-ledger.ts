@@ -14,7 +14,7 @@ type Unwritten = Map<string, { key: string; day: string; amounts: Map<string, Am
 export class UsageLedger {
   readonly #store: UsageStore;
   readonly #onCollected: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
-  readonly #methods: MethodUsage[] = [];
+  readonly #methods = new Map<string, MethodUsage>();
   readonly #timer: NodeJS.Timeout;
   #unwritten: Unwritten = new Map();
   #unconfirmed: readonly UsageBatch[] = [];
@@ -28,11 +28,18 @@ export class UsageLedger {
     this.#timer = setInterval(() => void this.write(), writeEveryMs).unref();
   }
 
-  /** The counter of one method of one network, to be asked for once. */
+  /** The counter of one method of one network: the same one however often it is asked for. */
   methodUsage(network: string, method: string): MethodUsage {
     const usage = new MethodUsage(network, method);
-    this.#methods.push(usage);
-    return usage;
+    const known = this.#methods.get(usage.place);
+    if (known === undefined) this.#methods.set(usage.place, usage);
+    return known ?? usage;
+  }
+
+  /** A network is no more: what was counted is written all the same. */
+  forget(network: string): void {
+    this.#collect();
+    for (const place of this.#methods.keys()) if (place.startsWith(`${network} `)) this.#methods.delete(place);
   }
 
   /** Writes what was counted so far. One at a time: a store that is slow is not asked twice. Never rejects. */
@@ -53,7 +60,7 @@ export class UsageLedger {
 
   #collect(): void {
     const day = dayOf(Date.now());
-    for (const usage of this.#methods) {
+    for (const usage of this.#methods.values()) {
       usage.collect((key, amounts) => {
         this.#onCollected?.(key, amounts);
         const name = `${key} ${day}`;

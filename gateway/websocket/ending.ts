@@ -2,7 +2,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 
 /**
  * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
+ * they would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
  */
 export const endings = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
@@ -10,6 +10,8 @@ export const endings = {
   'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
   stopping: { code: 1012, text: 'service restart' },
+  'missed-blocks': { code: 1013, text: 'blocks were missed: subscribe again' },
+  'network-gone': { code: 1001, text: 'this network is not served any more' },
   'slow-reader': undefined,
   'slow-message': undefined,
   overloaded: undefined,
@@ -17,6 +19,9 @@ export const endings = {
 } as const satisfies Record<string, { code: number; text: string } | undefined>;
 
 export type Ending = keyof typeof endings;
+
+/** Of those, the ones that answer what came before. */
+export type Leaving = 'stopping' | 'network-gone';
 
 /** Why a key that was let in before is not any more. */
 export function endingFor(error: unknown): Ending {

@@ -1,18 +1,17 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Log } from '../config/log.ts';
-import { handleBody, refuseBody, type BatchLimits } from '../handle-body.ts';
+import { handleBody, refuseBody } from '../handle-body.ts';
+import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
-import type { Caller } from '../keys/entry-rules.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import { takenBytes, type Load } from '../load.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import { noteOf } from '../request-note.ts';
+import { takenBytes } from '../load.ts';
 import type { ServedNetwork } from '../served-network.ts';
-import { endingFor, endings, faultIn, type Ending } from './ending.ts';
+import { Cancellation } from '../upstream/cancellation.ts';
+import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
+import { Notifications } from './notifications.ts';
+import { contextOf, type SessionParts } from './session-parts.ts';
 import { UnfinishedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
@@ -20,39 +19,23 @@ const PING_EVERY_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
 const UNREAD_USUAL_BYTES = 1_000_000;
 
-export interface SessionParts {
-  readonly network: ServedNetwork;
-  readonly caller: Caller;
-  /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess };
-  readonly limiter: Limiter;
-  readonly requestId: string;
-  /** Time for a message, all its calls together. */
-  readonly callTimeoutMs: number;
-  readonly load: Load;
-  readonly batch: BatchLimits;
-  /** Messages under way at once. */
-  readonly messagesMax: number;
-  readonly unreadMaxBytes: number;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Undefined: messages are not logged. */
-  readonly accessLog: Log | undefined;
-}
-
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
 export class Session {
   readonly #socket: WebSocket;
   readonly #wire: Socket;
   readonly #parts: SessionParts;
+  #network: ServedNetwork;
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: string[] = [];
-  #isLeaving = false;
+  readonly #caller = new Cancellation();
+  #leaving: Leaving | undefined;
   #endedBy: string | undefined;
   #pingAt = performance.now() + PING_EVERY_MS;
   #seen = { read: 0, taken: 0, unread: 0 };
   readonly #unfinished: UnfinishedMessage;
+  readonly #notifications: Notifications;
+  readonly #subscriptions: SocketSubscriptions;
 
   /**
    * @param wire the connection under the socket
@@ -62,7 +45,18 @@ export class Session {
     this.#socket = socket;
     this.#wire = wire;
     this.#parts = parts;
+    this.#network = parts.network;
+    this.#network.use.begin();
     this.#unfinished = new UnfinishedMessage(wire, parts.load);
+    const end = this.end.bind(this);
+    this.#notifications = new Notifications(socket, wire, parts.load, end);
+    this.#subscriptions = new SocketSubscriptions({
+      subscriptions: parts.network.subscriptions,
+      holder: parts.holder,
+      max: parts.subscriptionsPerKey,
+      send: this.#notifications.send.bind(this.#notifications),
+      end,
+    });
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
       this.#unfinished.finished();
@@ -83,9 +77,14 @@ export class Session {
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
+      this.#notifications.taken();
+      this.#subscriptions.close();
+      this.#caller.breakOff();
       onClosed(this.#endedBy ?? 'caller');
+      this.#network.use.end();
     });
     wire.on('drain', () => {
+      this.#notifications.taken();
       this.#proceed();
     });
   }
@@ -93,6 +92,7 @@ export class Session {
   /** To be called a few times a second. @param now as `performance.now()` has it */
   beat(now: number): void {
     this.#askRules();
+    this.#subscriptions.confirm();
     const fault = this.#unfinished.look(now, this.#socket.isPaused);
     if (fault !== undefined) this.end(fault);
     if (now < this.#pingAt || !this.#isOpen()) return;
@@ -115,9 +115,22 @@ export class Session {
     }
   }
 
+  get network(): ServedNetwork {
+    return this.#network;
+  }
+
+  /** From the next message on, the network is as its file says now. */
+  moveTo(network: ServedNetwork): void {
+    network.use.begin();
+    this.#network.use.end();
+    // Another chain has come in its place.
+    if (network.subscriptions !== this.#network.subscriptions) this.end('missed-blocks');
+    this.#network = network;
+  }
+
   /** Takes no more messages, answers those that came, then ends. */
-  leave(): void {
-    this.#isLeaving = true;
+  leave(reason: Leaving): void {
+    this.#leaving ??= reason;
     this.#proceed();
   }
 
@@ -127,21 +140,19 @@ export class Session {
     this.#endedBy ??= reason;
     this.#waiting.length = 0;
     const ending = endings[reason];
-    if (ending === undefined) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#socket.close(ending.code, ending.text);
+    if (ending === undefined) this.#socket.terminate();
+    else this.#socket.close(ending.code, ending.text);
     // Else the caller's own close frame would never be read.
     this.#socket.resume();
   }
 
   #receive(text: string): void {
     if (!this.#isOpen()) return;
-    this.#parts.network.sockets.heard();
-    if (this.#isLeaving) {
-      const { network, holder, batch } = this.#parts;
-      const answer = refuseBody(text, new RpcError('stopping'), { network, access: holder.access }, batch);
+    this.#network.sockets.heard();
+    if (this.#leaving !== undefined) {
+      const { holder, batch } = this.#parts;
+      const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
+      const answer = refuseBody(text, refusal, { network: this.#network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }
@@ -161,41 +172,40 @@ export class Session {
   #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
     if (this.#waiting.length > 0) return;
-    if (this.#isLeaving && this.#underWay === 0) this.end('stopping');
+    if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
-    this.#underWay += 1;
-    const body = await this.#bodyFor(text);
-    this.#underWay -= 1;
+    this.#underWay++;
+    const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
+    const body = await this.#bodyFor(text, context);
+    this.#underWay--;
     if (body !== undefined) this.#say(body);
+    this.#subscriptions.answered(context);
     this.#proceed();
   }
 
-  async #bodyFor(text: string): Promise<string | Buffer | undefined> {
-    const { network, holder, limiter, requestId, callTimeoutMs, batch, load, metrics, log, accessLog } = this.#parts;
-    const note = noteOf(accessLog, requestId);
-    note?.networkIs(network.config.slug);
-    note?.keyIs(holder.access.record.id);
+  async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
+    const { batch, load, metrics, requestId, log } = this.#parts;
     let held: number | undefined;
+    context.network.use.begin();
     try {
       const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
-      const deadline = performance.now() + callTimeoutMs;
-      const context = { network, access: holder.access, limiter, requestId, deadline, log, note };
       const answer = await handleBody(text, context, batch);
-      note?.write();
+      context.note?.write();
       return answer?.body;
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
-      note?.write(refusal.reason);
+      context.note?.write(refusal.reason);
       return refusalAnswer('null', refusal).body;
     } finally {
       if (held !== undefined) load.end(held);
+      context.network.use.end();
     }
   }
 

@@ -16,6 +16,7 @@ import type { NetworkFinder } from '../network/find-network.ts';
 import type { Load } from '../load.ts';
 import { noteOf } from '../request-note.ts';
 import type { ServedNetwork } from '../served-network.ts';
+import type { CallTracing } from '../upstream/trace-calls.ts';
 import { endingFor } from './ending.ts';
 import { Session } from './session.ts';
 
@@ -34,8 +35,6 @@ export interface WebSocketDoorParts {
   readonly log: Log;
   /** Undefined: upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
-  /** One sentence that says which base URLs there are. */
-  readonly baseUrlsHint: string;
   readonly load: Load;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
@@ -43,6 +42,8 @@ export interface WebSocketDoorParts {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
+  readonly subscriptionsPerKey: number;
+  readonly tracing: CallTracing | undefined;
 }
 
 /** The sessions of one key. */
@@ -50,6 +51,8 @@ interface Holder {
   readonly digest: string;
   access: KeyAccess;
   readonly sessions: Set<Session>;
+  /** How many its sessions have. */
+  subscriptions: number;
   isBeingConfirmed: boolean;
 }
 
@@ -76,14 +79,15 @@ export class WebSocketDoor {
   async admit(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): Promise<void> {
     const note = noteOf(this.#parts.accessLog, requestId);
     try {
-      const { network, key } = this.#routeOf(request);
-      note?.networkIs(network.config.slug);
+      const { network: found, key } = this.#routeOf(request);
+      note?.networkIs(found.config.slug);
       const address = this.#parts.proxies.addressOf(request);
       const access = await this.#parts.authenticator.authenticate(key, address);
       note?.keyIs(access.record.id);
-      const caller = { network: network.config.slug, address, headers: request.headers };
+      const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.admit(caller);
-      if (this.#isDraining) throw new RpcError('stopping');
+      // It may have been replaced, or be gone, by the time that its key is known.
+      const { network } = this.#routeOf(request);
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#parts.socketsPerKey, access.limits?.sockets ?? Infinity);
       if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsMax) {
@@ -109,15 +113,27 @@ export class WebSocketDoor {
     const gap = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, limitMs / 2) / sessions.length);
     for (const [index, session] of sessions.entries()) {
       setTimeout(() => {
-        session.leave();
+        session.leave('stopping');
       }, gap * index).unref();
+    }
+  }
+
+  /** The networks are others than before: sockets go on with what theirs is now, or end where it is no more. */
+  follow(): void {
+    for (const { sessions } of this.#holders.values()) {
+      for (const session of sessions) {
+        const { slug, chainId } = session.network.config;
+        const network = this.#parts.networks.named(slug);
+        if (network?.config.chainId === chainId) session.moveTo(network);
+        else session.leave('network-gone');
+      }
     }
   }
 
   #routeOf(request: IncomingMessage): { network: ServedNetwork; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
     const route = this.#parts.networks.find(request.url ?? '', this.#parts.proxies.hostOf(request));
-    if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.baseUrlsHint);
+    if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.networks.hint);
     // One address for each transport, so that what stands in front of a gateway can tell them apart.
     if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
     return { network: route.network, key: route.key };
@@ -138,7 +154,9 @@ export class WebSocketDoor {
   }
 
   #holderOf(digest: string, access: KeyAccess): Holder {
-    const holder = this.#holders.get(digest) ?? { digest, access, sessions: new Set(), isBeingConfirmed: false };
+    const holder = this.#holders.get(digest) ?? {
+      ...{ digest, access, sessions: new Set(), subscriptions: 0, isBeingConfirmed: false },
+    };
     holder.access = access;
     return holder;
   }

@@ -18,7 +18,7 @@ const broken = [
 ].join('\n');
 
 /** What a network serves whose file does not say. */
-const served = methods.filter(({ namespace }) => ['eth', 'net', 'web3'].includes(namespace)).length;
+const served = methods.filter(({ namespace }) => ['eth', 'net', 'web3', 'rpc'].includes(namespace)).length;
 
 let place: Workplace;
 

@@ -59,6 +59,13 @@ describe('a setting that is given', () => {
     }
   });
 
+  it.each(namesOf('amount'))('%s is a whole number, which may be 0', (name) => {
+    expect(readSettings({ [name]: '0' })).toMatchObject({ [name]: 0 });
+    for (const given of ['-1', '1.5', '1000000001']) {
+      expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected a whole number from 0 to 1000000000`);
+    }
+  });
+
   it.each(namesOf('ranges'))('%s lists addresses and ranges of both kinds', (name) => {
     for (const given of ['127.0.0.1', '10.0.0.0/8, ::1', '2001:db8::/32,0.0.0.0/0']) {
       expect(readSettings({ [name]: given })).toMatchObject({ [name]: given });
@@ -110,10 +117,11 @@ describe('mistakes in settings', () => {
 
 describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
-    const known = ['string', 'port', 'count', 'ranges'].flatMap(namesOf);
+    const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN is tested with the admin API.
-    expect(others).toEqual(['ADMIN_TOKEN', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY']);
+    // ADMIN_TOKEN is tested with the admin API, STATUS_PAGE with the pages.
+    const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
+    expect(others).toEqual(['ADMIN_TOKEN', ...lists]);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { readSettings, settingRows } from '../../gateway/config/settings.ts';
+import { drainDelayOf, readSettings, settingRows } from '../../gateway/config/settings.ts';
 import { argumentsOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
 
 interface Service {
@@ -115,7 +115,14 @@ describe('docker-compose.yml', () => {
 
   it('gives the gateway longer to stop than it may take', () => {
     // Twice: main.ts.
-    expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(2 * settings.DRAIN_TIMEOUT_MS);
+    const longest = drainDelayOf(settings) + 2 * settings.DRAIN_TIMEOUT_MS;
+    expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(longest);
+  });
+
+  it('lets the image, which may stand behind a balancer, wait for that when it stops, but a single gateway not', () => {
+    expect(drainDelayOf(readSettings(environmentOf(image)))).toBe(5_000);
+    expect(drainDelayOf(settings)).toBe(0);
+    expect(drainDelayOf(readSettings({}))).toBe(0);
   });
 
   it('keeps keys: an append-only file in a volume, and nothing evicted', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { readSettings } from '../../gateway/config/settings.ts';
+import { drainDelayOf, readSettings } from '../../gateway/config/settings.ts';
 import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { argumentsOf, environmentOf, readStages } from './dockerfile.ts';
@@ -29,7 +29,7 @@ interface Container {
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly securityContext: object;
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
-  readonly [probe: `${string}Probe`]: { readonly httpGet: { readonly path: string; readonly port: string } };
+  readonly readinessProbe: { readonly periodSeconds: number; readonly failureThreshold: number };
 }
 
 interface Pod {
@@ -95,7 +95,10 @@ describe('the Kubernetes manifests', () => {
   });
 
   it('give the gateway longer to stop than it may take', () => {
-    expect(pod.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(2 * settings.DRAIN_TIMEOUT_MS);
+    const longest = drainDelayOf(settings) + 2 * settings.DRAIN_TIMEOUT_MS;
+    const { periodSeconds, failureThreshold } = container.readinessProbe;
+    expect(drainDelayOf(settings)).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
+    expect(pod.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(longest);
   });
 
   it('mount networks that the gateway reads, where it looks for them', () => {

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { ReloadMeters } from '../../gateway/metrics/reload-meters.ts';
 import type { FailureClass } from '../../gateway/upstream/reply.ts';
 import { findProgram } from '../support/find-program.ts';
 import { readPromql } from './promql.ts';
@@ -160,6 +161,7 @@ function instruments(): Map<string, readonly string[]> {
   const metrics = new Metrics();
   metrics.watchKeys(() => ({ isUp: true, counts: {} }));
   metrics.watchLimits(() => ({}));
+  new ReloadMeters(metrics.registry);
   const found = new Map([['up', ['job', 'instance']]]);
   for (const instrument of metrics.registry.getMetricsAsArray()) {
     const { name, labelNames = [] } = instrument as unknown as { name: string; labelNames?: string[] };

@@ -138,8 +138,8 @@ describe('on a real node', () => {
     'eth_sendTransaction',
     'eth_sign',
     'eth_signTransaction',
-    'eth_newFilter',
-    'eth_getFilterChanges',
+    'eth_fillTransaction',
+    'rpc.describe',
     'debug_traceBlock',
   ])('%s is not served', async (method) => {
     expect((await gateway.call('local', method)).error).toEqual({

@@ -1,31 +1,29 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
-import { productionPackages } from '../support/production-packages.ts';
 import { runCurlLine } from './curl.ts';
 import { Workplace } from './gateway-process.ts';
 
+let folder: string;
 let installation: string;
 let place: Workplace;
 
-// What `npm ci --omit=dev` leaves after a build: no anvil, no compiler.
+// What `npx ./gatehouse-<version>.tgz` does: the package as it would be published, and its dependencies; no anvil, no compiler.
 beforeAll(async () => {
-  installation = mkdtempSync(join(tmpdir(), 'gatehouse-installed-'));
   const builder = new Workplace();
   expect((await builder.run(['--version'])).code).toBe(0);
   await builder.close();
-  for (const name of ['package.json', 'bin', 'dist', 'networks', 'schemas']) {
-    cpSync(join(packageRoot, name), join(installation, name), { recursive: true });
-  }
-  for (const path of productionPackages()) {
-    mkdirSync(dirname(join(installation, path)), { recursive: true });
-    symlinkSync(join(packageRoot, path), join(installation, path));
-  }
-}, 60_000);
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-installed-'));
+  npm(packageRoot, 'pack', '--ignore-scripts', '--pack-destination', folder);
+  writeFileSync(join(folder, 'package.json'), '{}');
+  npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', `./gatehouse-${version}.tgz`);
+  installation = join(folder, 'node_modules/gatehouse');
+}, 120_000);
 afterAll(() => {
-  rmSync(installation, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
   place = new Workplace(join(installation, 'bin/gatehouse.js'));
@@ -63,6 +61,22 @@ describe('an installation without development packages', () => {
     expect((await place.run(['keys', 'create', '--name', 'alice'])).stdout).toMatch(/^gh_\w{32}$/m);
   });
 
+  it('makes networks to edit in an empty folder, and serves them', async () => {
+    expect((await place.run(['init'])).code).toBe(0);
+    expect((await place.run(['networks', 'add', '100'])).code).toBe(0);
+    const files = readdirSync(join(place.folder, 'networks'));
+    expect(files).toEqual(expect.arrayContaining(['base.yaml', 'gnosis.yaml']));
+    expect(files).not.toContain('local.yaml');
+    const gateway = await place.start();
+    expect(gateway.banner).toMatch(/^ {2}Gnosis +http/m);
+    expect(gateway.banner).not.toContain('left out');
+  });
+
+  it('has no sources and no tests in it', () => {
+    const files = readdirSync(installation, { recursive: true, encoding: 'utf8' });
+    expect(files.filter((name) => /\.ts$|\.map$|test|node_modules/.test(name))).toEqual([]);
+  });
+
   it('runs what is built even where sources look newer', async () => {
     mkdirSync(join(installation, 'gateway'), { recursive: true });
     cpSync(join(packageRoot, 'gateway/app.ts'), join(installation, 'gateway/app.ts'));
@@ -78,3 +92,7 @@ describe('an installation without development packages', () => {
     });
   });
 });
+
+function npm(cwd: string, ...args: string[]): void {
+  execFileSync('npm', args, { cwd, stdio: 'pipe' });
+}

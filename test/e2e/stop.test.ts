@@ -44,6 +44,21 @@ describe('a gateway that is told to stop', () => {
     expect(anvils()).toEqual([]);
   });
 
+  it('by SIGTERM takes calls for DRAIN_DELAY_MS more, which a second signal ends', async () => {
+    const gateway = await place.start({ DRAIN_DELAY_MS: '60000' });
+    gateway.signal('SIGTERM');
+    await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
+    expect(await ask(gateway)).toMatchObject({ status: 200 });
+    gateway.signal('SIGTERM');
+    expect(await gateway.ended).toMatchObject({ code: 1 });
+  });
+
+  it('by SIGINT does not wait for balancers', async () => {
+    const gateway = await place.start({ DRAIN_DELAY_MS: '60000' });
+    gateway.signal('SIGINT');
+    expect(await gateway.ended).toMatchObject({ code: 0 });
+  });
+
   it('does not wait longer than it is set to', async () => {
     const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
     node.next(hang);

@@ -21,6 +21,7 @@ export const quick: HeadTimes = {
   usedFor: 400,
   doubt: 10,
   silence: 100,
+  late: 20,
   restMax: 50,
   start: 300,
 };
@@ -95,16 +96,20 @@ export function follow(
   return { heads, upstreams, changes, watch, metrics };
 }
 
+export interface WithHeads extends Followed {
+  readonly nodes: readonly ScriptedNode[];
+}
+
 /** The same in front of scripted nodes, one for each chain. */
-export async function withHeads(chains: readonly ScriptedChain[], times: Partial<HeadTimes> = {}) {
+export async function withHeads(chains: readonly ScriptedChain[], times: Partial<HeadTimes> = {}): Promise<WithHeads> {
   const nodes = await Promise.all(chains.map(scriptedNode));
   return { nodes, ...follow(nodes, times) };
 }
 
 /** The same with one scripted node, which has a WebSocket, too. */
-export async function withNewHeads(chain: ScriptedChain, times: Partial<HeadTimes> = {}) {
+export async function withNewHeads(chain: ScriptedChain, times: Partial<HeadTimes> = {}, feedChainId = CHAIN_ID) {
   const node = await scriptedNode(chain);
-  const feed = await startFakeWebSocketNode(CHAIN_ID);
+  const feed = await startFakeWebSocketNode(feedChainId);
   onTestFinished(() => feed.stop());
   return { node, feed, ...follow([{ url: node.url, webSocketUrl: feed.url }], times) };
 }

@@ -110,6 +110,25 @@ describe('a batch', () => {
   });
 });
 
+describe('a batch with the same read more than once', () => {
+  it('asks for it once, and answers each under its own id', async () => {
+    const before = node.callsOf('eth_getStorageAt').length;
+    const ids = ['1', '"a"', '9007199254740993', 'null'];
+    const body = `[${ids.map((id) => storageAt(77, id)).join()},${storageAt(78, '5')}]`;
+    const same = ids.map((id) => resultText(id, wordOfPosition(['', '0x4d'])));
+    await expectAnswer(await post(body), 200, `[${same.join()},${resultText('5', wordOfPosition(['', '0x4e']))}]`);
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(before + 2);
+  });
+
+  it('sends what takes effect as often as it stands there', async () => {
+    const raw = '0x01';
+    const call = (id: number): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"eth_sendRawTransaction","params":["${raw}"]}`;
+    await (await post(`[${call(1)},${call(2)}]`)).text();
+    expect(node.callsOf('eth_sendRawTransaction')).toHaveLength(2);
+  });
+});
+
 describe('the limits of a batch', () => {
   it('are settings', async () => {
     const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_MAX_ITEMS: '2' });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../keys/eventually.ts';
 import { hang, slow } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -73,18 +74,35 @@ describe('a gateway that drains', () => {
     await drain;
   });
 
-  it('tells who asks on an open connection that it is not ready, and answers calls there, for the last time', async () => {
+  it('says in every answer that is still due, or asked for, that the connection ends with it', async () => {
     await start();
-    node.next(slow(300));
-    const connection = await open(post(path, storageAt));
+    const connection = await open();
+    node.next(slow(200));
+    connection.send(post(path, storageAt));
     await underWay();
+    // The beginning of a request that Node does not count as one yet.
+    const late = await open('POST ');
+    await sleep(50);
     const drain = drained();
-    connection.send(head('GET /readyz') + post(path, netVersion));
-    expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', word) });
-    const readiness = await connection.response();
-    expect([readiness.status, JSON.parse(readiness.body)]).toMatchObject([503, { ready: false, draining: true }]);
-    expect(readiness.headers['connection']).toBe('close');
-    await connection.closed;
+    late.send(post(path, netVersion).slice('POST '.length));
+    for (const [caller, body] of [
+      [connection, resultText('1', word)],
+      [late, resultText('2', '5')],
+    ] as const) {
+      const response = await caller.response();
+      expect(response).toMatchObject({ status: 200, body, headers: { connection: 'close' } });
+      await caller.closed;
+    }
+    await drain;
+  });
+
+  it('answers who was let in just before, and sends his first byte just after', async () => {
+    await start();
+    const connection = await open();
+    await sleep(50);
+    const drain = drained();
+    connection.send(post(path, netVersion));
+    expect(await connection.response()).toMatchObject({ status: 200, body: resultText('2', '5') });
     await drain;
   });
 
@@ -141,6 +159,56 @@ describe('a gateway that drains', () => {
     await start();
     await Promise.all([gateway.gateway.drain(), gateway.gateway.drain()]);
     await gateway.gateway.drain();
+  });
+});
+
+/** Whether calls are no longer taken. */
+async function isClosed(): Promise<boolean> {
+  const connection = await openRaw(gateway.gateway.port).catch(() => undefined);
+  connection?.destroy();
+  return connection === undefined;
+}
+
+describe('a gateway that drains with a delay', () => {
+  const readyz = head('GET /readyz');
+
+  it('is not ready at once, takes calls and connections meanwhile, each for the last time, and none after that', async () => {
+    await start();
+    const before = await open(post(path, netVersion));
+    expect((await before.response()).headers['connection']).toBe('keep-alive');
+    let isOver = false;
+    const drain = gateway.gateway.drain(400).then(() => (isOver = true));
+    for (const connection of [before, await open()]) {
+      connection.send(post(path, storageAt));
+      const answer = await connection.response();
+      expect(answer).toMatchObject({ status: 200, body: resultText('1', word), headers: { connection: 'close' } });
+      await connection.closed;
+    }
+    const probe = await (await open(readyz)).response();
+    expect([probe.status, JSON.parse(probe.body)]).toMatchObject([503, { ready: false, draining: true }]);
+    expect(isOver).toBe(false);
+    await drain;
+    await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('tells on OPS_PORT that it is not ready, until the last call has ended', async () => {
+    await start({ OPS_PORT: '0' });
+    const probe = async (): Promise<number> => {
+      const connection = await openRaw(gateway.gateway.opsPort ?? 0);
+      opened.push(connection);
+      connection.send(readyz);
+      return (await connection.response()).status;
+    };
+    expect(await probe()).toBe(200);
+    node.next(slow(400));
+    const connection = await open(post(path, storageAt));
+    await underWay();
+    const drain = gateway.gateway.drain(100);
+    expect(await probe()).toBe(503);
+    await eventually(isClosed, 5_000);
+    expect(await probe()).toBe(503);
+    expect(await connection.response()).toMatchObject({ status: 200 });
+    await drain;
   });
 });
 

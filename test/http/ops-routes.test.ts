@@ -51,6 +51,11 @@ describe('on the main port', () => {
       {
         ready: true,
         draining: false,
+        configuration: {
+          digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+          loadedAt: expect.any(String) as string,
+          refused: null,
+        },
         keyStore: { kind: 'file', available: true },
         networks: { main: { upstreams: 1, up: 1 } },
       },

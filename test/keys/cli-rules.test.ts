@@ -82,7 +82,7 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
       ...['--networks', 'base, linea', '--methods', 'eth', '--origins', '*.example.org', '--user-agents', 'curl'],
       ...['--ips', '10.0.0.0/8,::1', '--contracts', `0x${'ab'.repeat(20)}`, '--expires', '2099-01-01', '--rate', '10'],
       ...['--burst', '50', '--method-rates', 'eth_getLogs=1', '--daily', '1000', '--monthly', '20000'],
-      ...['--sockets', '9', '--subscriptions', '99'],
+      ...['--sockets', '9', '--subscriptions', '99', '--permissions', 'explain'],
     );
     const all = await rules(id);
     expect(all).toMatchObject({ networks: 'base, linea', ips: '10.0.0.0/8,::1', rate: '10', daily: '1000' });

@@ -40,6 +40,7 @@ const samples: Record<string, { good: string[]; bad: string[] }> = {
   monthly: { good: ['1'], bad: ['', '0', '-5'] },
   sockets: { good: ['1', '20'], bad: ['', '0', '-1', '1.5', 'none'] },
   subscriptions: { good: ['1', '100'], bad: ['', '0', '1e3'] },
+  permissions: { good: ['explain'], bad: ['', 'all', 'explain,root'] },
   secrets: {
     good: [digest, `${digest},${digest}@2027-01-31T12:00:00Z`],
     bad: ['', 'ghs_secret', `${digest}@`, `${digest}@soon`],

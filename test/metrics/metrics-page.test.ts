@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey } from '../../gateway/keys/key.ts';
 import { status } from '../support/behaviours.ts';
@@ -50,7 +51,7 @@ describe('the page of metrics', () => {
     const own = page.samples.filter(({ name }) => name.startsWith('gatehouse_'));
     const labels = new Set(own.flatMap((sample) => Object.keys(sample.labels)));
     expect([...labels].toSorted()).toEqual(
-      ['class', 'le', 'method', 'network', 'node', 'outcome', 'reason', 'upstream', 'version'].toSorted(),
+      ['class', 'kind', 'le', 'method', 'network', 'node', 'outcome', 'reason', 'upstream', 'version'].toSorted(),
     );
     const valuesOf = (label: string) => new Set(own.flatMap((sample) => sample.labels[label] ?? []));
     expect([...valuesOf('network')]).toEqual(['main']);
@@ -86,4 +87,17 @@ describe('the page of metrics', () => {
     }
     expect(await series()).toBe(before);
   });
+});
+
+it('the delay of the event loop is told, since the last look', async () => {
+  await readMetrics(gateway.address);
+  // The first tick after a look only sets the clock.
+  await sleep(50);
+  const until = performance.now() + 300;
+  while (performance.now() < until);
+  await sleep(50);
+  const { value } = await readMetrics(gateway.address);
+  for (const quantile of ['p50', 'p90', 'p99'])
+    expect(value(`nodejs_eventloop_lag_${quantile}_seconds`)).toBeGreaterThan(0);
+  expect(value('nodejs_eventloop_lag_max_seconds')).toBeGreaterThan(0.25);
 });

@@ -61,6 +61,14 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['a WebSocket’s url', withLine('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
   ['a url with blanks', withLine('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
   ['no time at all', added('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
+  ['a hedge that is neither', added('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a hedge at once', added('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a half priority', added('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
+  ['an archive perhaps', added('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
+  ['no calls at all', added('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
+  ['another limit', added('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
+  ['a burst of nothing', added('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['no limits', added('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
   ['a time with its unit', added('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
   ['headers as a list', added('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
   ['a header that is a number', added('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
@@ -78,7 +86,7 @@ const wrongMethods: [string, string][] = [
   ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
   // The spec has their namespaces, or nearly: they are slips.
   ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[eth_newFilter]', '6:11 methods[0]: eth_newFilter is no namespace and no method of the spec'],
+  ['[eth_simulateV1]', '6:11 methods[0]: eth_simulateV1 is no namespace and no method of the spec'],
   ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is no namespace and no method of the spec; did you mean zks_getBlockDetails?'],
   ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is no namespace and no method of the spec; did you mean eth_getLogs?'],
   ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is no namespace and no method of the spec; did you mean zks_estimateFee?'],
@@ -137,7 +145,7 @@ describe('methods', () => {
 
   it('are those of eth, net and web3 where none are named', () => {
     const namespaces = load({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
-    expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3']));
+    expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
   });
 
   it('are whole namespaces, single methods, and what a minus takes away, in any order', () => {

@@ -25,8 +25,10 @@ describe('the schema of network files', () => {
 
   it('knows these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
-      ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'upstreams'],
-      ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'spawn'].map((name) => `upstreams[].${name}`),
+      ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'hedge', 'upstreams'],
+      ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'priority', 'archive', 'limits', 'spawn'].map(
+        (name) => `upstreams[].${name}`,
+      ),
     ]);
   });
 

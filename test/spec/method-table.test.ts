@@ -54,6 +54,17 @@ test('five methods are answered by the gateway itself', () => {
   ]);
 });
 
+test('filters are kept by the gateway', () => {
+  expect(names(({ answer }) => answer === 'filters')).toEqual([
+    ...['eth_getFilterChanges', 'eth_getFilterLogs', 'eth_newBlockFilter', 'eth_newFilter'],
+    ...['eth_newPendingTransactionFilter', 'eth_uninstallFilter'],
+  ]);
+});
+
+test('subscriptions belong to the caller’s WebSocket', () => {
+  expect(names(({ answer }) => answer === 'socket')).toEqual(['eth_subscribe', 'eth_unsubscribe']);
+});
+
 test('what is asked for by hash or number must have that hash or number', () => {
   const hash = { kind: 'hash', param: 0 };
   const number = { kind: 'quantity', param: 0 };
@@ -94,6 +105,7 @@ test('hashes are found among the parameters, also where a block may be named by 
     eth_getBlockTransactionCountByHash: [0],
     eth_getUncleCountByBlockHash: [0],
     eth_getProof: [2],
+    eth_newFilter: [0],
     zks_getTransactionDetails: [0],
   });
 });
@@ -110,13 +122,14 @@ test('every kind of result is known', () => {
     ...['eth_getBlockByHash', 'eth_getUncleByBlockHashAndIndex', 'eth_getTransactionReceipt'],
     ...['eth_getTransactionByHash', 'eth_getBlockByNumber', 'eth_createAccessList', 'eth_feeHistory'],
     ...['eth_getTransactionByBlockHashAndIndex', 'eth_getTransactionByBlockNumberAndIndex'],
-    ...['eth_getUncleByBlockNumberAndIndex', 'eth_getProof', 'zks_estimateFee', 'zks_getFeeParams'],
-    ...['zks_getBridgeContracts', 'zks_getBlockDetails', 'zks_getTransactionDetails'],
+    ...['eth_getUncleByBlockNumberAndIndex', 'eth_getProof', 'rpc.discover', 'zks_estimateFee'],
+    ...['zks_getFeeParams', 'zks_getBridgeContracts', 'zks_getBlockDetails', 'zks_getTransactionDetails'],
   ]);
-  expect(of('array')).toEqual(['eth_accounts', 'eth_getLogs', 'eth_getBlockReceipts']);
-  expect(of('boolean')).toEqual(['net_listening']);
+  expect(of('array')).toEqual(['eth_accounts', 'eth_getLogs', 'eth_getBlockReceipts', 'eth_getFilterLogs']);
+  expect(of('boolean')).toEqual(['eth_unsubscribe', 'eth_uninstallFilter', 'net_listening']);
   expect(of('object,boolean')).toEqual(['eth_syncing']);
-  expect(of('string')).toHaveLength(methods.length - 21);
+  expect(of('array,array,array')).toEqual(['eth_getFilterChanges']);
+  expect(of('string')).toHaveLength(methods.length - 26);
   // Each says how it is written, but for the one text that is free.
   expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
 });

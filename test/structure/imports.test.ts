@@ -8,12 +8,16 @@ import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } fr
 const levels: readonly (readonly string[])[] = [
   ['main.ts'],
   ['app.ts'],
+  ['networks-in-force.ts'],
   ['http', 'websocket', 'cli', 'serve-network.ts'],
   ['handle-body.ts'],
+  ['join-answers.ts'],
   ['charge-calls.ts'],
   ['handle-call.ts'],
-  ['served-network.ts', 'load.ts', 'request-note.ts'],
-  ['limits', 'usage'],
+  ['repeated-calls.ts'],
+  ['served-network.ts', 'load.ts', 'call-queue.ts', 'request-note.ts', 'slices.ts'],
+  ['subscriptions'],
+  ['limits', 'usage', 'doctor'],
   ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.

@@ -8,6 +8,8 @@ export interface FakeNode {
   readonly url: string;
   /** Every call that arrived, oldest first, those of the gateway's own probes included. */
   readonly calls: RecordedCall[];
+  /** Connections that are open now, by their callers' ports. */
+  connections(): number[];
   /** The calls of one method. */
   callsOf(method: string): RecordedCall[];
   /** From now on, the method is answered with this: a result, `rpcError(…)`, or a function of the params to either. */
@@ -30,6 +32,8 @@ export interface RecordedCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** The caller's port: calls that came over one connection have the same. */
+  readonly connection: number;
 }
 
 export type Answer = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
@@ -84,12 +88,19 @@ export async function startFakeNode({
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
       const { id, method, params } = JSON.parse(body) as { id: unknown; method: string; params: unknown };
-      calls.push({ method, params, path: request.url ?? '', headers: request.headers, body });
+      const { url: path = '', headers, socket } = request;
+      calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
       const reply = { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) } as const;
       void behaviourFor(method)({ id, response, reply, text: JSON.stringify(reply) });
     });
   });
 
+  const open = new Set<number>();
+  server.on('connection', (socket) => {
+    const { remotePort = 0 } = socket;
+    open.add(remotePort);
+    socket.once('close', () => open.delete(remotePort));
+  });
   let port = 0;
   async function listen(): Promise<void> {
     server.listen(port, '127.0.0.1');
@@ -108,6 +119,7 @@ export async function startFakeNode({
   return {
     url: `http://127.0.0.1:${port}`,
     calls,
+    connections: () => [...open],
     callsOf: (method) => calls.filter((call) => call.method === method),
     answer: (method, answer) => void answerOf.set(method, answer),
     next: (behaviour, method) => void queue.push({ behaviour, method }),

@@ -106,5 +106,6 @@ function resultOf(chainId: number, method: string, params: readonly unknown[]): 
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`;
   if (method === 'eth_getBlockByNumber') return { number: '0x10', gasLimit: '0x1c9c380' };
   if (method === 'eth_subscribe') return '0x1';
+  if (method === 'eth_unsubscribe') return true;
   return `0x${BigInt(String(params[1])).toString(16).padStart(64, '0')}`;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/app.ts';
@@ -13,6 +13,8 @@ export interface TestGateway {
   /** A key that is known. */
   readonly key: string;
   readonly dataDir: string;
+  /** Writes network files anew, and removes those that are undefined. Each change comes at once, as an editor's does. */
+  save(networks: Record<string, string | object | undefined>): void;
   /** `<address>/<slug>/v3/<key>` */
   url(slug: string): string;
   /** Posts a body as it is. */
@@ -42,9 +44,18 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const dataDir = join(folder, 'data');
-  for (const [slug, file] of Object.entries(networks)) {
-    writeFileSync(join(folder, `${slug}.yaml`), typeof file === 'string' ? file : JSON.stringify(file));
-  }
+  const save: TestGateway['save'] = (files) => {
+    for (const [slug, file] of Object.entries(files)) {
+      const path = join(folder, `${slug}.yaml`);
+      if (file === undefined) {
+        rmSync(path);
+        continue;
+      }
+      writeFileSync(`${path}~`, typeof file === 'string' ? file : JSON.stringify(file));
+      renameSync(`${path}~`, path);
+    }
+  };
+  save(networks);
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent' };
   const settings = readSettings({ ...defaults, ...env });
   const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
@@ -64,6 +75,7 @@ export async function startGateway(
     address,
     key,
     dataDir,
+    save,
     url,
     post,
     async call(slug, method, params = [], id = 1) {

@@ -88,7 +88,7 @@ describe('a null', () => {
   });
 });
 
-it('the heads of all upstreams are looked at while the network is in use, every 15 seconds at the most', async () => {
+it('the heads of all upstreams are looked at while the network is in use, once for calls that come close together', async () => {
   const clock = shiftClock();
   const { nodes, ask } = await withNodes(2);
   const looks = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);

@@ -23,11 +23,15 @@ interface Sent {
 
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 
-/** A gateway in front of so many fake nodes, best first. All of it is gone when the test is over. */
+/**
+ * A gateway in front of so many fake nodes, best first. All of it is gone when the test is over.
+ * @param keys of each upstream in the network's file, beside name and url
+ */
 export async function withNodes(
   count: number,
   env: Record<string, string> = {},
   more: object = {},
+  keys: readonly object[] = [],
 ): Promise<WithNodes> {
   const nodes = await Promise.all(
     Array.from({ length: count }, (_, index) =>
@@ -35,7 +39,9 @@ export async function withNodes(
     ),
   );
   const urls = nodes.map(({ url }) => url);
-  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { methods: ['eth', 'zks'], ...more }) }, env);
+  const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, ...keys[index] }));
+  const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, ...more });
+  const gateway = await startGateway({ test: file }, env);
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));

@@ -53,6 +53,16 @@ describe('a gateway that drains', () => {
     expect(await caller.closed).toEqual(restart);
   });
 
+  it('lets sockets in, and answers on them, until its delay is over', async () => {
+    await start();
+    const before = await open();
+    const drain = gateway.gateway.drain(300);
+    const late = await open();
+    for (const caller of [before, late]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+    await drain;
+    for (const caller of [before, late]) expect(await caller.closed).toEqual(restart);
+  });
+
   it('tells who still sends that it stops, under the id of each call', async () => {
     await start();
     const caller = await open();

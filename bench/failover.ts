@@ -1,0 +1,171 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { packageRoot } from '../gateway/config/package.ts';
+import { writeTable } from '../test/faults/fault-table.ts';
+import { startFaultProxy, type FaultProxy, type WireFault } from '../test/faults/fault-proxy.ts';
+import { status } from '../test/support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
+import { post } from './load.ts';
+import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
+
+/**
+ * How long callers wait for the right answer from the moment when the first of two upstreams dies, beside nginx with the
+ * same time for an attempt. Callers ask again until the answer is right. Writes its table into docs/faults.md.
+ *
+ *   npm run bench:failover [-- --trials 3 --seconds 3]
+ */
+interface Candidate {
+  readonly name: string;
+  readonly url: string;
+}
+
+const CALLERS = 8;
+const PAUSE_MS = 5;
+const ATTEMPT_MS = 1_000;
+const WARM_MS = 1_000;
+
+const word = `0x${'2a'.padStart(64, '0')}`;
+const call = '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]}';
+
+const ways: readonly { readonly name: string; readonly fault: WireFault | 503 }[] = [
+  { name: 'is killed: connections break, new ones are refused', fault: { kind: 'refuse' } },
+  { name: 'resets every connection', fault: { kind: 'reset', at: 'accept' } },
+  { name: 'answers HTTP 503', fault: 503 },
+  { name: 'hangs: takes calls and says nothing', fault: { kind: 'hang', at: 'reply' } },
+  { name: 'falls off the network', fault: { kind: 'vanish' } },
+];
+
+const here = dirname(fileURLToPath(import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));
+const primary = await startFakeNode({ chainId: 1, answers: { eth_getStorageAt: word } });
+const wire = await startFaultProxy(Number(new URL(primary.url).port));
+try {
+  const [trials, seconds] = [option('trials', 3), option('seconds', 3)];
+  const candidates = await startAll();
+  const rows: string[][] = [];
+  for (const { name, fault } of ways) {
+    for (const candidate of candidates) {
+      const times: Times = { ms: [], again: 0 };
+      for (let trial = 0; trial < trials; trial++) await measure(candidate.url, fault, seconds * 1_000, times);
+      rows.push([name, candidate.name, ...cellsOf(times)]);
+      console.log(rows.at(-1)?.join(' | '));
+    }
+  }
+  const command = `npm run bench:failover -- --trials ${trials} --seconds ${seconds}`;
+  writeTable(join(packageRoot, 'docs/faults.md'), 'failover', rows, command);
+} finally {
+  stopAll();
+  await Promise.all([wire.close(), primary.close()]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+interface Times {
+  readonly ms: number[];
+  /** Calls that were not answered rightly at once. */
+  again: number;
+}
+
+/** Calls go on all the while; those that end after the fault are measured. */
+async function measure(url: string, fault: WireFault | 503, forMs: number, times: Times): Promise<void> {
+  await untilAsked(url, primary);
+  const failsAt = performance.now() + WARM_MS;
+  const until = failsAt + forMs;
+  const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
+  const caller = async (): Promise<void> => {
+    while (performance.now() < until) {
+      const began = performance.now();
+      let tries = 1;
+      while (!(await isRight(url, agent))) tries++;
+      const ended = performance.now();
+      if (ended >= failsAt) {
+        times.ms.push(ended - Math.max(began, failsAt));
+        if (tries > 1) times.again++;
+      }
+      await delay(PAUSE_MS);
+    }
+  };
+  const callers = Array.from({ length: CALLERS }, caller);
+  await delay(failsAt - performance.now());
+  await turn(wire, primary, fault);
+  await Promise.all(callers);
+  agent.destroy();
+  await turn(wire, primary, undefined);
+  primary.calls.length = 0;
+}
+
+async function turn(to: FaultProxy, node: FakeNode, fault: WireFault | 503 | undefined): Promise<void> {
+  node.always(fault === 503 ? status(503) : undefined);
+  await to.fail(fault === 503 ? undefined : fault);
+}
+
+/** The first upstream is in use, again. */
+async function untilAsked(url: string, node: FakeNode): Promise<void> {
+  const agent = new Agent({ keepAlive: true });
+  for (let asked = 0; asked < 5;) {
+    const before = node.callsOf('eth_getStorageAt').length;
+    await isRight(url, agent);
+    asked = node.callsOf('eth_getStorageAt').length > before ? asked + 1 : 0;
+    await delay(20);
+  }
+  agent.destroy();
+}
+
+async function isRight(url: string, agent: Agent): Promise<boolean> {
+  try {
+    return (await post(url, agent, `{"jsonrpc":"2.0","id":1,${call}`)).includes(word);
+  } catch {
+    return false;
+  }
+}
+
+function cellsOf({ ms, again }: Times): string[] {
+  ms.sort((a, b) => a - b);
+  const at = (share: number): string => `${(ms[Math.ceil(ms.length * share) - 1] ?? NaN).toFixed(1)} ms`;
+  return [at(0.5), at(0.99), at(1), String(ms.length), String(again)];
+}
+
+async function startAll(): Promise<Candidate[]> {
+  const [second, nginx, gateway] = (await freePorts(3)) as [number, number, number];
+  start(process.execPath, [join(here, 'fixed-upstream.js'), String(second)]);
+  const upstream = (name: string, port: number) => ({ name, url: `http://127.0.0.1:${port}`, timeoutMs: ATTEMPT_MS });
+  writeFileSync(join(folder, 'nginx.conf'), nginxConf(nginx, second));
+  start('nginx', ['-c', join(folder, 'nginx.conf'), '-e', '/dev/null']);
+  const upstreams = [upstream('first', wire.port), upstream('second', second)];
+  writeFileSync(join(folder, 'failover.yaml'), JSON.stringify({ name: 'Failover', chainId: 1, upstreams }));
+  const dataDir = join(folder, 'data');
+  const env = { ...process.env, PORT: String(gateway), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
+  start(process.execPath, [join(here, '../gateway/main.js')], env);
+  await untilReady(gateway);
+  const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
+  return [
+    { name: 'Gatehouse', url: `http://127.0.0.1:${gateway}/failover/v3/${key}` },
+    { name: 'nginx', url: `http://127.0.0.1:${nginx}/` },
+  ];
+}
+
+function nginxConf(port: number, second: number): string {
+  const seconds = `${ATTEMPT_MS / 1_000}s`;
+  return `
+    master_process off; daemon off; pid ${folder}/nginx.pid; error_log /dev/null;
+    events { worker_connections 1024; }
+    http {
+      access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
+      upstream nodes {
+        server 127.0.0.1:${wire.port} max_fails=1 fail_timeout=1s;
+        server 127.0.0.1:${second} backup;
+        keepalive 64;
+      }
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://nodes; proxy_http_version 1.1; proxy_set_header Connection "";
+          proxy_connect_timeout ${seconds}; proxy_read_timeout ${seconds};
+          proxy_next_upstream error timeout http_503 non_idempotent;
+        }
+      }
+    }`;
+}

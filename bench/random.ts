@@ -1,0 +1,28 @@
+/** Chance that can be had again: the same numbers from the same seed (Mulberry32, public domain, by Tommy Ettinger). */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 to below 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number, both ends included. */
+  between(least: number, most: number): number {
+    return least + Math.floor(this.next() * (most - least + 1));
+  }
+
+  pick<T>(from: readonly [T, ...T[]] | readonly T[]): T {
+    const picked = from[this.between(0, from.length - 1)];
+    if (picked === undefined) throw new Error('there is nothing to pick from');
+    return picked;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Diagnosis, NetworkFindings } from '../doctor/diagnose.ts';
+import type { RedisFindings } from '../doctor/probe-redis.ts';
+import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
+
+type Colour = 'red' | 'yellow' | 'green' | 'dim';
+/** A text in a colour, where there are colours. */
+export type Paint = (colour: Colour, text: string) => string;
+
+const codes: Readonly<Record<Colour, number>> = { red: 31, yellow: 33, green: 32, dim: 2 };
+
+/** https://no-color.org: any text but none at all. */
+export function painter(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
+  const isPlain = !isTerminal || (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb';
+  return isPlain ? (_, text) => text : (colour, text) => `\x1b[${codes[colour]}m${text}\x1b[0m`;
+}
+
+/** What `gatehouse check --live` found, as tables: a network each, then Redis, then the sum of it. */
+export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
+  const { ok, networks, redis } = diagnosis;
+  const wrong = [...networks.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];
+  const count = wrong.filter(({ problems }) => problems.length > 0).length;
+  const last = ok ? paint('green', 'All is well.') : paint('red', `${count} of ${wrong.length} have something wrong.`);
+  return `${[...networks.map((network) => tableOf(network, paint)), ...(redis === undefined ? [] : [redisOf(redis, paint)])].join('\n')}\n${last}\n`;
+}
+
+const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'METHODS', 'WEBSOCKET'];
+
+function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Paint): string {
+  const rows = [head, ...upstreams.map(rowOf)];
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row, index) => {
+    const text = row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd();
+    const found = upstreams[index - 1];
+    return found === undefined
+      ? paint('dim', text)
+      : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
+  });
+  const words = upstreams.flatMap((found) => wordsOf(found.name, found, paint));
+  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...words].join('\n')}\n`;
+}
+
+function rowOf(found: UpstreamFindings): string[] {
+  const { name, tlsDays, head: newest, latencyMs, methods, webSocketMs } = found;
+  return [
+    markOf(found),
+    name,
+    tlsDays === undefined ? '-' : `${tlsDays} d`,
+    newest === undefined ? '-' : String(newest.number),
+    newest === undefined ? '-' : `${newest.ageS} s`,
+    milliseconds(latencyMs),
+    historyOf(found),
+    methods === undefined ? '-' : `${methods.served.length} of ${methods.served.length + methods.lacking.length}`,
+    milliseconds(webSocketMs),
+  ];
+}
+
+function historyOf({ history }: UpstreamFindings): string {
+  if (history === undefined) return '-';
+  if (history === 'all') return 'archive';
+  return history === 0 ? 'newest' : `> ${history} blocks`;
+}
+
+function redisOf(found: RedisFindings, paint: Paint): string {
+  const facts = [found.version, milliseconds(found.latencyMs), found.persistence].filter((fact) => fact !== undefined);
+  const line = `${paint(colourOf(found), markOf(found))} Redis ${found.version === undefined ? '' : facts.join(', ')}`;
+  return `${[line.trimEnd(), ...wordsOf('Redis', found, paint)].join('\n')}\n`;
+}
+
+function wordsOf(name: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
+  const { lacking = [] } = 'methods' in found ? found.methods : {};
+  return [
+    ...found.problems.map((problem) => paint('red', `  ${name}: ${problem}`)),
+    ...found.notes.map((note) => paint('yellow', `  ${name}: ${note}`)),
+    ...(lacking.length === 0 ? [] : [`  ${name}: lacks ${lacking.join(', ')}`]),
+  ];
+}
+
+function markOf({ problems, notes }: Pick<UpstreamFindings, 'problems' | 'notes'>): string {
+  return problems.length > 0 ? '✗' : notes.length > 0 ? '!' : '✓';
+}
+
+function colourOf(found: Pick<UpstreamFindings, 'problems' | 'notes'>): Colour {
+  return found.problems.length > 0 ? 'red' : found.notes.length > 0 ? 'yellow' : 'green';
+}
+
+function milliseconds(time: number | undefined): string {
+  return time === undefined ? '-' : `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+}

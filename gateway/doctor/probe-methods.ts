@@ -1,0 +1,45 @@
+import type { Asker } from './asker.ts';
+
+const nobody = `0x${'0'.repeat(40)}`;
+
+/** Methods of the spec that not every node has, each with something cheap to ask. */
+const questions: Readonly<Record<string, (head: string) => unknown[]>> = {
+  eth_getLogs: (head) => [{ fromBlock: head, toBlock: head, address: nobody }],
+  eth_getBlockReceipts: (head) => [head],
+  eth_getUncleCountByBlockNumber: (head) => [head],
+  eth_getProof: () => [nobody, [], 'latest'],
+  eth_createAccessList: () => [{ from: nobody, to: nobody }, 'latest'],
+  eth_feeHistory: () => ['0x1', 'latest', []],
+  eth_blobBaseFee: () => [],
+  zks_L1ChainId: () => [],
+};
+
+export interface MethodFindings {
+  readonly served: readonly string[];
+  readonly lacking: readonly string[];
+}
+
+/**
+ * Which of a network's methods an upstream has: those above, and those that the spec does not know. What it did not
+ * answer for another reason is in neither list.
+ * @param head as a quantity
+ */
+export async function probeMethods(asker: Asker, methods: readonly string[], head: string): Promise<MethodFindings> {
+  const served: string[] = [];
+  const lacking: string[] = [];
+  for (const method of methods) {
+    const params = questions[method]?.(head) ?? paramsOfForeign(method);
+    if (params === undefined) continue;
+    const said = await asker.ask(method, params);
+    if (!('failure' in said)) served.push(method);
+    else if (said.failure === 'unsupported') lacking.push(method);
+    // A wrong parameter is told by who has the method.
+    else if (said.failure === 'error' || said.failure === 'unknown') served.push(method);
+  }
+  return { served, lacking };
+}
+
+/** Without parameters most are refused, which tells as much; only what reads by its name is asked so. */
+function paramsOfForeign(method: string): unknown[] | undefined {
+  return /^(?!eth_|net_|web3_|zks_)[a-z0-9]+_(get|trace|block|transaction)/.test(method) ? [] : undefined;
+}

@@ -1,0 +1,119 @@
+'use strict';
+
+async function main() {
+  const response = await fetch(byId('document').href, { headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  const { info, servers, methods, components } = await response.json();
+  byId('title').textContent = `${info.title}: methods`.replace('Gatehouse: ', '');
+  document.title = `${byId('title').textContent} · Gatehouse`;
+  byId('summary').textContent = `${count(methods.length)} methods, JSON-RPC 2.0`;
+  offerServers(servers);
+  byId('methods').replaceChildren(...methods.map((method) => methodCard(method, components)));
+  byId('types').append(
+    ...Object.entries(components.schemas).map(([name, schema]) => typeCard(name, schema, components.schemas)),
+  );
+  byId('search').addEventListener('input', ({ target }) => {
+    const wanted = target.value.trim().toLowerCase();
+    for (const card of byId('methods').children) card.hidden = !card.id.toLowerCase().includes(wanted);
+  });
+  window.addEventListener('hashchange', openNamed);
+  openNamed();
+}
+
+/** This page's own base URL, where it is one, and those of the document. */
+function offerServers(servers) {
+  const own = location.origin + location.pathname.replace(/\/docs\/?$/, '');
+  const given = servers.filter(({ name }) => name === 'HTTP').map(({ url }) => url.replace(/\/v3\/\$\{key\}$/, ''));
+  // Of the same host: the page's own way of writing it, which a proxy in front may have made https.
+  const alike = given.map((url) => (sameHost(url) ? location.origin + new URL(url).pathname.replace(/\/$/, '') : url));
+  const all = own === location.origin ? alike : [own, ...alike];
+  byId('base').replaceChildren(...[...new Set(all)].map((url) => element('option', {}, url)));
+}
+
+function sameHost(url) {
+  return URL.canParse(url) && new URL(url).host === location.host;
+}
+
+/** The method in the address opens, as does its type. */
+function openNamed() {
+  const named = byId(decodeURIComponent(location.hash.slice(1)));
+  if (named === null) return;
+  named.open = true;
+  named.scrollIntoView();
+}
+
+function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
+  const paramRows = params.map((param) => [
+    element('code', {}, param.name),
+    element('span', {}, ...schemaWords(param.schema, schemas)),
+    param.required ? '' : 'optional',
+    element('span', { class: 'quiet' }, param.summary ?? ''),
+  ]);
+  const errorRows = errors.map(({ $ref }) => {
+    const { code, message } = known[$ref.slice($ref.lastIndexOf('/') + 1)];
+    return [String(code), message];
+  });
+  const [example] = examples;
+  return element(
+    'details',
+    { class: 'card method', id: name },
+    element('summary', {}, element('code', {}, name), element('span', { class: 'quiet' }, summary ?? '')),
+    element('p', {}, description ?? ''),
+    element('h3', {}, 'Parameters'),
+    params.length === 0
+      ? element('p', { class: 'quiet' }, 'None that the spec names.')
+      : table(['Name', 'Type', '', ''], paramRows),
+    element('h3', {}, 'Result'),
+    element('p', {}, ...schemaWords(result.schema, schemas)),
+    errorRows.length === 0 ? undefined : element('h3', {}, 'Errors'),
+    errorRows.length === 0 ? undefined : table(['Code', 'Message'], errorRows),
+    example === undefined ? undefined : element('h3', {}, `Example: ${example.name}`),
+    example === undefined ? undefined : element('pre', { class: 'result', tabindex: '0' }, text(example.result.value)),
+    element('h3', {}, 'Try it'),
+    ...trial(name, example?.params.map(({ value }) => value) ?? []),
+  );
+}
+
+/** Parameters to change, a button, and what came. */
+function trial(method, params) {
+  const id = `params-${method}`;
+  const given = element('textarea', { id, rows: Math.min(12, text(params).split('\n').length), spellcheck: 'false' });
+  given.value = text(params);
+  const answer = element('pre', { class: 'result', role: 'status', tabindex: '0', hidden: true });
+  const click = async () => {
+    answer.hidden = false;
+    answer.textContent = '…';
+    answer.textContent = await send(method, given.value);
+  };
+  return [
+    element('label', { for: id }, 'Parameters, as JSON'),
+    given,
+    element('button', { type: 'button', class: 'main', click }, 'Send'),
+    answer,
+  ];
+}
+
+async function send(method, params) {
+  const key = byId('key').value.trim();
+  if (key === '') {
+    byId('key').focus();
+    return 'Type your key first, at the top of this page.';
+  }
+  try {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: JSON.parse(params) });
+    const headers = { 'content-type': 'application/json' };
+    const url = `${byId('base').value}/v3/${encodeURIComponent(key)}`;
+    const response = await fetch(url, { method: 'POST', headers, body, referrerPolicy: 'no-referrer' });
+    return text(await response.json());
+  } catch (error) {
+    return `It could not be sent: ${error.message}`;
+  }
+}
+
+function text(value) {
+  return JSON.stringify(value, undefined, 2);
+}
+
+main().catch((error) => {
+  byId('summary').textContent = `The document is not to be had: ${error.message}`;
+});

@@ -1,0 +1,41 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What is told of changes of the network files. */
+export class ReloadMeters {
+  readonly #reloads: Counter<'outcome'>;
+  readonly #isSuccessful: Gauge;
+  readonly #loadedAt: Gauge;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#reloads = new Counter({
+      name: 'gatehouse_config_reloads_total',
+      help: 'Changes of the network files, by outcome (applied, or refused: those read before stay in force)',
+      labelNames: ['outcome'] as const,
+      registers,
+    });
+    this.#isSuccessful = new Gauge({
+      name: 'gatehouse_config_last_reload_successful',
+      help: '1 unless the network files, as they are now, were refused',
+      registers,
+    });
+    this.#loadedAt = new Gauge({
+      name: 'gatehouse_config_last_reload_success_timestamp_seconds',
+      help: 'When the network files that are in force were read',
+      registers,
+    });
+    for (const outcome of ['applied', 'refused']) this.#reloads.inc({ outcome }, 0);
+  }
+
+  /** @param isFirst at start, which is no change */
+  applied(isFirst: boolean): void {
+    if (!isFirst) this.#reloads.inc({ outcome: 'applied' });
+    this.#isSuccessful.set(1);
+    this.#loadedAt.setToCurrentTime();
+  }
+
+  refused(): void {
+    this.#reloads.inc({ outcome: 'refused' });
+    this.#isSuccessful.set(0);
+  }
+}

@@ -1,0 +1,90 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What a network reports of how its calls get from one upstream to the next. */
+export interface RoutingMeters {
+  /** @param upstream that is asked after another one had failed */
+  failedOver(upstream: string): void;
+  hedged(event: 'started' | 'won' | 'lost'): void;
+  /** The budget was used up. */
+  refused(what: 'retry' | 'hedge'): void;
+}
+
+/** Further reports of an upstream. */
+export interface ChoiceMeters {
+  passedOver(reason: string): void;
+  breaker(state: BreakerState): void;
+}
+
+export type BreakerState = 'closed' | 'half-open' | 'open';
+
+const stateNumbers: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+/** The instruments of routing: which upstream a call went to, and why. */
+export class RoutingMetrics {
+  readonly #failovers: Counter<'network' | 'upstream'>;
+  readonly #hedges: Counter<'network' | 'event'>;
+  readonly #refusals: Counter<'network' | 'what'>;
+  readonly #passedOver: Counter<'network' | 'upstream' | 'reason'>;
+  readonly #breaker: Gauge<'network' | 'upstream'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#failovers = new Counter({
+      name: 'gatehouse_failovers_total',
+      help: 'Attempts made because another upstream had failed, by the upstream asked instead',
+      labelNames: ['network', 'upstream'] as const,
+      registers,
+    });
+    this.#hedges = new Counter({
+      name: 'gatehouse_hedges_total',
+      help: 'Calls asked of a second upstream because the first took long: started, and then won by the second or lost',
+      labelNames: ['network', 'event'] as const,
+      registers,
+    });
+    this.#refusals = new Counter({
+      name: 'gatehouse_budget_refusals_total',
+      help: 'Further attempts (retry) and hedges not made, since the budget of the network was used up',
+      labelNames: ['network', 'what'] as const,
+      registers,
+    });
+    this.#passedOver = new Counter({
+      name: 'gatehouse_upstream_passed_over_total',
+      help: 'Calls for which the upstream was passed over at first, by reason (resting, at-limit, behind, lacks-block, lacks-method, other-chain)',
+      labelNames: ['network', 'upstream', 'reason'] as const,
+      registers,
+    });
+    this.#breaker = new Gauge({
+      name: 'gatehouse_upstream_breaker_state',
+      help: '0 closed: it is asked; 1 half-open: it is tried with single calls; 2 open: it rests',
+      labelNames: ['network', 'upstream'] as const,
+      registers,
+    });
+  }
+
+  ofNetwork(network: string): RoutingMeters {
+    return {
+      failedOver: (upstream) => {
+        this.#failovers.inc({ network, upstream });
+      },
+      hedged: (event) => {
+        this.#hedges.inc({ network, event });
+      },
+      refused: (what) => {
+        this.#refusals.inc({ network, what });
+      },
+    };
+  }
+
+  ofUpstream(network: string, upstream: string): ChoiceMeters {
+    const breaker = this.#breaker.labels(network, upstream);
+    breaker.set(stateNumbers.closed);
+    return {
+      passedOver: (reason) => {
+        this.#passedOver.inc({ network, upstream, reason });
+      },
+      breaker: (state) => {
+        breaker.set(stateNumbers[state]);
+      },
+    };
+  }
+}

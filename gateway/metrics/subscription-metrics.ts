@@ -1,0 +1,48 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What the subscriptions of one kind on one network report. */
+export interface SubscriptionMeters {
+  opened(): void;
+  closed(): void;
+  /** So many notifications were sent. */
+  told(count: number): void;
+}
+
+/** The instruments of subscriptions. */
+export class SubscriptionMetrics {
+  readonly #open: Gauge<'network' | 'kind'>;
+  readonly #notifications: Counter<'network' | 'kind'>;
+
+  constructor(registry: Registry) {
+    this.#open = new Gauge({
+      name: 'gatehouse_subscriptions_open',
+      help: 'Subscriptions of WebSocket callers, by kind (newHeads, logs, newPendingTransactions, syncing)',
+      labelNames: ['network', 'kind'] as const,
+      registers: [registry],
+    });
+    this.#notifications = new Counter({
+      name: 'gatehouse_notifications_total',
+      help: 'Notifications sent to subscribers, by kind of subscription',
+      labelNames: ['network', 'kind'] as const,
+      registers: [registry],
+    });
+  }
+
+  /** @param kind from a closed list */
+  meters(network: string, kind: string): SubscriptionMeters {
+    const open = this.#open.labels(network, kind);
+    const notifications = this.#notifications.labels(network, kind);
+    open.set(0);
+    return {
+      opened: () => {
+        open.inc();
+      },
+      closed: () => {
+        open.dec();
+      },
+      told: (count) => {
+        notifications.inc(count);
+      },
+    };
+  }
+}

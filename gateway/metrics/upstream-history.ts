@@ -1,0 +1,85 @@
+import type { Counter, Histogram } from 'prom-client';
+
+/** What an upstream did in one slice of time. */
+export interface Slice {
+  /** Requests sent to it. */
+  readonly asked: number;
+  /** Of these, without a reply that was of use. */
+  readonly failed: number;
+  /** Time that they took together. */
+  readonly seconds: number;
+}
+
+export interface UpstreamCounters {
+  /** By outcome; each but `reply` is a failure. */
+  readonly attempts: Counter;
+  readonly attemptSeconds: Histogram;
+  readonly unusable: Counter;
+}
+
+/** Ten minutes of ten seconds each: what a person who opens a page wants to see. */
+const SLICE_MS = 10_000;
+const SLICES = 60;
+
+type Totals = { -readonly [Name in keyof Slice]: Slice[Name] };
+
+/** Remembers the last minutes of each upstream by looking at the counters now and then: calls cost nothing more. */
+export class UpstreamHistory {
+  readonly #counters: UpstreamCounters;
+  readonly #slices = new Map<string, Slice[]>();
+  #totals = new Map<string, Totals>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(counters: UpstreamCounters) {
+    this.#counters = counters;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.sample(), SLICE_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Oldest first; those since the start of the gateway. */
+  of(network: string, upstream: string): readonly Slice[] {
+    return this.#slices.get(`${network} ${upstream}`) ?? [];
+  }
+
+  /** Ends a slice. */
+  async sample(): Promise<void> {
+    const totals = await this.#read();
+    for (const [name, now] of totals) {
+      const before = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
+      const slices = this.#slices.get(name) ?? [];
+      // A counter that was forgotten meanwhile begins anew.
+      const grown = (name: keyof Slice): number => (now.asked < before.asked ? now[name] : now[name] - before[name]);
+      const seconds = Math.round(grown('seconds') * 1000) / 1000;
+      slices.push({ asked: grown('asked'), failed: grown('failed'), seconds });
+      if (slices.length > SLICES) slices.shift();
+      this.#slices.set(name, slices);
+    }
+    this.#totals = totals;
+  }
+
+  async #read(): Promise<Map<string, Totals>> {
+    const { attempts, attemptSeconds, unusable } = this.#counters;
+    const totals = new Map<string, Totals>();
+    const of = ({ network, upstream }: Partial<Record<string, string | number>>): Totals => {
+      const name = `${network ?? ''} ${upstream ?? ''}`;
+      const known = totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
+      totals.set(name, known);
+      return known;
+    };
+    for (const { labels, value } of (await attempts.get()).values) {
+      of(labels).asked += value;
+      if (labels['outcome'] !== 'reply') of(labels).failed += value;
+    }
+    for (const { labels, value } of (await unusable.get()).values) of(labels).failed += value;
+    for (const { labels, value, metricName } of (await attemptSeconds.get()).values) {
+      if (metricName?.endsWith('_sum') === true) of(labels).seconds += value;
+    }
+    return totals;
+  }
+}

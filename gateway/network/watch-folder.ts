@@ -1,0 +1,120 @@
+import { watch, type FSWatcher } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findFolder, isNetworkFile } from './load-networks.ts';
+
+export interface WatchTimes {
+  /** So long nothing may have changed before it is told: editors write a file in several steps. */
+  readonly settleMs: number;
+  /** How often the folder is looked at unasked. */
+  readonly lookEveryMs: number;
+}
+
+const usualTimes: WatchTimes = { settleMs: 250, lookEveryMs: 5_000 };
+
+/**
+ * Tells when network files may have changed: saved, renamed into place, or swapped as a whole, as Kubernetes does with
+ * `..data`. The system's own notice (fs.watch) makes it quick. It does not come on every file system, nor for a file
+ * elsewhere that a link here points at, nor when the folder itself is replaced: so the folder is looked at every few
+ * seconds as well, one `stat` a file (1 ms for 100 files, in the thread pool), which finds all of that.
+ */
+export class FolderWatch {
+  readonly #folder: string;
+  readonly #onChange: () => void;
+  readonly #times: WatchTimes;
+  readonly #interval: NodeJS.Timeout;
+  #watcher: FSWatcher | undefined;
+  /** The folder that is watched, by its number: another one may take its name. */
+  #watched: bigint | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+  /** As `lookAt` gives it: what was told last, and what has yet to settle. */
+  #told: string | undefined;
+  #settling: string | undefined;
+  #isClosed = false;
+
+  /** @param folder as the setting has it  @param onChange is called once in the beginning, too */
+  constructor(folder: string, onChange: () => void, times: Partial<WatchTimes> = {}) {
+    this.#folder = folder;
+    this.#onChange = onChange;
+    this.#times = { ...usualTimes, ...times };
+    this.#interval = setInterval(() => {
+      this.#lookIn(0);
+    }, this.#times.lookEveryMs).unref();
+    this.#lookIn(0);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#interval);
+    clearTimeout(this.#timer);
+    this.#watcher?.close();
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#isClosed) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#look();
+    }, ms).unref();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const folder = findFolder(this.#folder);
+    const { seen, number } = await lookAt(folder);
+    this.#isLooking = false;
+    if (this.#isClosed) return;
+    if (number !== this.#watched) this.#watch(folder, number);
+    if (seen === this.#told) return;
+    if (seen === this.#settling) {
+      this.#told = seen;
+      this.#onChange();
+    } else {
+      this.#settling = seen;
+      this.#lookIn(this.#times.settleMs);
+    }
+  }
+
+  /** Where that is not possible, what is seen every few seconds must do. */
+  #watch(folder: string, number: bigint | undefined): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+    this.#watched = number;
+    if (number === undefined) return;
+    try {
+      this.#watcher = watch(folder, { persistent: false }, () => {
+        this.#lookIn(this.#times.settleMs / 10);
+      });
+    } catch {
+      return;
+    }
+    this.#watcher.on('error', () => this.#watcher?.close());
+  }
+}
+
+/** What tells one state of a folder from another without reading its files: links are followed. Never rejects. */
+async function lookAt(folder: string): Promise<{ seen: string; number: bigint | undefined }> {
+  try {
+    const { ino } = await stat(folder, { bigint: true });
+    const names = (await readdir(folder)).filter(isNetworkFile).sort();
+    const seen = await Promise.all(names.map((name) => lookAtFile(join(folder, name))));
+    return { seen: [ino, ...names.map((name, index) => `${name} ${seen[index] ?? ''}`)].join('\n'), number: ino };
+  } catch (error) {
+    return { seen: codeOf(error), number: undefined };
+  }
+}
+
+async function lookAtFile(file: string): Promise<string> {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown';
+}

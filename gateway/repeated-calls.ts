@@ -1,0 +1,58 @@
+import type { KeptReply } from './cache/answer-cache.ts';
+import type { Call, NotACall } from './jsonrpc/envelope.ts';
+import type { ServedNetwork } from './served-network.ts';
+import type { Slices } from './slices.ts';
+import type { MethodSpec } from './spec/method-spec.ts';
+import { isRead } from './upstream/method-group.ts';
+import type { Reply } from './upstream/reply.ts';
+
+type Told = Reply | KeptReply;
+type Ask = () => Promise<Told>;
+
+/** Calls that stand in a batch more than once: upstreams are asked once, and each is answered under its own id. */
+export class RepeatedCalls {
+  readonly #replies: Map<string, Promise<Told> | undefined>;
+
+  private constructor(replies: Map<string, Promise<Told> | undefined>) {
+    this.#replies = replies;
+  }
+
+  /** Undefined: there are none. */
+  static async among(
+    items: readonly (Call | NotACall)[],
+    { methods }: Pick<ServedNetwork, 'methods'>,
+    slices: Slices,
+  ): Promise<RepeatedCalls | undefined> {
+    const seen = new Set<string>();
+    const repeated = new Map<string, undefined>();
+    for (const item of items) {
+      await slices.next();
+      const spec = 'refusal' in item ? undefined : methods.get(item.method)?.spec;
+      if (spec === undefined || !isSame(spec)) continue;
+      const name = nameOf(spec, (item as Call).params);
+      if (seen.has(name)) repeated.set(name, undefined);
+      else seen.add(name);
+    }
+    return repeated.size === 0 ? undefined : new RepeatedCalls(repeated);
+  }
+
+  /** The reply to a call: that to the first of its kind. */
+  reply(spec: MethodSpec, params: readonly unknown[], ask: Ask): Promise<Told> {
+    if (!isSame(spec)) return ask();
+    const name = nameOf(spec, params);
+    const known = this.#replies.get(name);
+    if (known !== undefined || !this.#replies.has(name)) return known ?? ask();
+    const reply = ask();
+    this.#replies.set(name, reply);
+    return reply;
+  }
+}
+
+/** What is sent twice is meant twice; so may be what the spec does not know (evm_mine), or has to do with the caller. */
+function isSame(spec: MethodSpec): boolean {
+  return spec.answer === undefined && spec.isForeign !== true && isRead(spec);
+}
+
+function nameOf({ name }: MethodSpec, params: readonly unknown[]): string {
+  return name + JSON.stringify(params);
+}

@@ -1,0 +1,71 @@
+import { letsThrough, nameOf, type Log, type LogFilter } from './log-filter.ts';
+import type { Listener } from './listener.ts';
+import type { LogsBloom } from './logs-bloom.ts';
+
+/** All who have the same wish. */
+export interface LogGroup {
+  readonly filter: LogFilter;
+  /** Each with the number of the last block before it joined. */
+  readonly listeners: Map<Listener, number>;
+}
+
+/** Who wants which logs: found by a log's address, so that a thousand filters of other contracts cost nothing. */
+export class LogGroups {
+  readonly #byName = new Map<string, LogGroup>();
+  readonly #byAddress = new Map<string, Set<LogGroup>>();
+  readonly #ofAnyAddress = new Set<LogGroup>();
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** @param since the number of the last block before  @returns takes the listener away again */
+  add(filter: LogFilter, listener: Listener, since: number): () => void {
+    const name = nameOf(filter);
+    let group = this.#byName.get(name);
+    if (group === undefined) {
+      group = { filter, listeners: new Map() };
+      this.#byName.set(name, group);
+      for (const place of this.#placesOf(filter)) place.add(group);
+    }
+    const { listeners } = group;
+    listeners.set(listener, since);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#byName.delete(name)) this.#drop(group);
+    };
+  }
+
+  /** Whether a block with this bloom filter may have logs that somebody wants. */
+  mayWant(bloom: LogsBloom): boolean {
+    for (const { filter } of this.#byName.values()) if (bloom.mayFit(filter)) return true;
+    return false;
+  }
+
+  *wanting(log: Log, block: bigint): Iterable<LogGroup> {
+    for (const groups of [this.#byAddress.get(log.address), this.#ofAnyAddress])
+      for (const group of groups ?? []) if (letsThrough(group.filter, log, block)) yield group;
+  }
+
+  listeners(): Listener[] {
+    return [...this.#byName.values()].flatMap((group) => [...group.listeners.keys()]);
+  }
+
+  #placesOf({ addresses }: LogFilter): Set<LogGroup>[] {
+    if (addresses === undefined) return [this.#ofAnyAddress];
+    return [...addresses].map((address) => {
+      const place = this.#byAddress.get(address) ?? new Set();
+      this.#byAddress.set(address, place);
+      return place;
+    });
+  }
+
+  #drop(group: LogGroup): void {
+    this.#ofAnyAddress.delete(group);
+    for (const address of group.filter.addresses ?? []) {
+      const place = this.#byAddress.get(address);
+      place?.delete(group);
+      if (place?.size === 0) this.#byAddress.delete(address);
+    }
+  }
+}

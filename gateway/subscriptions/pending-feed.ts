@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { Leave, Listener } from './listener.ts';
+import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
+
+export interface PendingFeedParts {
+  /** Those of the moment, best first. */
+  readonly sources: () => readonly PendingSource[];
+  /** Undefined: it is gone again. Never rejects. */
+  readonly transactionOf: (hash: string) => Promise<unknown>;
+}
+
+/** Before the upstreams are asked again, none of which could tell. */
+const RETRY_MS = 2_000;
+/** So many hashes that were told are known: another upstream hears of them again. */
+const KNOWN_MAX = 100_000;
+/** Transactions that are fetched at once for those who want them whole. */
+const FETCHES_MAX = 50;
+
+/**
+ * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
+ * when that one fails; each transaction is told once. What is sent to the network between the two may go untold, as it
+ * does where a node is restarted.
+ */
+export class PendingFeed {
+  readonly #parts: PendingFeedParts;
+  readonly #ofHashes = new Set<Listener>();
+  readonly #ofWhole = new Set<Listener>();
+  readonly #known = new LRUCache<string, true>({ max: KNOWN_MAX });
+  #stream: Promise<PendingStream> | undefined;
+  /** A first one was opened, so that there are upstreams that tell. */
+  #hasOpened = false;
+
+  constructor(parts: PendingFeedParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws RpcError (rejects with it) where no upstream tells of pending transactions */
+  async join(listener: Listener, isWhole: boolean): Promise<Leave> {
+    const listeners = isWhole ? this.#ofWhole : this.#ofHashes;
+    listeners.add(listener);
+    const leave = (): void => {
+      listeners.delete(listener);
+      if (!this.#isWanted) this.#close();
+    };
+    try {
+      this.#stream ??= this.#open();
+      if (!this.#hasOpened) await this.#stream;
+      this.#hasOpened = true;
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  get #isWanted(): boolean {
+    return this.#ofHashes.size + this.#ofWhole.size > 0;
+  }
+
+  #close(): void {
+    this.#stream?.then(
+      (stream) => {
+        stream.close();
+      },
+      () => undefined,
+    );
+    this.#stream = undefined;
+    this.#hasOpened = false;
+  }
+
+  /** @param failed the one that is asked last  @throws RpcError */
+  async #open(failed?: PendingSource): Promise<PendingStream> {
+    const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.health.isUp ? 0 : 1);
+    for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
+      try {
+        return await openPendingStream(source, {
+          told: (hashes) => {
+            this.#told(hashes);
+          },
+          ended: () => {
+            this.#stream = this.#openAgain(source);
+            this.#stream.catch(() => undefined); // nobody listens any more
+          },
+        });
+      } catch {
+        // It cannot tell; the next may.
+      }
+    }
+    throw new RpcError('no-upstream', 'no upstream tells of pending transactions');
+  }
+
+  /** @throws RpcError (rejects with it) when nobody listens any more */
+  async #openAgain(failed: PendingSource): Promise<PendingStream> {
+    for (;;) {
+      try {
+        return await this.#open(failed);
+      } catch (error) {
+        await sleep(RETRY_MS, undefined, { ref: false });
+        if (!this.#isWanted) throw error;
+      }
+    }
+  }
+
+  #told(hashes: readonly string[]): void {
+    const fresh = [...new Set(hashes)].filter((hash) => !this.#known.has(hash));
+    if (fresh.length === 0) return;
+    for (const hash of fresh) this.#known.set(hash, true);
+    const results = fresh.map((hash) => JSON.stringify(hash));
+    for (const listener of this.#ofHashes) listener.tell(results);
+    if (this.#ofWhole.size > 0) void this.#tellWhole(fresh);
+  }
+
+  /** Never rejects. */
+  async #tellWhole(hashes: readonly string[]): Promise<void> {
+    for (let from = 0; from < hashes.length; from += FETCHES_MAX) {
+      const some = hashes.slice(from, from + FETCHES_MAX);
+      const found = await Promise.all(some.map((hash) => this.#parts.transactionOf(hash)));
+      const results = found.flatMap((transaction) => (transaction === undefined ? [] : [JSON.stringify(transaction)]));
+      if (results.length > 0) for (const listener of this.#ofWhole) listener.tell(results);
+    }
+  }
+}

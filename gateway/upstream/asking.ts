@@ -1,0 +1,63 @@
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { NamedBlocks } from './blocks-held.ts';
+import type { Cancellation } from './cancellation.ts';
+import type { MethodGroup } from './method-group.ts';
+import type { Failed } from './reply.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Mostly no attempt fails: one for all calls. */
+export const none: readonly Failed[] = [];
+
+/** A call on its way from one upstream to the next. */
+export interface Asking {
+  readonly method: MethodSpec;
+  readonly group: MethodGroup;
+  readonly params: readonly unknown[];
+  /** The same as JSON. */
+  readonly text: string;
+  /** On the clock of performance.now(). */
+  readonly deadline: number;
+  /** Undefined where it must not be broken off. */
+  readonly cancellation: Cancellation | undefined;
+  readonly blocks: NamedBlocks | undefined;
+  /** To be asked before all others. */
+  readonly preferred: Upstream | undefined;
+  readonly observer: CallObserver | undefined;
+  readonly asked: Upstream[];
+  failed: readonly Failed[];
+}
+
+const head: MethodSpec = {
+  name: 'eth_getBlockByNumber',
+  namespace: 'eth',
+  nullable: true,
+  reverts: false,
+  hashParams: [],
+};
+
+/** What the gateway asks for itself. */
+export function lookAtHead(): Asking {
+  const nobody = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
+  const asking = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
+  return { ...asking, ...nobody, deadline: Infinity, asked: [], failed: none };
+}
+
+/** Why an upstream was not asked. */
+export type PassedOver = 'resting' | 'at-limit' | 'behind' | 'lacks-block' | 'lacks-method' | 'other-chain';
+
+/** Somebody who wants to know how a call came to its answer. */
+export interface CallObserver {
+  passedOver(upstream: string, reason: PassedOver): void;
+  /** An attempt begins. @returns to be called at its end: `reply`, a class of failure, or `cancelled` */
+  attempt(upstream: string, isHedge: boolean): (outcome: string) => void;
+  /** It was not made, since the network's budget is used up. */
+  refused(what: 'retry' | 'hedge'): void;
+  /** It is answered. @param code of the error, where it is answered with one */
+  ended(outcome: string, code: number | undefined): void;
+}
+
+/** Somebody who wants to know that of all calls that were sent together. */
+export interface CallWatch {
+  /** @param id as JSON text; undefined: a notification */
+  begin(method: string, network: string, id: string | undefined): CallObserver;
+}

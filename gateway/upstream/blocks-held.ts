@@ -1,0 +1,88 @@
+import type { MethodSpec } from '../spec/method-spec.ts';
+
+/** What a node said it lacks it may have fetched by then. */
+const LACKING_MS = 600_000;
+const METHODS_MAX = 500;
+/** Blocks whose state every node keeps: geth's number for those that are no archives. */
+const RECENT_BLOCKS = 128;
+
+/** The blocks that a call is about. */
+export interface NamedBlocks {
+  readonly lowest: number;
+  readonly highest: number;
+  /** The state after them is meant, which few nodes keep for long. */
+  readonly readsState: boolean;
+}
+
+/** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
+export interface Heads<U> {
+  readonly number: bigint | undefined;
+  /** Blocks that it was behind the network's head. */
+  lagOf(upstream: U): number;
+  hasBlock(upstream: U, number: bigint): boolean;
+}
+
+/** Which blocks an upstream lacks, as far as it has said so, by method: few keep the states that they keep blocks of. */
+export class BlocksHeld {
+  readonly #isArchive: boolean;
+  readonly #lacks = new Map<string, { readonly upTo: number; readonly until: number }>();
+
+  #lacksHistoryUntil = -Infinity;
+
+  constructor(isArchive: boolean) {
+    this.#isArchive = isArchive;
+  }
+
+  get isArchive(): boolean {
+    return this.#isArchive;
+  }
+
+  /** It said that it lacks what the call is about. @param head the network's */
+  saidToLack(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
+    // A new block it only has not heard of yet.
+    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#lacks.size >= METHODS_MAX) return;
+    this.#lacks.set(method, { upTo: lowest, until: now + LACKING_MS });
+  }
+
+  /** It said that it does not have a part of the chain. */
+  saidToLackHistory(now: number): void {
+    this.#lacksHistoryUntil = now + LACKING_MS;
+  }
+
+  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
+  get lacksHistory(): boolean {
+    return performance.now() < this.#lacksHistoryUntil;
+  }
+
+  lacks(method: string, { lowest }: NamedBlocks, now: number): boolean {
+    const known = this.#lacks.size === 0 ? undefined : this.#lacks.get(method);
+    return known !== undefined && lowest <= known.upTo && now < known.until;
+  }
+}
+
+/** Whether nodes that are no archives have dropped the state after it. */
+export function isOld(block: number, head: bigint): boolean {
+  return block <= Number(head) - RECENT_BLOCKS;
+}
+
+/** Undefined where it names none by its number: a tag, a hash, nothing. */
+export function namedBlocks({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
+  if (blockAt === undefined) return undefined;
+  const given = params[blockAt.param];
+  const { readsState = false } = blockAt;
+  if (typeof given !== 'object' || given === null) return between(given, given, readsState);
+  const { blockNumber, fromBlock, toBlock } = given as Readonly<Record<string, unknown>>;
+  return between(fromBlock ?? blockNumber, toBlock ?? blockNumber, readsState);
+}
+
+function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks | undefined {
+  const lowest = numberOf(from);
+  const highest = numberOf(to);
+  if (lowest === undefined && highest === undefined) return undefined;
+  return { lowest: lowest ?? Infinity, highest: highest ?? -Infinity, readsState };
+}
+
+function numberOf(block: unknown): number | undefined {
+  if (block === 'earliest') return 0;
+  return typeof block === 'string' && block.startsWith('0x') ? Number(block) : undefined;
+}

@@ -1,0 +1,75 @@
+import type { Asking, PassedOver } from './asking.ts';
+import { isOld, type Heads, type NamedBlocks } from './blocks-held.ts';
+import { Ranking } from './ranking.ts';
+import type { Upstream } from './upstream.ts';
+
+/** An upstream that is further behind is out of step. proxyd's number. */
+const LAG_MAX = 8;
+
+/** Whom to ask next. */
+export class Choice {
+  readonly #all: readonly Upstream[];
+  readonly #ranking: Ranking<Upstream>;
+  readonly #heads: Heads<Upstream>;
+  readonly #hasArchives: boolean;
+
+  constructor(all: readonly Upstream[], heads: Heads<Upstream>) {
+    this.#all = all;
+    this.#ranking = new Ranking(all);
+    this.#heads = heads;
+    this.#hasArchives = all.some(({ blocks }) => blocks.isArchive);
+  }
+
+  /**
+   * The preferred one, then the first in the order that nothing is to be said against; when there is none, the first
+   * that was not asked yet, if it is of this chain and not at its limit.
+   */
+  next(asking: Asking, now: number): Upstream | undefined {
+    const { preferred, asked } = asking;
+    if (preferred !== undefined && !asked.includes(preferred) && preferred.mayBeAsked(now)) return preferred;
+    let lastResort: Upstream | undefined;
+    for (const upstream of this.#ranking.order(asking.group, now)) {
+      if (asked.includes(upstream)) continue;
+      const reason = this.#reasonAgainst(upstream, asking, now);
+      if (reason === undefined) return upstream;
+      if (asked.length === 0) upstream.wasPassedOver(reason);
+      asking.observer?.passedOver(upstream.name, reason);
+      if (reason === 'at-limit' || reason === 'other-chain') continue;
+      // One that works is better than one that does not.
+      if (lastResort === undefined || (reason === 'behind' && !lastResort.health.isUp)) lastResort = upstream;
+    }
+    return lastResort;
+  }
+
+  /** One to ask beside another that takes long: only where it works, and nothing is to be said against it. */
+  second(asking: Asking, now: number): Upstream | undefined {
+    return this.#ranking
+      .order(asking.group, now)
+      .find(
+        (upstream) =>
+          upstream.health.isUp &&
+          !asking.asked.includes(upstream) &&
+          this.#reasonAgainst(upstream, asking, now) === undefined,
+      );
+  }
+
+  #reasonAgainst(upstream: Upstream, { method, blocks }: Asking, now: number): PassedOver | undefined {
+    if (upstream.methods.has(method.name)) return 'lacks-method';
+    if (this.#all.length > 1) {
+      if (blocks !== undefined && this.#lacksBlock(upstream, method.name, blocks, now)) return 'lacks-block';
+      if (this.#heads.lagOf(upstream) > LAG_MAX) return 'behind';
+    }
+    if (upstream.limits?.hasRoom(now) === false) return 'at-limit';
+    // A transaction is no trial: it would wait for what may hang.
+    if (upstream.health.isUp || (method.sends !== true && upstream.mayBeAsked(now))) return undefined;
+    return upstream.isOfOtherChain ? 'other-chain' : 'resting';
+  }
+
+  #lacksBlock(upstream: Upstream, method: string, named: NamedBlocks, now: number): boolean {
+    if (named.highest > 0 && !this.#heads.hasBlock(upstream, BigInt(named.highest))) return true;
+    if (upstream.blocks.isArchive) return false;
+    if (upstream.blocks.lacks(method, named, now)) return true;
+    const head = this.#heads.number;
+    return this.#hasArchives && named.readsState && head !== undefined && isOld(named.lowest, head);
+  }
+}

@@ -1,0 +1,93 @@
+import type { CallObserver, CallWatch, PassedOver } from './asking.ts';
+
+/** Bytes of it as a header: balancers allow all headers of an answer 4 to 8 kB. */
+const MAX_BYTES = 3_000;
+
+interface ExplainedAttempt {
+  readonly upstream: string;
+  /** Undefined while it is under way. */
+  ms?: number;
+  outcome?: string;
+  readonly hedge?: true;
+}
+
+/** How one call came to its answer. */
+class ExplainedCall implements CallObserver {
+  readonly method: string;
+  outcome: string | undefined;
+  readonly passedOverFor: Record<string, PassedOver> = {};
+  readonly attempts: ExplainedAttempt[] = [];
+  readonly refusals: string[] = [];
+
+  constructor(method: string) {
+    this.method = method;
+  }
+
+  passedOver(upstream: string, reason: PassedOver): void {
+    this.passedOverFor[upstream] = reason;
+  }
+
+  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
+    const startedAt = performance.now();
+    const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
+    this.attempts.push(attempt);
+    return (outcome) => {
+      attempt.ms = Math.round(performance.now() - startedAt);
+      attempt.outcome = outcome;
+    };
+  }
+
+  refused(what: 'retry' | 'hedge'): void {
+    this.refusals.push(what);
+  }
+
+  ended(outcome: string): void {
+    this.outcome = outcome;
+  }
+
+  toJSON(): object {
+    const { method, outcome, passedOverFor: passedOver, attempts, refusals } = this;
+    return {
+      method,
+      outcome,
+      ...(Object.keys(passedOver).length > 0 && { passedOver }),
+      attempts,
+      ...(refusals.length > 0 && { overBudget: refusals }),
+    };
+  }
+}
+
+/** Which upstreams the calls of one request went to, which were passed over, and why; for who may ask for it. */
+export class Explanation implements CallWatch {
+  readonly #network: string;
+  readonly #upstreams: readonly string[];
+  readonly #calls: ExplainedCall[] = [];
+
+  /** @param upstreams names, as the network's file has them */
+  constructor(network: string, upstreams: readonly string[]) {
+    this.#network = network;
+    this.#upstreams = upstreams;
+  }
+
+  begin(method: string): CallObserver {
+    const call = new ExplainedCall(method);
+    this.#calls.push(call);
+    return call;
+  }
+
+  /** In one line of JSON, of as many calls as there is room for. Names of networks, methods and upstreams are ASCII. */
+  toString(): string {
+    const calls = [...this.#calls];
+    for (;;) {
+      const more = this.#calls.length - calls.length;
+      const text = JSON.stringify({
+        network: this.#network,
+        upstreams: this.#upstreams.slice(0, 20),
+        calls,
+        ...(more > 0 && { more }),
+      });
+      if (text.length <= MAX_BYTES || calls.length === 0) return text;
+      calls.length = Math.min(calls.length - 1, Math.ceil((calls.length * MAX_BYTES) / text.length));
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import type { MethodSpec } from '../spec/method-spec.ts';
+
+/** Methods that take about as long as each other: an upstream is quick or slow at one of these by itself. */
+export type MethodGroup = 'lookup' | 'execution' | 'list' | 'other';
+
+export const methodGroups: readonly MethodGroup[] = ['lookup', 'execution', 'list', 'other'];
+
+export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
+  // A trace, mostly: the spec does not know it.
+  if (resultKinds === undefined) return 'other';
+  if (reverts) return 'execution';
+  return resultKinds.includes('array') ? 'list' : 'lookup';
+}
+
+/**
+ * Whether a call of the method may be made a second time, or be broken off, without harm. Of a method that the spec does
+ * not know only its name tells; a filter is kept by the node that was asked for it.
+ */
+export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
+  return sends !== true && (resultKinds !== undefined || !/send|submit|filter/i.test(name));
+}

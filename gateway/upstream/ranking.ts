@@ -1,0 +1,90 @@
+import { methodGroups, type MethodGroup } from './method-group.ts';
+import type { Standing } from './standing.ts';
+
+/** A better one shall be better by so much, in parts and in ms, before it takes the place of the first. */
+const CLEARLY = 1.3;
+const CLEARLY_MS = 10;
+const LOOK_EVERY_MS = 1_000;
+const LEAST_STAY_MS = 30_000;
+/** Then the first in the file gets another chance. While it is passed over nobody measures it. */
+const LONGEST_STAY_MS = 300_000;
+
+interface Ranked {
+  readonly priority: number;
+  readonly standing: Standing;
+}
+
+/** Upstreams of equal priority. */
+interface Tier<U> {
+  readonly members: readonly U[];
+  first: U;
+  changedAt: number;
+}
+
+/**
+ * In which order upstreams are asked: by priority, and among equals as the file has them, but that one which is clearly
+ * better than the first comes before it. What is measured are calls that were made anyway; others than the first get
+ * theirs by hedging and when it fails.
+ */
+export class Ranking<U extends Ranked> {
+  readonly #tiers: Readonly<Record<MethodGroup, readonly Tier<U>[]>>;
+  readonly #orders: Record<MethodGroup, readonly U[]>;
+  readonly #isFixed: boolean;
+  #lookedAt = -Infinity;
+
+  /** @param inFile the first is the best, as far as the operator knows */
+  constructor(inFile: readonly U[]) {
+    const priorities = [...new Set(inFile.map(({ priority }) => priority))].sort((a, b) => a - b);
+    const byPriority = priorities.map((priority) => inFile.filter((one) => one.priority === priority));
+    const tiers = (): Tier<U>[] =>
+      byPriority.flatMap((members) => (members[0] === undefined ? [] : [{ members, first: members[0], changedAt: 0 }]));
+    const order = byPriority.flat();
+    this.#tiers = { lookup: tiers(), execution: tiers(), list: tiers(), other: tiers() };
+    this.#orders = { lookup: order, execution: order, list: order, other: order };
+    this.#isFixed = byPriority.every(({ length }) => length === 1);
+  }
+
+  order(group: MethodGroup, now: number): readonly U[] {
+    if (!this.#isFixed && now - this.#lookedAt >= LOOK_EVERY_MS) this.#look(now);
+    return this.#orders[group];
+  }
+
+  #look(now: number): void {
+    this.#lookedAt = now;
+    for (const group of methodGroups) {
+      const changed = this.#tiers[group].map((tier) => choosesAnother(tier, group, now));
+      if (changed.includes(true)) this.#orders[group] = this.#tiers[group].flatMap(inOrder);
+    }
+  }
+}
+
+function choosesAnother<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now: number): boolean {
+  const [inFile] = tier.members;
+  if (inFile === undefined || tier.members.length === 1) return false;
+  const stayed = now - tier.changedAt;
+  if (tier.first !== inFile && stayed > LONGEST_STAY_MS) {
+    inFile.standing.forget();
+    return change(tier, inFile, now);
+  }
+  const score = tier.first.standing.score(group, now);
+  if (score === undefined || (stayed < LEAST_STAY_MS && tier.changedAt > 0)) return false;
+  let best: U | undefined;
+  let bestScore = score / CLEARLY - CLEARLY_MS;
+  for (const one of tier.members) {
+    const its = one.standing.score(group, now);
+    if (one === tier.first || its === undefined || its >= bestScore) continue;
+    best = one;
+    bestScore = its;
+  }
+  return best !== undefined && change(tier, best, now);
+}
+
+function change<U>(tier: Tier<U>, first: U, now: number): true {
+  tier.first = first;
+  tier.changedAt = now;
+  return true;
+}
+
+function inOrder<U>({ members, first }: Tier<U>): U[] {
+  return [first, ...members.filter((one) => one !== first)];
+}

@@ -1,0 +1,17 @@
+import type { Cancellation } from './cancellation.ts';
+import type { HttpReply } from './http-upstream.ts';
+
+/** How calls reach the node: over HTTP, or over a WebSocket. */
+export interface Transport {
+  /**
+   * Sends a call and waits for the reply to it.
+   * @param limitMs from now until the last byte
+   * @param id the id in the body: over a WebSocket the reply is found by it
+   * @param cancellation breaks it off
+   * @throws UpstreamFailure, Cancelled
+   */
+  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply>;
+  close(): Promise<void>;
+  /** Parts of its address and of our credentials there that no caller may see. */
+  readonly secrets: readonly string[];
+}

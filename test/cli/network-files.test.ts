@@ -1,0 +1,104 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { knownChain, type KnownChain } from '../../gateway/network/known-chain.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { load } from '../network/load.ts';
+
+let place: Workplace;
+
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.close());
+
+const file = (slug: string): string => join(place.folder, 'networks', `${slug}.yaml`);
+
+describe('gatehouse init', () => {
+  it('makes a folder with the networks that come with the gateway', async () => {
+    const { code, stdout } = await place.run(['init']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote 16 networks to networks\. /)]);
+    expect(readdirSync(join(place.folder, 'networks'))).toEqual(readdirSync(join(packageRoot, 'networks')));
+    expect((await place.run(['check'])).code).toBe(0);
+    expect(readFileSync(file('base'), 'utf8')).toMatch(/^name: Base\nchainId: 8453\n/);
+  });
+
+  it('leaves a folder alone that has something in it', async () => {
+    mkdirSync(join(place.folder, 'networks'));
+    writeFileSync(file('mine'), 'mine');
+    expect(await place.run(['init'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is there already') as string,
+    });
+    expect(readdirSync(join(place.folder, 'networks'))).toEqual(['mine.yaml']);
+  });
+});
+
+describe('gatehouse networks add', () => {
+  const folder = (): string => join(place.folder, 'networks');
+  const add = (chainId: string, slug?: string): string => addNetwork(folder(), {}, chainId, slug);
+  beforeEach(() => {
+    mkdirSync(folder());
+  });
+
+  it('writes a network of which only the chain is known', async () => {
+    const { code, stdout } = await place.run(['networks', 'add', '100']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis\.yaml\. .* put your own/)]);
+    const [network] = load({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
+    expect(network).toMatchObject({ name: 'Gnosis', chainId: 100, upstreams: [{ name: 'public' }] });
+  });
+
+  it('writes the file that comes with the gateway where there is one', () => {
+    add('324');
+    const own = readFileSync(join(packageRoot, 'networks/zksync-era.yaml'), 'utf8');
+    expect(readFileSync(file('zksync-era'), 'utf8')).toBe(own.slice(own.indexOf('\n') + 1));
+  });
+
+  it('never writes over a file, and asks for a slug for a chain that is there', () => {
+    add('100');
+    writeFileSync(file('gnosis'), readFileSync(file('gnosis'), 'utf8').replace('Gnosis', 'Mine'));
+    expect(() => add('100')).toThrow('gnosis.yaml has chain 100 already; for another, give --slug');
+    expect(() => add('100', 'gnosis')).toThrow('gnosis.yaml is there already, and stays as it is');
+    expect(readFileSync(file('gnosis'), 'utf8')).toContain('Mine');
+    add('100', 'second');
+    expect(existsSync(file('second'))).toBe(true);
+  });
+
+  it.each([
+    ['base', undefined, 'expected a chain id, a whole number: 8453 for Base'],
+    ['0x1', undefined, 'expected a chain id'],
+    ['9999999999', undefined, 'chain 9999999999 is not in the list'],
+    ['100', '../x', '../x cannot be a slug'],
+    ['100', 'metrics', 'metrics cannot be a slug'],
+  ])('%s --slug %s is refused', (chainId, slug, words) => {
+    expect(() => add(chainId, slug)).toThrow(words);
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
+  it('says what to do where there is no folder, in one line', async () => {
+    rmSync(folder(), { recursive: true });
+    const { code, stderr } = await place.run(['networks', 'add', '100']);
+    expect([code, stderr]).toEqual([1, 'there is no folder networks here: gatehouse init makes it\n']);
+  });
+});
+
+describe('known chains', () => {
+  const chains = JSON.parse(readFileSync(join(packageRoot, 'schemas/generated/chains.json'), 'utf8')) as Record<
+    string,
+    KnownChain
+  >;
+
+  it('are several hundred, each found by its id', () => {
+    expect(Object.keys(chains).length).toBeGreaterThan(500);
+    for (const id of ['1', '324', Object.keys(chains).at(-1) ?? '']) expect(knownChain(Number(id))).toEqual(chains[id]);
+    expect(knownChain(4_294_967_291)).toBeUndefined();
+  });
+
+  it('make files that load', () => {
+    // All at once: a folder of them, as `gatehouse check` would see it.
+    const files = Object.entries(chains).map(([id, chain]) => [`c${id}.yaml`, networkFileOf(chain, Number(id))]);
+    expect(load(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
+  });
+});

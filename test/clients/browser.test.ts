@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { askLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { makeWorld, type World } from './world.ts';
+
+let world: World;
+let site: Server;
+let chromium: Chromium;
+let page: Tab;
+
+beforeAll(async () => {
+  [world, chromium] = await Promise.all([makeWorld(), startChromium()]);
+  // Of another origin than the gateway: the port differs.
+  site = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>a dapp</title>');
+  }).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  page = await chromium.open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+});
+afterAll(async () => {
+  await chromium.close();
+  site.close();
+  await world.close();
+});
+
+function verbs(since: number): string[] {
+  return world.wire.requests.slice(since).map(({ verb }) => verb);
+}
+
+/** Runs this in the page. What it needs is given as JSON: the page knows nothing of the test. */
+function inPage<Given, Result>(run: (given: Given) => Promise<Result>, given: Given): Promise<Result> {
+  return page.evaluate(`(${run.toString()})(${JSON.stringify(given)})`);
+}
+
+async function post({ url, bodies }: { url: string; bodies: object[] }) {
+  const answers: { status: number; retryAfter: string | null; answer: unknown }[] = [];
+  for (const body of bodies) {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+    const retryAfter = response.headers.get('retry-after');
+    answers.push({ status: response.status, retryAfter, answer: await response.json() });
+  }
+  return answers;
+}
+
+const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', id: 1, method, params });
+
+describe('a page of another origin, in Chromium,', () => {
+  it('calls, and Chromium asks once whether it may', async () => {
+    const { counter } = world.anvil.chain;
+    const before = world.wire.requests.length;
+    const storage = call('eth_getStorageAt', counter.address, counter.numberPosition, 'latest');
+    const bodies = [call('eth_chainId'), storage, [storage, call('eth_chainId')], call('no_such')];
+    const answers = await inPage(post, { url: world.place.http, bodies });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers[0]?.answer).toEqual({ jsonrpc: '2.0', id: 1, result: '0x539' });
+    expect(Number((answers[1]?.answer as { result: string }).result)).toBe(counter.value);
+    expect(answers[3]?.answer).toMatchObject({ error: { code: -32_601 } });
+    expect(verbs(before)).toEqual(['OPTIONS', 'POST', 'POST', 'POST', 'POST']);
+  });
+
+  it('is believed for longer than the five seconds that Chromium believes by itself', async () => {
+    const before = world.wire.requests.length;
+    await sleep(5_500);
+    await inPage(post, { url: world.place.http, bodies: [call('eth_chainId')] });
+    expect(verbs(before)).toEqual(['POST']);
+  });
+
+  it('reads refusals, and how long to wait', async () => {
+    await world.rules({ rate: '1', burst: '1' });
+    try {
+      await world.exhaust();
+      const [refused] = await inPage(post, { url: world.place.http, bodies: [call('eth_blockNumber')] });
+      expect(refused).toMatchObject({ status: 429, retryAfter: '01', answer: { error: { code: -32_005 } } });
+    } finally {
+      await world.rules({ rate: undefined, burst: undefined });
+    }
+    const url = world.place.http.replace(/[^/]+$/, 'f'.repeat(32));
+    const [unknown] = await inPage(post, { url, bodies: [call('eth_chainId')] });
+    expect(unknown).toMatchObject({ status: 401, answer: { error: { message: 'invalid project id' } } });
+  });
+
+  it('subscribes over a WebSocket, and is told of blocks and logs', async () => {
+    const { caller, counter } = world.anvil.chain;
+    await inPage(subscribe, { url: world.place.ws, kinds: [['newHeads'], ['logs', { address: counter.address }]] });
+    const hash = await askLocalNode(world.anvil.url, 'eth_sendTransaction', [
+      { from: caller, to: counter.address, data: counter.calls.set },
+    ]);
+    await page.until('window.told.every((results) => results.length > 0)');
+    const [heads, logs] = await page.evaluate<[{ number: string }[], object[]]>('window.told');
+    expect(logs).toMatchObject([{ address: counter.address, transactionHash: hash, removed: false }]);
+    expect(logs).toMatchObject([{ blockNumber: heads[0]?.number }]);
+  });
+});
+
+/** Subscribes; what is told of each kind is put into `window.told`. */
+async function subscribe({ url, kinds }: { url: string; kinds: unknown[][] }): Promise<void> {
+  const socket = new WebSocket(url);
+  const told: unknown[][] = kinds.map(() => []);
+  Object.assign(window, { told });
+  await new Promise((resolve) => {
+    socket.onopen = resolve;
+  });
+  kinds.forEach((params, id) => {
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
+  });
+  const ids: string[] = [];
+  await new Promise<void>((resolve) => {
+    socket.onmessage = ({ data }) => {
+      const { id, result, params } = JSON.parse(data as string) as {
+        id?: number;
+        result?: string;
+        params?: { subscription: string; result: unknown };
+      };
+      if (params !== undefined) told[ids.indexOf(params.subscription)]?.push(params.result);
+      else if (id !== undefined) ids[id] = String(result);
+      if (ids.filter(Boolean).length === kinds.length) resolve();
+    };
+  });
+}

@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import type { CallObject, Client } from './client.ts';
+
+export const castClient: Client = {
+  name: 'cast',
+  whenLimited: 'tries again',
+  whenUnavailable: 'tries again',
+  doesWithout: [],
+  watchesOver: 'nothing',
+  open({ http, privateKey }) {
+    async function cast(...args: string[]): Promise<string> {
+      const { stdout } = await promisify(execFile)(castBinary(), [...args, '--rpc-url', http], { timeout: 15_000 });
+      return stdout.trim();
+    }
+    return Promise.resolve({
+      chainId: async () => Number(await cast('chain-id')),
+      blockNumber: async () => Number(await cast('block-number')),
+      balance: async (address) => BigInt(await cast('balance', address)),
+      storage: (address, position) => cast('storage', address, position),
+      transactionsIn: async (hash) =>
+        (JSON.parse(await cast('block', hash, '--json')) as { transactions: string[] }).transactions,
+      countLogs: async (address) =>
+        (JSON.parse(await cast('logs', '--json', '--from-block', '0', '--address', address)) as object[]).length,
+      call: (call) => cast('call', ...callArgs(call)),
+      estimate: async (call) => BigInt(await cast('estimate', ...callArgs(call))),
+      async send({ to, data = '0x' }) {
+        const receipt = await cast('send', '--json', '--private-key', privateKey, to, data);
+        const { status, blockNumber } = JSON.parse(receipt) as { status: string; blockNumber: string };
+        return { succeeded: status === '0x1', block: Number(blockNumber) };
+      },
+      close: () => Promise.resolve(),
+    });
+  },
+};
+
+function callArgs({ from, to, data = '0x' }: CallObject): string[] {
+  return ['--from', from, to, data];
+}
+
+/** Not the package's `bin`: that is a Node process more for each call. */
+function castBinary(): string {
+  const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
+  const name = process.platform === 'win32' ? 'cast.exe' : 'cast';
+  return createRequire(import.meta.url).resolve(`@foundry-rs/cast-${process.platform}-${cpu}/bin/${name}`);
+}

@@ -1,0 +1,36 @@
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { privateKeyToAccount } from 'viem/accounts';
+import type { Client } from './client.ts';
+import { providerDay } from './provider-day.ts';
+
+interface HttpProvider {
+  request(call: { method: string; params: readonly unknown[] }): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/**
+ * What every request of a Hardhat network of the type `http` goes through. Taken out by its path: Hardhat's own way to
+ * it, `network.connect()`, loads a native simulator first, which Node 20 cannot run.
+ */
+async function createProvider(url: string): Promise<HttpProvider> {
+  const root = new URL('.', pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')));
+  const path = 'dist/src/internal/builtin-plugins/network-manager/http-provider.js';
+  const { HttpProvider: hardhat } = (await import(new URL(path, root).href)) as {
+    HttpProvider: { create(options: object): Promise<HttpProvider> };
+  };
+  return hardhat.create({ url, networkName: 'test', timeout: 10_000 });
+}
+
+export const hardhatClient: Client = {
+  name: 'Hardhat',
+  whenLimited: 'tries again',
+  whenUnavailable: 'tells',
+  doesWithout: [],
+  watchesOver: 'nothing',
+  async open({ http, privateKey }) {
+    const provider = await createProvider(http);
+    const request = (method: string, params: readonly unknown[]) => provider.request({ method, params });
+    return providerDay(request, privateKeyToAccount(privateKey), () => provider.close());
+  },
+};

@@ -1,0 +1,54 @@
+import { Messenger, MOCK_ANY_NAMESPACE } from '@metamask/messenger';
+import { NetworkController } from '@metamask/network-controller';
+import { privateKeyToAccount } from 'viem/accounts';
+import type { Client } from './client.ts';
+import { providerDay } from './provider-day.ts';
+
+/** What MetaMask's extension asks a network through; its keyring signs, which an account of viem does here. */
+export const metamaskClient: Client = {
+  name: 'MetaMask',
+  whenLimited: 'tells',
+  whenUnavailable: 'tries again',
+  doesWithout: [],
+  watchesOver: 'polling',
+  async open({ http, chainId, privateKey }) {
+    const messenger = new Messenger({
+      namespace: 'NetworkController',
+      parent: new Messenger({ namespace: MOCK_ANY_NAMESPACE }),
+    });
+    const controller = new NetworkController({
+      messenger: messenger as never,
+      infuraProjectId: '0'.repeat(32),
+      getRpcServiceOptions: () => ({ fetch, btoa }),
+      getBlockTrackerOptions: () => ({ pollingInterval: 100 }),
+    });
+    const hexId = `0x${chainId.toString(16)}` as const;
+    const { rpcEndpoints } = controller.addNetwork({
+      ...{ chainId: hexId, name: 'Test', nativeCurrency: 'ETH', blockExplorerUrls: [], defaultRpcEndpointIndex: 0 },
+      rpcEndpoints: [{ type: 'custom' as never, url: http }],
+    });
+    const id = rpcEndpoints[0]?.networkClientId ?? '';
+    await controller.setActiveNetwork(id);
+    const { status } = controller.state.networksMetadata[id] ?? {};
+    if (String(status) !== 'available') throw new Error(`MetaMask calls the network ${status ?? 'unknown'}`);
+    const { provider, blockTracker } = controller.getNetworkClientById(id);
+    const request = (method: string, params: readonly unknown[]): Promise<unknown> =>
+      provider.request({ method, params: [...params] as never }).catch(unwrap);
+    return {
+      ...providerDay(request, privateKeyToAccount(privateKey), () => controller.destroy()),
+      watchBlocks: (seen) => {
+        const onLatest = (number: string): void => {
+          seen(Number(number));
+        };
+        blockTracker.on('latest', onLatest);
+        return Promise.resolve(() => blockTracker.removeListener('latest', onLatest));
+      },
+    };
+  },
+};
+
+/** It calls every error that it does not know an internal one, with the node's own inside. */
+function unwrap(error: unknown): never {
+  const { data } = error as { data?: { message?: string } };
+  throw data?.message === undefined ? error : new Error(data.message, { cause: error });
+}

@@ -1,0 +1,46 @@
+import type { LocalAccount } from 'viem';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallObject, OpenClient } from './client.ts';
+
+/** EIP-1193, but for events. */
+export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
+
+/** The day of a client that passes calls on as they are, and leaves the rest to its users. */
+export function providerDay(request: Request, account: LocalAccount, close: () => Promise<void>): OpenClient {
+  const number = async (method: string, ...params: unknown[]): Promise<number> => Number(await request(method, params));
+  return {
+    chainId: () => number('eth_chainId'),
+    blockNumber: () => number('eth_blockNumber'),
+    balance: async (address) => BigInt((await request('eth_getBalance', [address, 'latest'])) as string),
+    storage: async (address, position) => (await request('eth_getStorageAt', [address, position, 'latest'])) as string,
+    transactionsIn: async (hash) =>
+      ((await request('eth_getBlockByHash', [hash, false])) as { transactions: string[] }).transactions,
+    countLogs: async (address) => ((await request('eth_getLogs', [{ address, fromBlock: '0x0' }])) as object[]).length,
+    call: async (call) => (await request('eth_call', [rpcCall(call), 'latest'])) as string,
+    estimate: async (call) => BigInt((await request('eth_estimateGas', [rpcCall(call)])) as string),
+    async send(call) {
+      const [chainId, nonce, gas, price] = await Promise.all([
+        number('eth_chainId'),
+        number('eth_getTransactionCount', account.address, 'pending'),
+        request('eth_estimateGas', [rpcCall(call)]),
+        request('eth_gasPrice', []),
+      ]);
+      const to = call.to as `0x${string}`;
+      const raw = await account.signTransaction({
+        ...{ chainId, nonce, to, value: call.value ?? 0n, data: (call.data ?? '0x') as `0x${string}` },
+        ...{ gas: BigInt(gas as string), gasPrice: 2n * BigInt(price as string), type: 'legacy' },
+      });
+      const hash = await request('eth_sendRawTransaction', [raw]);
+      for (;;) {
+        const receipt = (await request('eth_getTransactionReceipt', [hash])) as Record<string, string> | null;
+        if (receipt !== null) return { succeeded: receipt['status'] === '0x1', block: Number(receipt['blockNumber']) };
+        await sleep(50);
+      }
+    },
+    close,
+  };
+}
+
+function rpcCall({ from, to, data, value }: CallObject): object {
+  return { from, to, data, ...(value !== undefined && { value: `0x${value.toString(16)}` }) };
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+/** `npm run test:clients`. Not part of `npm test`: its packages are installed by themselves, into this folder. */
+export default defineConfig({
+  test: {
+    include: ['test/clients/*.test.ts'],
+    retry: 1,
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+  },
+});

@@ -1,0 +1,79 @@
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
+
+// Ones that no other test starts a chain with.
+const [kept, gone, added] = [7_310_011, 7_310_012, 7_310_013] as const;
+const chain = (chainId: number): object => ({ name: 'Mine', chainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] });
+const pidsOf = (chainId: number): number[] => processesWith(`--chain-id ${chainId}`);
+
+let node: FakeNode;
+let place: Workplace;
+let gateway: Gateway;
+
+beforeEach(async () => {
+  node = await startFakeNode({ chainId: 10, answers: { eth_getBalance: '0x1' } });
+  place = new Workplace();
+});
+afterEach(async () => {
+  await place.close();
+  await node.close();
+  expect([kept, gone, added].flatMap(pidsOf)).toEqual([]);
+});
+
+async function ask(slug: string, method: string, params: unknown[]): Promise<unknown> {
+  const key = /^Development key.*: (\S+)$/m.exec(gateway.banner)?.[1] ?? '';
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = await fetch(`${gateway.address}/${slug}/v3/${key}`, { method: 'POST', body });
+  return ((await response.json()) as { result?: unknown }).result;
+}
+
+/** How often the log has a text. */
+function logged(text: string): number {
+  return gateway.stderr().split(text).length - 1;
+}
+
+it('tells of bad files once, with the place, and again when SIGHUP asks', async () => {
+  place.withNetworks({ main: network(10, [node.url]) });
+  gateway = await place.start();
+  const balance = (): Promise<unknown> => ask('main', 'eth_getBalance', [`0x${'12'.repeat(20)}`, 'latest']);
+  expect(await balance()).toBe('0x1');
+  place.withNetworks({ main: 'name: Main\nchainId: 10\nupstreams:\n  - name: one\n    adress: x\n' });
+  await eventually(() => logged('networks/main.yaml:5:5 upstreams[0].adress is not known') === 1, 5_000);
+  expect([logged('were refused'), logged('"level":50')]).toEqual([1, 1]);
+  gateway.signal('SIGHUP');
+  await eventually(() => logged('were refused') === 2, 5_000);
+  expect(await balance()).toBe('0x1');
+  place.withNetworks({ main: network(10, [node.url]), more: network(10, [node.url]) });
+  await eventually(() => logged('are in force') === 1, 5_000);
+  expect(gateway.stderr()).toContain('"added":["more"],"changed":[],"removed":[]');
+  expect(await balance()).toBe('0x1');
+  expect(gateway.stderr()).not.toContain(new URL(node.url).host);
+  expect(node.callsOf('eth_getBalance')).toHaveLength(3);
+  expect(new Set(node.callsOf('eth_getBalance').map(({ connection }) => connection)).size).toBeLessThan(3);
+  expect(await gateway.stop()).toMatchObject({ code: 0 });
+});
+
+it('starts the chains of new networks, ends those of networks that are gone, and leaves the others running', async () => {
+  place.withNetworks({ kept: chain(kept), gone: chain(gone) });
+  gateway = await place.start();
+  const [before] = [pidsOf(kept), pidsOf(gone)];
+  expect(before).not.toEqual([]);
+  await eventually(async () => (await ask('gone', 'eth_gasPrice', [])) !== undefined, 5_000);
+  const block = await ask('kept', 'eth_getBlockByNumber', ['latest', false]);
+  const folder = join(place.folder, 'networks');
+  renameSync(join(folder, 'gone.yaml'), join(folder, 'gone.yaml.off'));
+  place.withNetworks({ added: chain(added), kept: { ...chain(kept), name: 'Still mine' } });
+  await eventually(() => pidsOf(gone).length === 0 && pidsOf(added).length > 0, 10_000);
+  await eventually(async () => (await ask('added', 'eth_gasPrice', [])) !== undefined, 10_000);
+  expect(await ask('kept', 'eth_getBlockByNumber', ['latest', false])).toEqual(block);
+  expect(pidsOf(kept)).toEqual(before);
+  rmSync(join(folder, 'added.yaml'));
+  await eventually(() => pidsOf(added).length === 0, 10_000);
+  expect(await gateway.stop()).toMatchObject({ code: 0 });
+  expect(gateway.stderr()).not.toMatch(/"level":[56]0/);
+});

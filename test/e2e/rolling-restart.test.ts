@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { slow } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { startNginx, type Balancer } from '../support/nginx.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+import { startLoad } from '../support/load.ts';
+import { Workplace, type Gateway } from './gateway-process.ts';
+
+const chainId = 10;
+
+let node: FakeNode;
+let redis: RedisServer;
+let place: Workplace;
+let balancer: Balancer;
+let ports: number[];
+
+// nginx may have to be installed.
+beforeAll(async () => {
+  redis = await startRedis();
+  node = await startFakeNode({ chainId });
+  place = new Workplace().withNetworks({ main: network(chainId, [node.url]) });
+  ports = [await freePort(), await freePort()];
+  balancer = await startNginx(ports);
+}, 300_000);
+afterAll(async () => {
+  await place.close();
+  await Promise.all([balancer.stop(), node.close(), redis.stop()]);
+});
+
+function start(port: number | undefined): Promise<Gateway> {
+  return place.start({ REDIS_URL: redis.url, PORT: String(port), DRAIN_DELAY_MS: '300' });
+}
+
+it('two gateways behind nginx are restarted one after the other under load, and no call is lost', async () => {
+  const gateways = await Promise.all(ports.map(start));
+  const { stdout } = await place.run(['keys', 'create', '--name', 'test', '--json'], { REDIS_URL: redis.url });
+  const { key } = JSON.parse(stdout) as { key: string };
+  // Whoever ends without waiting cuts calls off that the node has already: nobody may send those again.
+  node.always(slow(15));
+  const load = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
+  for (const [index, gateway] of gateways.entries()) {
+    await load.more(100);
+    gateway.signal('SIGTERM');
+    await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
+    await load.more(20);
+    expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
+    const next = await start(ports[index]);
+    await eventually(async () => (await answered(next)) > 20, 5_000);
+  }
+  const { sent, wrong } = await load.stop();
+  expect(wrong).toEqual([]);
+  expect(load.received().toSorted()).toEqual(sent.toSorted());
+  expect(sent.length).toBeGreaterThan(300);
+}, 60_000);
+
+/** How many calls a gateway has answered. */
+async function answered(gateway: Gateway): Promise<number> {
+  const { value } = await readMetrics(gateway.address);
+  return value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' }) ?? 0;
+}

@@ -1,0 +1,73 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import type { Fault, Outcome } from './faults.ts';
+
+/** What came of a fault of an upstream, in milliseconds until answers. */
+export interface Row {
+  readonly fault: Fault;
+  /** Beside a good upstream, and the next call after that. */
+  readonly ms: number;
+  readonly nextMs: number;
+  /** Where there is no other. */
+  readonly aloneMs: number;
+}
+
+/** What came of a fault of Redis. */
+export interface RedisRow {
+  readonly name: string;
+  /** Until answers to a key that was seen before, and to one with limits. */
+  readonly seenMs: number;
+  readonly limitedMs: number;
+  /** What a key that was not seen before is told, and when. */
+  readonly told: number;
+  readonly toldMs: number;
+  /** From the mending until that key is let in. */
+  readonly backMs: number;
+}
+
+export const heading = {
+  upstreams: ['fault', 'right answer', 'next call', 'asked: it, the good one', 'by itself', 'in', 'asked'],
+  failover: ['the first upstream', 'through', 'p50', 'p99', 'worst', 'calls', 'asked again'],
+  redis: ['fault', 'key seen before', 'key with limits', 'key not seen', 'in', 'let in after'],
+} as const;
+
+export function rowOf({ fault, ms, nextMs, aloneMs }: Row): string[] {
+  const [name, counts, alone, received] = promised(fault);
+  return [name, time(ms), time(nextMs), counts, alone, time(aloneMs), received];
+}
+
+/** All but times: what a row must say. */
+export function promised({ name, received, isHarmless, alone }: Fault): [string, string, string, string] {
+  const good = isHarmless === true ? 0 : 1;
+  return [name, `${received[0]}, ${good}`, told(alone), String(received[1])];
+}
+
+export function redisRowOf({ name, seenMs, limitedMs, told: status, toldMs, backMs }: RedisRow): string[] {
+  return [name, time(seenMs), time(limitedMs), String(status), time(toldMs), time(backMs)];
+}
+
+/** Puts a table between the comments of its name, under a line that says where and when it was made. */
+export function writeTable(
+  file: string,
+  name: keyof typeof heading,
+  rows: readonly string[][],
+  command = 'npm run faults',
+): void {
+  const where = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}`;
+  const made = `\`${command}\` on ${where}, ${new Date().toISOString().slice(0, 10)}.`;
+  const dashes = heading[name].map(() => '---');
+  const lines = [heading[name], dashes, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+  const [before = '', rest = ''] = readFileSync(file, 'utf8').split(start);
+  const after = rest.split(end)[1] ?? '';
+  writeFileSync(file, `${before}${start}\n\n${made}\n\n${lines.join('\n')}\n\n${end}${after}`);
+}
+
+function told({ status, error, result }: Outcome): string {
+  if (error !== undefined) return `${status}, ${error.code} \`${error.message}\``;
+  return result === null ? `${status}, null` : `${status}, the right answer`;
+}
+
+function time(ms: number): string {
+  return ms < 9.5 ? `${ms.toFixed(1)} ms` : `${ms.toFixed(0)} ms`;
+}

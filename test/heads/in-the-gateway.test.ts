@@ -1,0 +1,64 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
+import { startGateway } from '../support/gateway.ts';
+import { storageParams, until, word } from '../upstream/with-nodes.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { CHAIN_ID, pause, scriptedNode, tellHead } from './with-heads.ts';
+
+it('heads are followed from the first call on, of its network only, and counted apart from calls', async () => {
+  const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
+  for (const node of nodes) node.answer('eth_getStorageAt', word(1));
+  const network = (...urls: string[]) => ({
+    name: 'Test',
+    chainId: CHAIN_ID,
+    upstreams: urls.map((url, index) => ({ name: `node-${index}`, url })),
+  });
+  const [one, two, three] = nodes.map(({ url }) => url) as [string, string, string];
+  const gateway = await startGateway({ used: network(one, two), idle: network(three) });
+  onTestFinished(() => gateway.stop());
+  await gateway.call('idle', 'eth_chainId');
+  await pause(50);
+  expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
+  for (let calls = 0; calls < 5; calls++) await gateway.call('used', 'eth_getStorageAt', storageParams);
+  await until(() => nodes[0]?.looks() === 1 && nodes[1]?.looks() === 1);
+  await expect
+    .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block', { network: 'used' }))
+    .toBe(100);
+  // One poll serves all calls; the other network is left alone.
+  expect(nodes.map(({ calls }) => calls.length)).toEqual([7, 2, 0]);
+  const { value } = await readMetrics(gateway.address);
+  const upstream = (index: number) => ({ network: 'used', upstream: `node-${index}`, outcome: 'reply' });
+  expect([0, 1].map((index) => value('gatehouse_upstream_attempts_total', upstream(index)) ?? 0)).toEqual([5, 0]);
+  expect([0, 1].map((index) => value('gatehouse_head_polls_total', upstream(index)))).toEqual([1, 1]);
+});
+
+it('an upstream with url and websocketUrl tells of new heads over the WebSocket, and is asked over the URL', async () => {
+  const chain = new ScriptedChain();
+  const node = await startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(1) } });
+  node.answer('eth_getBlockByNumber', () => chain.head);
+  const feed = await startFakeWebSocketNode(CHAIN_ID);
+  const upstreams = [{ name: 'node', url: node.url, websocketUrl: feed.url }];
+  const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } });
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.close();
+    await feed.stop();
+  });
+  await gateway.call('test', 'eth_getStorageAt', storageParams);
+  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
+  await until(() => node.callsOf('eth_getBlockByNumber').length === 2);
+  chain.mine();
+  tellHead(feed, chain);
+  await expect
+    .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_upstream_head_block', { upstream: 'node' }))
+    .toBe(101);
+  expect(feed.calls.map(({ method }) => method)).toEqual(['eth_chainId', 'eth_subscribe']);
+  expect(node.calls.map(({ method }) => method)).toEqual([
+    'eth_chainId',
+    'eth_getStorageAt',
+    'eth_getBlockByNumber',
+    'eth_getBlockByNumber',
+  ]);
+});

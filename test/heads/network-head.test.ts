@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import { hang, status } from '../support/behaviours.ts';
+import { until } from '../upstream/with-nodes.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { pause, withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
+
+/** So many nodes, each with its own copy of one chain, and all of them looked at. */
+async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (...on: number[]) => void }> {
+  const chain = new ScriptedChain();
+  const all = await withHeads(
+    Array.from({ length: count }, () => chain.copy()),
+    times,
+  );
+  const { heads, nodes } = all;
+  heads.used(performance.now());
+  await until(() => nodes.every(({ looks }) => looks() > 0) && heads.number !== undefined);
+  // The same block for all of them.
+  const mine = (...on: number[]): void => {
+    const block = chain.mine();
+    for (const index of on) nodes[index]?.answer('eth_getBlockByNumber', block);
+  };
+  return { ...all, mine };
+}
+
+/** Goes on using the network until something holds. */
+async function untilUsed({ heads }: WithHeads, holds: () => boolean): Promise<void> {
+  await until(() => {
+    heads.used(performance.now());
+    return holds();
+  });
+}
+
+/** So many more looks at each of these. */
+async function looks(all: WithHeads, more: number, nodes: readonly ScriptedNode[] = all.nodes): Promise<void> {
+  const before = nodes.map((node) => node.looks());
+  await untilUsed(all, () => nodes.every((node, index) => node.looks() >= (before[index] ?? 0) + more));
+}
+
+describe('the network’s head', () => {
+  it('is unknown before the network is used, and nobody is asked anything', async () => {
+    const { heads, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
+    await pause(80);
+    expect([heads.number, heads.head]).toEqual([undefined, undefined]);
+    expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
+  });
+
+  it('follows the upstreams while the network is in use', async () => {
+    const all = await inUse(2);
+    all.mine(0, 1);
+    await untilUsed(all, () => all.heads.number === 101n);
+    expect(all.nodes.map((node) => node.callsOf('eth_chainId').length)).toEqual([1, 1]);
+    // Without watchers, no block but the newest is asked for.
+    expect(all.nodes.map((node) => node.fetched())).toEqual([0, 0]);
+  });
+
+  it('is not raised by an absurd number', async () => {
+    const all = await inUse(3);
+    const absurd = { ...all.nodes[1]?.chain.head, number: `0x${(10n ** 18n).toString(16)}` };
+    all.nodes[1]?.answer('eth_getBlockByNumber', absurd);
+    await looks(all, 3);
+    expect([all.heads.number, all.heads.head?.number]).toEqual([100n, 100n]);
+    all.mine(0, 2);
+    await untilUsed(all, () => all.heads.number === 101n);
+    expect(all.heads.lagOf(all.upstreams[1] as never)).toBe(0);
+  });
+
+  it('is not raised by an upstream of another chain, which is asked for its chain id only, and once', async () => {
+    const [one, other] = [new ScriptedChain(), new ScriptedChain({ from: 105 })];
+    const all = await withHeads([one, other]);
+    all.nodes[1]?.answer('eth_chainId', '0x8');
+    await looks(all, 3, all.nodes.slice(0, 1));
+    expect(all.heads.number).toBe(100n);
+    expect(all.nodes[1]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
+  });
+
+  it('is checked to be of the right chain again after an upstream was away', async () => {
+    const all = await inUse(2);
+    const [first] = all.nodes;
+    await first?.refuse();
+    await expect
+      .poll(() => {
+        all.heads.used(performance.now());
+        return all.metrics.registry.metrics();
+      })
+      .toContain('gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}');
+    first?.answer('eth_chainId', '0x8');
+    await first?.listen();
+    await untilUsed(all, () => first?.callsOf('eth_chainId').length === 2);
+    const before = first?.looks();
+    await looks(all, 3, all.nodes.slice(1));
+    expect(first?.looks()).toBe(before);
+  });
+
+  it('does not wait for an upstream that hangs', async () => {
+    const all = await withHeads([new ScriptedChain(), new ScriptedChain()]);
+    all.nodes[1]?.always(hang, 'eth_getBlockByNumber');
+    await untilUsed(all, () => all.heads.number === 100n);
+    const before = all.nodes[0]?.looks() ?? 0;
+    await untilUsed(all, () => (all.nodes[0]?.looks() ?? 0) > before + 2);
+    expect(all.nodes[1]?.looks()).toBe(1);
+  });
+
+  it('goes back when all agree, and not before: a development chain that was reset', async () => {
+    const all = await inUse(2);
+    const { heads, nodes } = all;
+    const reset = new ScriptedChain({ from: 1 });
+    if (nodes[0] !== undefined) nodes[0].chain = reset;
+    await looks(all, 5);
+    expect(heads.number).toBe(100n);
+    if (nodes[1] !== undefined) nodes[1].chain = reset;
+    await untilUsed(all, () => heads.number === 1n);
+    await untilUsed(all, () => heads.head?.hash === reset.head.hash);
+  });
+
+  it('stays where it is when the only upstream left has not come so far yet', async () => {
+    const all = await inUse(2);
+    all.mine(0);
+    await untilUsed(all, () => all.heads.number === 101n);
+    await all.nodes[0]?.refuse();
+    await looks(all, 1, all.nodes.slice(1));
+    expect(all.heads.number).toBe(101n);
+  });
+
+  it('may be told by a reply to a caller', async () => {
+    const { heads, upstreams } = await inUse(2, { usedMin: 1_000, usedMax: 1_000 });
+    const [first, second] = upstreams;
+    if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
+    heads.saw(first, '0x65', performance.now());
+    expect([heads.number, heads.hasBlock(first, 101n), heads.hasBlock(second, 101n)]).toEqual([101n, true, false]);
+    heads.saw(second, '0xde0b6b3a7640000', performance.now());
+    expect(heads.number).toBe(101n);
+  });
+});
+
+describe('an upstream', () => {
+  it('that lags is so many blocks behind, until it has caught up', async () => {
+    const all = await inUse(2);
+    const { heads, upstreams, metrics } = all;
+    const [first, second] = upstreams;
+    if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
+    expect([heads.lagOf(first), heads.lagOf(second)]).toEqual([0, 0]);
+    all.mine(0);
+    all.mine(0);
+    await untilUsed(all, () => heads.lagOf(second) === 2);
+    await looks(all, 2);
+    expect([heads.lagOf(first), heads.lagOf(second)]).toEqual([0, 2]);
+    expect([heads.hasBlock(first, 102n), heads.hasBlock(second, 102n), heads.hasBlock(second, 100n)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    const page = await metrics.registry.metrics();
+    expect(page).toContain('gatehouse_upstream_head_lag_blocks{network="test",upstream="node-1"} 2');
+    expect(page).toContain('gatehouse_network_head_block{network="test"} 102');
+    all.mine(0, 1);
+    await untilUsed(all, () => heads.lagOf(second) === 0 && heads.number === 103n);
+  });
+
+  it('that is stuck is behind as soon as the others move', async () => {
+    const all = await inUse(3);
+    for (let block = 1; block <= 4; block++) {
+      all.mine(1, 2);
+      await untilUsed(all, () => all.heads.lagOf(all.upstreams[0] as never) === block);
+    }
+  });
+
+  it('that fails is looked at more and more rarely, and counted', async () => {
+    const all = await inUse(2, { restMax: 10_000 });
+    all.nodes[0]?.always(status(503), 'eth_getBlockByNumber');
+    const start = performance.now();
+    await looks(all, 8, all.nodes.slice(1));
+    // One failure, and another each second at the most.
+    const failures = (all.nodes[0]?.looks() ?? 0) - 1;
+    expect(failures).toBeLessThanOrEqual(2 + (performance.now() - start) / 1_000);
+    const series = 'gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}';
+    expect(await all.metrics.registry.metrics()).toContain(`${series} ${failures}`);
+  });
+});
+
+describe('polls', () => {
+  it('become rarer after the last call, and end', async () => {
+    const all = await inUse(1, { usedFor: 600 });
+    await pause(800);
+    const [node] = all.nodes;
+    const before = node?.looks() ?? 0;
+    // At 0, 60, 180 and 540 ms, rather than every 60.
+    expect(before).toBeLessThanOrEqual(6);
+    await pause(150);
+    expect(node?.looks()).toBe(before);
+    all.mine(0);
+    await untilUsed(all, () => all.heads.number === 101n);
+  });
+
+  it('are the same for all who watch, and end when they have left', async () => {
+    const { heads, nodes, watch } = await withHeads([new ScriptedChain()], { usedFor: 10 });
+    const stops = [await watch(), await watch(), await watch()];
+    const start = performance.now();
+    const before = nodes[0]?.looks() ?? 0;
+    await pause(300);
+    const rounds = (performance.now() - start) / 40;
+    const seen = (nodes[0]?.looks() ?? 0) - before;
+    expect(seen).toBeGreaterThan(1);
+    expect(seen).toBeLessThanOrEqual(rounds + 2);
+    for (const stop of stops) stop();
+    await pause(100);
+    const after = nodes[0]?.looks();
+    await pause(100);
+    expect(nodes[0]?.looks()).toBe(after);
+    expect(heads.number).toBe(100n);
+  });
+
+  it('are never more than one at a time of each upstream, however many calls there are', async () => {
+    const { heads, nodes } = await withHeads([new ScriptedChain()]);
+    nodes[0]?.always(hang, 'eth_getBlockByNumber');
+    for (let calls = 0; calls < 1_000; calls++) heads.used(performance.now());
+    await pause(150);
+    for (let calls = 0; calls < 1_000; calls++) heads.used(performance.now());
+    await pause(20);
+    expect(nodes[0]?.looks()).toBe(1);
+  });
+});

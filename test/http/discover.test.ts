@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import type { OpenRpcDocument } from '../../schemas/documents.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+
+let node: FakeNode;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5 });
+  gateway = await startGateway({
+    all: network(5, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks'] }),
+    few: network(5, [node.url], { methods: ['eth_chainId', 'rpc.discover', 'debug_traceBlock'] }),
+    none: network(5, [node.url], { methods: ['eth_chainId'] }),
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+async function discover(slug: string): Promise<OpenRpcDocument> {
+  return (await gateway.call(slug, 'rpc.discover')).result as OpenRpcDocument;
+}
+
+it('rpc.discover describes the methods that the network serves, and no others', async () => {
+  const all = await discover('all');
+  expect(all.openrpc).toMatch(/^1\./);
+  expect(all.methods.map(({ name }) => name)).toEqual(methods.map(({ name }) => name));
+  const few = await discover('few');
+  expect(few.methods.map(({ name }) => name).sort()).toEqual(['debug_traceBlock', 'eth_chainId', 'rpc.discover']);
+  expect(Object.keys(few.components.schemas).sort()).toEqual(['OpenRpcDocument', 'Quantity']);
+});
+
+it('rpc.discover can be taken away, as any method, and takes no parameters', async () => {
+  const notFound = { code: -32601, message: 'The method rpc.discover does not exist/is not available' };
+  expect((await gateway.call('none', 'rpc.discover')).error).toEqual(notFound);
+  const invalid = { code: -32602, message: 'invalid params: expected no parameters' };
+  expect((await gateway.call('all', 'rpc.discover', [1])).error).toEqual(invalid);
+});

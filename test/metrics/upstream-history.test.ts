@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
+
+describe('the last minutes of an upstream', () => {
+  it('are slices of what its counters grew by', async () => {
+    const metrics = new Metrics();
+    const one = metrics.upstreamMeters('five', 'one');
+    const two = metrics.upstreamMeters('five', 'two');
+    one.answered(0.5);
+    one.failed('transport', 0.25);
+    two.answered(1);
+    await metrics.upstreamHistory.sample();
+    one.answered(2);
+    one.unusable('rate');
+    await metrics.upstreamHistory.sample();
+    expect(one.history()).toEqual([
+      { asked: 2, failed: 1, seconds: 0.75 },
+      { asked: 1, failed: 1, seconds: 2 },
+    ]);
+    expect(two.history()).toEqual([
+      { asked: 1, failed: 0, seconds: 1 },
+      { asked: 0, failed: 0, seconds: 0 },
+    ]);
+    expect(metrics.upstreamMeters('five', 'three').history()).toEqual([]);
+  });
+
+  it('are ten minutes at most', async () => {
+    const metrics = new Metrics();
+    const meters = metrics.upstreamMeters('five', 'one');
+    for (let slice = 0; slice < 65; slice++) {
+      if (slice < 10) meters.answered(1);
+      await metrics.upstreamHistory.sample();
+    }
+    expect(meters.history()).toHaveLength(60);
+    expect(meters.history().filter(({ asked }) => asked > 0)).toHaveLength(5);
+  });
+});

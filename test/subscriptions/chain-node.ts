@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { Block, ScriptedChain } from './scripted-chain.ts';
+
+/** A node over WebSocket that tells new heads of a scripted chain as soon as there are any. */
+export interface ChainNode {
+  readonly url: string;
+  /** Cuts every connection and refuses new ones, until `listen`. */
+  stop(): Promise<void>;
+  listen(): Promise<void>;
+  readonly isUp: boolean;
+  /** How many have subscribed to new heads. */
+  readonly subscribers: number;
+  /** The calls of one method that came. */
+  callsOf(method: string): Call[];
+  /** From now on, the method is answered with what this gives, or promises: a result, or `rpcError(…)`. */
+  answer(method: string, answer: (params: readonly unknown[]) => unknown): void;
+}
+
+type Answers = Record<string, (params: readonly unknown[]) => unknown>;
+
+export async function startChainNode(chainId: number, chain: ScriptedChain): Promise<ChainNode> {
+  const answers = { ...chain.answers() } as Answers;
+  const subscribers = new Set<WebSocket>();
+  const connections = new Set<Socket>();
+  const calls: Call[] = [];
+  let server: Server | undefined;
+  let port = 0;
+  const webSockets = new WebSocketServer({ noServer: true });
+  webSockets.on('connection', (socket) => {
+    socket.on('error', () => undefined); // cut off
+    socket.on('close', () => subscribers.delete(socket));
+    socket.on('message', (data) => {
+      const call = JSON.parse((data as Buffer).toString()) as Call;
+      calls.push(call);
+      void reply(call, socket);
+    });
+  });
+  const reply = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
+    const said = await outcome(method, params);
+    if (method === 'eth_subscribe') subscribers.add(socket);
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
+  };
+  const outcome = async (method: string, params: readonly unknown[]): Promise<object> => {
+    if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
+    if (method === 'eth_subscribe') return { result: '0x1' };
+    const said = await answers[method]?.(params);
+    if (said === undefined) return { result: null };
+    return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
+  };
+  chain.onBlock(({ header }: Block) => {
+    const params = { subscription: '0x1', result: header };
+    const text = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params });
+    for (const socket of subscribers) socket.send(text);
+  });
+  const listen = async (): Promise<void> => {
+    server = createServer((_, response) => response.writeHead(426).end());
+    server.on('connection', (connection) => {
+      connections.add(connection);
+      connection.on('close', () => connections.delete(connection));
+    });
+    server.on('upgrade', (request, socket, head) => {
+      webSockets.handleUpgrade(request, socket, head, (opened) => webSockets.emit('connection', opened));
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  await listen();
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    listen,
+    async stop() {
+      if (server?.listening !== true) return;
+      const closed = once(server, 'close');
+      server.close();
+      for (const connection of connections) connection.destroy();
+      subscribers.clear();
+      await closed;
+    },
+    get isUp() {
+      return server?.listening === true;
+    },
+    get subscribers() {
+      return subscribers.size;
+    },
+    callsOf: (method) => calls.filter((call) => call.method === method),
+    answer: (method, answer) => {
+      answers[method] = answer;
+    },
+  };
+}
+
+export interface Call {
+  readonly id: number;
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** A network's file with these as its upstreams. */
+export function chainNetwork(chainId: number, nodes: readonly ChainNode[]): object {
+  return {
+    name: `Test ${chainId}`,
+    chainId,
+    upstreams: nodes.map(({ url }, index) => ({ name: `node-${index}`, websocketUrl: url })),
+  };
+}

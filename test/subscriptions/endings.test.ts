@@ -1,0 +1,121 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { RuleChange } from '../../gateway/keys/key-store.ts';
+import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
+import { eventually } from '../keys/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode } from './chain-node.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+import { openSubscriber, type Subscriber } from './subscriber.ts';
+
+const allowed = addressOf('allowed');
+
+interface Parts {
+  readonly chain: ScriptedChain;
+  readonly gateway: TestGateway;
+  readonly subscriber: Subscriber;
+  readonly rules: (change: RuleChange) => Promise<void>;
+}
+
+/** All of it is gone when the test is over. */
+async function start(env: Record<string, string> = {}): Promise<Parts> {
+  const chain = new ScriptedChain();
+  const node = await startChainNode(7, chain);
+  const gateway = await startGateway({ seven: chainNetwork(7, [node]) }, env);
+  const subscriber = await openSubscriber(gateway, 'seven');
+  onTestFinished(async () => {
+    subscriber.caller.socket.terminate();
+    await gateway.stop();
+    await node.stop();
+  });
+  const rules = async (change: RuleChange): Promise<void> => {
+    await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);
+  };
+  return { chain, gateway, subscriber, rules };
+}
+
+const refusal = { code: -32002, message: 'rejected due to project ID settings' };
+
+it('a key that names contracts may hear of their logs only, and of blocks', async () => {
+  const { chain, gateway, subscriber, rules } = await start();
+  await rules({ contracts: allowed });
+  const errorOf = async (...params: unknown[]): Promise<unknown> =>
+    (await subscriber.call('eth_subscribe', params)).error;
+  // Another method first: a subscription that is open when the rule comes ends the socket.
+  const other = addressOf('other');
+  await expect.poll(async () => (await subscriber.call('eth_getCode', [other])).error).toEqual(refusal);
+  expect(await errorOf('logs', {})).toEqual(refusal);
+  expect(await errorOf('logs', { address: other })).toEqual(refusal);
+  expect(await errorOf('logs', { address: [allowed, other] })).toEqual(refusal);
+  expect(await errorOf('logs', { address: [] })).toEqual(refusal);
+  const logs = await subscriber.subscribe('logs', { address: allowed.replace('a', 'A') });
+  await subscriber.subscribe('newHeads');
+  const [log] = chain.mine([{ address: allowed, topics: [hashOf('t')] }]).logs;
+  await eventually(() => logs.length === 1, 5_000);
+  expect(logs).toEqual([log]);
+  expect((await readMetrics(gateway.address)).value('gatehouse_notifications_total', { kind: 'logs' })).toBe(1);
+});
+
+it.each<[string, RuleChange, { code: number; reason: string }]>([
+  ['contracts', { contracts: addressOf('another') }, { code: 1008, reason: refusal.message }],
+  ['methods', { methods: 'eth_unsubscribe,net' }, { code: 1008, reason: refusal.message }],
+  ['time', { expiresAt: '2020-01-01T00:00:00Z' }, { code: 1008, reason: 'invalid project id' }],
+])('a key whose %s change so that it could not subscribe any more hears nothing more', async (_, change, end) => {
+  const { subscriber, rules } = await start();
+  await subscriber.subscribe('logs', { address: allowed });
+  await rules(change);
+  expect(await subscriber.caller.closed).toEqual(end);
+});
+
+it('a key that is revoked hears nothing more', async () => {
+  const { gateway, subscriber } = await start();
+  await subscriber.subscribe('newHeads');
+  await gateway.gateway.keys.revoke(keyIdOf(digestOf(gateway.key)));
+  expect(await subscriber.caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });
+  const open = async (): Promise<unknown> =>
+    (await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' });
+  await eventually(async () => (await open()) === 0, 5_000);
+});
+
+it('a gateway that drains tells what comes until it closes with 1012', async () => {
+  const { gateway, subscriber } = await start();
+  await subscriber.subscribe('newHeads');
+  await gateway.gateway.drain();
+  expect(await subscriber.caller.closed).toEqual({ code: 1012, reason: 'service restart' });
+});
+
+it('viem’s keep-alive is answered among notifications', async () => {
+  const { chain, subscriber } = await start();
+  const told = await subscriber.subscribe('newHeads');
+  chain.mine();
+  const answers: unknown[] = [];
+  subscriber.caller.socket.on('message', (data) => {
+    const message = JSON.parse((data as Buffer).toString()) as { id?: unknown };
+    if (message.id === null) answers.push(message);
+  });
+  subscriber.caller.send('{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}');
+  await eventually(() => answers.length === 1 && told.length === 1, 5_000);
+  expect(answers).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
+});
+
+it('a caller that does not read is cut off before it costs much, and the others hear all', async () => {
+  const { chain, gateway, subscriber } = await start();
+  const lazy = await openSubscriber(gateway, 'seven');
+  for (let round = 0; round < 40; round++) await lazy.subscribe('logs', {});
+  const logs = await subscriber.subscribe('logs', {});
+  lazy.caller.socket.pause();
+  const topics = ['t', 'u', 'v', 'w'].map(hashOf);
+  let mined = 0;
+  const closed = async (): Promise<unknown> =>
+    (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason: 'slow-reader' });
+  // 40 × 200 logs of 800 bytes a block.
+  while ((await closed()) === undefined && mined < 40) {
+    chain.mine(Array.from({ length: 200 }, () => ({ address: allowed, topics })));
+    mined++;
+    await eventually(() => logs.length === 200 * mined, 10_000);
+  }
+  expect(await closed()).toBe(1);
+  // What the machine's own buffers hold, and 4 MB.
+  expect(mined).toBeLessThan(8);
+  lazy.caller.socket.terminate();
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, makeKey } from '../../gateway/keys/key.ts';
+import { eventually } from '../keys/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+
+const chain = new ScriptedChain();
+const token = addressOf('token');
+const transfer = { address: token, topics: [hashOf('Transfer')] };
+const notFound = { code: -32_000, message: 'filter not found' };
+let nodes: FakeNode[];
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  const start = () => startFakeNode({ chainId: 7, answers: chain.answers() });
+  nodes = await Promise.all([start(), start()]);
+  gateway = await startGateway({
+    seven: network(
+      7,
+      nodes.map(({ url }) => url),
+    ),
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await Promise.all(nodes.map((node) => node.close()));
+});
+
+async function result(method: string, ...params: unknown[]): Promise<unknown> {
+  const { result: said, error } = await gateway.call('seven', method, params);
+  expect(error).toBeUndefined();
+  return said;
+}
+
+/** Asks until so many have come. */
+async function changes(id: unknown, count: number): Promise<unknown[]> {
+  const all: unknown[] = [];
+  await eventually(async () => {
+    all.push(...((await result('eth_getFilterChanges', id)) as unknown[]));
+    return all.length >= count;
+  }, 10_000);
+  return all;
+}
+
+describe('a filter', () => {
+  it('of blocks tells their hashes once', async () => {
+    const id = await result('eth_newBlockFilter');
+    expect(id).toMatch(/^0x[1-9a-f][0-9a-f]{0,31}$/);
+    const mined = [chain.mine(), chain.mine()].map(({ header }) => header.hash);
+    expect(await changes(id, 2)).toEqual(mined);
+    expect(await result('eth_getFilterChanges', id)).toEqual([]);
+    expect(await result('eth_uninstallFilter', id)).toBe(true);
+    expect(await result('eth_uninstallFilter', id)).toBe(false);
+    expect((await gateway.call('seven', 'eth_getFilterChanges', [id])).error).toEqual(notFound);
+  });
+
+  it('of logs tells those that it lets through, and takes back those of blocks that are no more', async () => {
+    const id = await result('eth_newFilter', { address: token, topics: [[hashOf('Transfer')]] });
+    const { logs } = chain.mine([transfer, { address: addressOf('other'), topics: [] }]);
+    expect(await changes(id, 1)).toEqual(logs.slice(0, 1));
+    chain.takeBack(1);
+    const again = [chain.mine([transfer]), chain.mine()];
+    expect(await changes(id, 2)).toEqual([{ ...logs[0], removed: true }, ...(again[0]?.logs ?? [])]);
+  });
+
+  it('misses nothing when the upstream goes', async () => {
+    const id = await result('eth_newFilter', { address: token });
+    const before = chain.mine([transfer]);
+    await changes(id, 1).then((told) => {
+      expect(told).toEqual(before.logs);
+    });
+    await nodes[0]?.refuse();
+    const after = [chain.mine([transfer]), chain.mine([transfer])];
+    expect(await changes(id, 2)).toEqual(after.flatMap(({ logs }) => logs));
+    await nodes[0]?.listen();
+  });
+
+  it('of logs gives all that there are, as eth_getLogs does', async () => {
+    const all = [{ address: token, logIndex: '0x0' }];
+    for (const node of nodes) node.answer('eth_getLogs', all);
+    const given = { address: token, fromBlock: 'earliest' };
+    const id = await result('eth_newFilter', given);
+    expect(await result('eth_getFilterLogs', id)).toEqual(await result('eth_getLogs', given));
+    const asked = nodes.flatMap((node) => node.callsOf('eth_getLogs').map(({ params }) => params));
+    expect(asked.filter((params) => JSON.stringify(params) === JSON.stringify([given]))).toHaveLength(2);
+    for (const node of nodes) node.answer('eth_getLogs', chain.answers()['eth_getLogs']);
+    const blocks = await result('eth_newBlockFilter');
+    expect((await gateway.call('seven', 'eth_getFilterLogs', [blocks])).error).toEqual(notFound);
+  });
+
+  it('is found by its own key only', async () => {
+    const id = await result('eth_newBlockFilter');
+    const key = makeKey();
+    await gateway.gateway.keys.add(digestOf(key), { name: 'other', createdAt: new Date().toISOString() });
+    for (const [method, said] of [
+      ['eth_getFilterChanges', { error: notFound }],
+      ['eth_uninstallFilter', { result: false }],
+    ] as const) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [id] });
+      const response = await fetch(`${gateway.address}/seven/v3/${key}`, { method: 'POST', body });
+      expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, ...said });
+    }
+    expect(await result('eth_uninstallFilter', id)).toBe(true);
+  });
+
+  it('is dropped when its key has made 100 newer ones, the longest unasked first', async () => {
+    const [first, second] = [await result('eth_newBlockFilter'), await result('eth_newBlockFilter')];
+    const make = (): Promise<unknown> => result('eth_newBlockFilter');
+    await Promise.all(Array.from({ length: 98 }, make));
+    await result('eth_getFilterChanges', first);
+    await make();
+    await result('eth_getFilterChanges', first);
+    expect((await gateway.call('seven', 'eth_getFilterChanges', [second])).error).toEqual(notFound);
+  });
+
+  it.each([
+    ['eth_newFilter', [], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
+    ['eth_newFilter', [{ blockHash: hashOf('x') }], 'filter: expected no blockHash: what comes is told, not what was'],
+    ['eth_newBlockFilter', [1], 'expected no parameters'],
+    ['eth_getFilterChanges', ['x'], 'filter: expected filter id'],
+  ])('%s %j is refused', async (method, params, sentence) => {
+    const { error } = await gateway.call('seven', method, params);
+    expect(error).toEqual({ code: -32602, message: `invalid params: ${sentence}` });
+  });
+});

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+import { openSubscriber, type Subscriber } from './subscriber.ts';
+
+const chain = new ScriptedChain();
+const token = addressOf('token');
+const transfer = hashOf('Transfer');
+let node: ChainNode;
+let gateway: TestGateway;
+let subscriber: Subscriber;
+
+beforeAll(async () => {
+  node = await startChainNode(7, chain);
+  gateway = await startGateway({ seven: chainNetwork(7, [node]) });
+  subscriber = await openSubscriber(gateway, 'seven');
+});
+afterAll(async () => {
+  subscriber.caller.socket.terminate();
+  await gateway.stop();
+  await node.stop();
+});
+
+const numbers = (told: readonly unknown[]): unknown[] => told.map((one) => (one as { number: string }).number);
+
+describe('newHeads', () => {
+  it('tells each block’s header once, in order, without what is no header', async () => {
+    const told = await subscriber.subscribe('newHeads');
+    const blocks = [chain.mine(), chain.mine(), chain.mine()];
+    await eventually(() => told.length >= 3, 5_000);
+    expect(told).toEqual(blocks.map(({ header }) => header));
+  });
+
+  it('tells those of the new branch after a reorganisation', async () => {
+    const told = await subscriber.subscribe('newHeads');
+    chain.takeBack(2);
+    const blocks = [chain.mine(), chain.mine(), chain.mine()];
+    await eventually(() => told.length >= 3, 5_000);
+    expect(numbers(told)).toEqual(blocks.map(({ header }) => header.number));
+  });
+});
+
+describe('logs', () => {
+  it('tells those that the filter lets through, and takes them back newest first', async () => {
+    const all = await subscriber.subscribe('logs', {});
+    const ours = await subscriber.subscribe('logs', { address: token, topics: [transfer] });
+    const none = await subscriber.subscribe('logs', { address: addressOf('nobody') });
+    const other = { address: addressOf('other'), topics: [transfer] };
+    const one = { address: token, topics: [transfer, hashOf('a')] };
+    const two = { address: token, topics: [transfer, hashOf('b')] };
+    const first = chain.mine([one, other]);
+    const second = chain.mine([two]);
+    await eventually(() => all.length >= 3, 5_000);
+    expect(all).toEqual([...first.logs, ...second.logs]);
+    expect(ours).toEqual([first.logs[0], second.logs[0]]);
+    chain.takeBack(2);
+    const third = chain.mine([two]);
+    chain.mine();
+    chain.mine();
+    await eventually(() => all.length >= 7, 5_000);
+    const removed = (log: unknown): unknown => ({ ...(log as object), removed: true });
+    expect(all.slice(3)).toEqual([
+      ...[removed(second.logs[0]), removed(first.logs[1]), removed(first.logs[0])],
+      ...third.logs,
+    ]);
+    expect(ours.slice(2)).toEqual([removed(second.logs[0]), removed(first.logs[0]), third.logs[0]]);
+    expect(none).toEqual([]);
+  });
+
+  it('are taken back only from those who were told them', async () => {
+    const early = await subscriber.subscribe('logs', { address: token });
+    const [log] = chain.mine([{ address: token, topics: [transfer] }]).logs;
+    await eventually(() => early.length === 1, 5_000);
+    const late = await subscriber.subscribe('logs', { address: token });
+    chain.takeBack(1);
+    const [kept] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
+    await eventually(() => late.length > 0 && early.length === 3, 5_000);
+    expect(early).toEqual([log, { ...log, removed: true }, ...kept.logs]);
+    expect(late).toEqual(kept.logs);
+  });
+});

@@ -1,0 +1,59 @@
+import { openCaller, socketUrl, type Caller } from '../websocket/caller.ts';
+import type { TestGateway } from '../support/gateway.ts';
+
+export interface Notification {
+  readonly subscription: string;
+  readonly result: unknown;
+}
+
+/** A caller that subscribes, and keeps what each subscription tells. */
+export interface Subscriber {
+  readonly caller: Caller;
+  /** @returns what it is told, in order, oldest first; it grows */
+  subscribe(kind: string, ...filter: unknown[]): Promise<unknown[]>;
+  /** The answer to a call. */
+  call(method: string, params: readonly unknown[]): Promise<{ result?: unknown; error?: unknown }>;
+  /** Of each subscription, by its id. */
+  readonly told: ReadonlyMap<string, unknown[]>;
+}
+
+export async function openSubscriber(gateway: TestGateway, slug: string, key?: string): Promise<Subscriber> {
+  const caller = await openCaller(socketUrl(gateway, slug, key));
+  const told = new Map<string, unknown[]>();
+  const waiting = new Map<number, (answer: { result?: unknown; error?: unknown }) => void>();
+  let nextId = 1;
+  caller.socket.removeAllListeners('message');
+  caller.socket.on('message', (data) => {
+    const message = JSON.parse((data as Buffer).toString()) as { id?: number; params: Notification; method?: string };
+    if (message.id !== undefined) {
+      waiting.get(message.id)?.(message as { result?: unknown });
+      return;
+    }
+    const { subscription, result } = message.params;
+    if (message.method !== 'eth_subscription') throw new Error(`${message.method} is no notification`);
+    const own = told.get(subscription);
+    // The answer to eth_subscribe comes first.
+    if (own === undefined) throw new Error(`${subscription} is told of before it is answered`);
+    own.push(result);
+  });
+  const call: Subscriber['call'] = (method, params) =>
+    new Promise((resolve) => {
+      const id = nextId++;
+      waiting.set(id, (answer) => {
+        // At once, since notifications may stand right behind.
+        if (method === 'eth_subscribe' && typeof answer.result === 'string') told.set(answer.result, []);
+        resolve(answer);
+      });
+      caller.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    });
+  return {
+    caller,
+    told,
+    call,
+    async subscribe(kind, ...filter) {
+      const { result, error } = await call('eth_subscribe', [kind, ...filter]);
+      if (error !== undefined) throw new Error(JSON.stringify(error));
+      return told.get(String(result)) ?? [];
+    },
+  };
+}

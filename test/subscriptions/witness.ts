@@ -1,0 +1,97 @@
+import { SocketSubscriber, WebSocketProvider, type LogParams } from 'ethers';
+import { createPublicClient, webSocket, type Hex } from 'viem';
+import type { TestGateway } from '../support/gateway.ts';
+import { socketUrl } from '../websocket/caller.ts';
+import { openSubscriber } from './subscriber.ts';
+
+export interface SeenHead {
+  readonly number: string;
+  readonly hash: string;
+  readonly parentHash: string;
+}
+
+export interface SeenLog {
+  readonly blockHash: string;
+  readonly index: number;
+  readonly removed: boolean;
+}
+
+/** What one client library saw of a network, in the order in which it did. */
+export interface Witness {
+  readonly name: string;
+  readonly heads: readonly SeenHead[];
+  readonly logs: readonly SeenLog[];
+  readonly errors: readonly unknown[];
+  close(): Promise<void>;
+}
+
+/** By hand, over `ws`. */
+export async function rawWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
+  const subscriber = await openSubscriber(gateway, slug);
+  const heads = (await subscriber.subscribe('newHeads')) as SeenHead[];
+  const told = (await subscriber.subscribe('logs', { address })) as (SeenLog & { logIndex: string })[];
+  return {
+    name: 'ws',
+    errors: [],
+    heads,
+    get logs() {
+      return told.map((log) => ({ ...log, index: Number(log.logIndex) }));
+    },
+    close() {
+      subscriber.caller.socket.terminate();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** By subscribers of its own: what it makes of logs that are taken back can be listened to for known logs only. */
+export function ethersWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
+  const provider = new WebSocketProvider(socketUrl(gateway, slug));
+  const heads: SeenHead[] = [];
+  const logs: SeenLog[] = [];
+  class Subscriber<Result> extends SocketSubscriber {
+    readonly #take: (result: Result) => void;
+
+    constructor(filter: unknown[], take: (result: Result) => void) {
+      super(provider, filter);
+      this.#take = take;
+    }
+
+    override _emit(_: unknown, result: Result): Promise<void> {
+      this.#take(result);
+      return Promise.resolve();
+    }
+  }
+  new Subscriber<SeenHead>(['newHeads'], (head) => heads.push(head)).start();
+  new Subscriber<LogParams>(['logs', { address }], (log) => {
+    const { blockHash, index, removed } = provider._wrapLog(log, provider._network);
+    logs.push({ blockHash, index, removed });
+  }).start();
+  return Promise.resolve({ name: 'ethers', heads, logs, errors: [], close: () => provider.destroy() });
+}
+
+export async function viemWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
+  const transport = webSocket(socketUrl(gateway, slug), { retryCount: 0, reconnect: false });
+  const client = createPublicClient({ transport });
+  const heads: SeenHead[] = [];
+  const errors: unknown[] = [];
+  const logs: SeenLog[] = [];
+  await client.transport.subscribe({
+    params: ['newHeads'],
+    onData: ({ result }) => heads.push(result as SeenHead),
+    onError: (error) => errors.push(error),
+  });
+  client.watchEvent({
+    address: address as Hex,
+    onLogs: (told) => {
+      for (const { blockHash, logIndex: index, removed } of told) logs.push({ blockHash, index, removed });
+    },
+    onError: (error) => errors.push(error),
+  });
+  const { socket } = (await client.transport.getRpcClient()) as { socket: { close(): void } };
+  const close = (): Promise<void> => {
+    socket.close();
+    return Promise.resolve();
+  };
+  return { name: 'viem', heads, logs, errors, close };
+}

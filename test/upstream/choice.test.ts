@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { status } from '../support/behaviours.ts';
+import { rpcError } from '../support/fake-node.ts';
+import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+
+const at = (block: string): readonly unknown[] => [storageParams[0], storageParams[1], block];
+const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
+
+/** Both heads are seen: of the first node at 0x10000, of the others as given. */
+async function withHeads({ nodes, ask }: WithNodes, ...heads: string[]): Promise<void> {
+  const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
+  nodes.forEach((node, index) => {
+    node.answer('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
+  });
+  await ask();
+  await until(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+  // The gateway has read them when this is answered.
+  await ask();
+  for (const node of nodes) node.calls.length = 0;
+}
+
+describe('a call for a block', () => {
+  it('goes to an archive at once, where there is one and the state is old', async () => {
+    const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
+    await withHeads(all);
+    const old = await all.send('eth_getStorageAt', at('0x100'));
+    const recent = await all.send('eth_getStorageAt', at('0xffff'));
+    const newest = await all.send('eth_getStorageAt', at('latest'));
+    expect([old, recent, newest].map(({ answer }) => answer.result)).toEqual([word(2), word(1), word(1)]);
+    // What is in a block every node has.
+    for (const node of all.nodes) node.answer('eth_getLogs', []);
+    await all.send('eth_getLogs', [{ fromBlock: '0x100', toBlock: '0x101' }]);
+    expect(all.nodes.map((node) => node.calls.length)).toEqual([3, 1]);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'lacks-block' })).toBe(1);
+  });
+
+  it('goes elsewhere once an upstream has said that it lacks it, or a later one, and comes back after a while', async () => {
+    const clock = shiftClock();
+    const all = await withNodes(2);
+    await withHeads(all);
+    all.nodes[0]?.answer('eth_getStorageAt', pruned);
+    for (const block of ['0x100', '0x100', '0x90', 'earliest']) {
+      expect((await all.send('eth_getStorageAt', at(block))).answer.result).toBe(word(2));
+    }
+    expect(all.asked()).toEqual([1, 4]);
+    all.nodes[0]?.answer('eth_getStorageAt', word(1));
+    expect((await all.send('eth_getStorageAt', at('0x101'))).answer.result).toBe(word(1));
+    clock.forward(600_001);
+    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect(all.asked()).toEqual([3, 4]);
+  });
+
+  it('teaches nothing where the block is new: the node has not heard of it yet', async () => {
+    const all = await withNodes(2);
+    await withHeads(all);
+    all.nodes[0]?.answer('eth_getStorageAt', rpcError(-32000, 'header not found'));
+    for (let times = 0; times < 2; times++) await all.send('eth_getStorageAt', at('0xfffe'));
+    expect(all.asked()).toEqual([2, 2]);
+  });
+
+  it('goes to one that has come so far', async () => {
+    const all = await withNodes(2);
+    await withHeads(all, '0x10000', '0x10004');
+    expect((await all.send('eth_getStorageAt', at('0x10003'))).answer.result).toBe(word(2));
+    expect((await all.send('eth_getStorageAt', at('0x10000'))).answer.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('latest'))).answer.result).toBe(word(1));
+    expect(all.asked()).toEqual([2, 1]);
+  });
+
+  it('is asked all the same of one that lacks it when nobody else can answer', async () => {
+    const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
+    await withHeads(all);
+    all.nodes[1]?.always(status(503));
+    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect(all.asked()).toEqual([1, 1]);
+  });
+});
+
+describe('an upstream out of step with the head', () => {
+  it('is passed over, and is better than one that does not answer', async () => {
+    const all = await withNodes(2);
+    await withHeads(all, '0x10000', '0x10010');
+    expect(await all.ask()).toMatchObject({ result: word(2) });
+    all.nodes[1]?.always(status(503));
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([1, 2]);
+  });
+});
+
+describe('an upstream with limits', () => {
+  it('is passed over at its rate, and not held to have failed', async () => {
+    const clock = shiftClock();
+    // Two for looking at its chain id and its head.
+    const all = await withNodes(2, {}, {}, [{ limits: { perSecond: 0.1, burst: 4 } }]);
+    for (let times = 0; times < 4; times++) await all.ask();
+    expect(all.asked()).toEqual([2, 2]);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'at-limit' })).toBe(2);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+    clock.forward(10_001);
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+  });
+
+  it('has no more than so many calls under way', async () => {
+    const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 2 } }]);
+    await all.ask();
+    await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+    let letGo: () => void = () => undefined;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    all.nodes[0]?.always(({ response, text }) => void gone.then(() => response.writeHead(200).end(text)));
+    const calls = [all.ask(), all.ask()];
+    await until(() => all.asked()[0] === 3);
+    expect(await all.ask()).toMatchObject({ result: word(2) });
+    letGo();
+    for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([4, 1]);
+  });
+
+  it('has the caller come again, where there is no other one', async () => {
+    const { gateway, send, asked } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
+    await send();
+    const refused = await send();
+    expect(refused).toMatchObject({ status: 503, answer: { error: { code: -32603 } } });
+    expect(refused.answer.error?.message).toBe('the upstreams of this network are at their limits');
+    expect(asked()).toEqual([1]);
+    const response = await gateway.post(
+      'test',
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] }),
+    );
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+});

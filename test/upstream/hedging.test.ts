@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { asUsual, hang, slow, status, type Behaviour, type Exchange } from '../support/behaviours.ts';
+import { rpcError } from '../support/fake-node.ts';
+import { shiftClock, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+
+const send = 'eth_sendRawTransaction';
+
+/** The gateway has seen enough calls to know that they take no time. */
+async function warm({ ask, nodes }: WithNodes): Promise<void> {
+  for (let times = 0; times < 5; times++) await Promise.all([ask(), ask(), ask(), ask()]);
+  for (const node of nodes) node.calls.length = 0;
+}
+
+/** Never answers, and tells whether the gateway has closed the connection. */
+function hangUntilClosed(): { behaviour: Behaviour; isClosed: () => boolean } {
+  let isClosed = false;
+  return {
+    behaviour: ({ response }) => void response.on('close', () => (isClosed = true)),
+    isClosed: () => isClosed,
+  };
+}
+
+describe('a call that takes longer than its method does', () => {
+  it('is asked of a second upstream, whose answer counts, and broken off at the first', async () => {
+    const all = await withNodes(2);
+    await warm(all);
+    const hung = hangUntilClosed();
+    all.nodes[0]?.next(hung.behaviour);
+    expect(await all.ask()).toMatchObject({ result: word(2) });
+    await until(hung.isClosed);
+    expect(all.asked()).toEqual([1, 1]);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_hedges_total', { event: 'started' })).toBe(1);
+    expect(value('gatehouse_hedges_total', { event: 'won' })).toBe(1);
+    expect(value('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'cancelled' })).toBe(1);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+    expect(value('gatehouse_failovers_total')).toBeUndefined();
+  });
+
+  it('has the first one’s answer where that comes first, and the second is broken off', async () => {
+    const all = await withNodes(2);
+    await warm(all);
+    const hung = hangUntilClosed();
+    all.nodes[1]?.always(hung.behaviour);
+    let answer: () => void = () => undefined;
+    all.nodes[0]?.next((exchange) => {
+      answer = () => {
+        asUsual(exchange);
+      };
+    });
+    const call = all.ask();
+    await until(() => all.asked()[1] === 1);
+    answer();
+    expect(await call).toMatchObject({ result: word(1) });
+    await until(hung.isClosed);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_hedges_total', { event: 'lost' })).toBe(1);
+  });
+
+  it('waits for the other where one fails, and goes to a third where both do', async () => {
+    const all = await withNodes(3);
+    await warm(all);
+    let fail: () => void = () => undefined;
+    all.nodes[0]?.next((exchange) => void (fail = () => void status(503)(exchange)));
+    let failToo: () => void = () => undefined;
+    all.nodes[1]?.next((exchange) => void (failToo = () => void status(503)(exchange)));
+    const call = all.ask();
+    await until(() => all.asked()[1] === 1);
+    failToo();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(all.asked()).toEqual([1, 1, 0]);
+    fail();
+    expect(await call).toMatchObject({ result: word(3) });
+    expect(all.asked()).toEqual([1, 1, 1]);
+  });
+
+  it('has the longer answer of the two where the quicker one may only lag', async () => {
+    const hash = word(9);
+    const all = await withNodes(2, {}, { confirmNull: 'always' });
+    await warm(all);
+    all.nodes[1]?.answer('eth_getTransactionByHash', null);
+    all.nodes[0]?.answer('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });
+    for (let times = 0; times < 20; times++) await all.send('eth_getTransactionByHash', [hash]);
+    all.nodes[0]?.next(slow(150), 'eth_getTransactionByHash');
+    const { answer } = await all.send('eth_getTransactionByHash', [hash]);
+    expect(answer.result).toMatchObject({ hash });
+    expect(all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length)).toEqual([21, 1]);
+  });
+
+  it('is left alone by callers who leave: both are broken off', async () => {
+    const all = await withNodes(2);
+    await warm(all);
+    const hung = [hangUntilClosed(), hangUntilClosed()];
+    all.nodes.forEach((node, index) => {
+      node.always(hung[index]?.behaviour);
+    });
+    const leaving = new AbortController();
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'eth_getStorageAt',
+      params: [`0x${'11'.repeat(20)}`, '0x0', 'latest'],
+    };
+    const call = fetch(all.gateway.url('test'), { method: 'POST', body: JSON.stringify(body), signal: leaving.signal });
+    await until(() => all.asked()[1] === 1);
+    leaving.abort();
+    await expect(call).rejects.toThrow();
+    await until(() => hung.every(({ isClosed }) => isClosed()));
+  });
+});
+
+describe('no second upstream is asked', () => {
+  it('for a transaction, however long it takes', async () => {
+    const all = await withNodes(2);
+    for (const node of all.nodes) node.answer(send, word(5));
+    await Promise.all(Array.from({ length: 20 }, () => all.send(send, ['0x02c0'])));
+    for (const node of all.nodes) node.calls.length = 0;
+    all.nodes[0]?.next(slow(200), send);
+    expect((await all.send(send, ['0x02c0'])).answer.result).toBe(word(5));
+    expect(all.nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
+  });
+
+  it('for a method that the spec does not know', async () => {
+    const all = await withNodes(2, {}, { methods: ['debug_traceTransaction'] });
+    for (const node of all.nodes) node.answer('debug_traceTransaction', {});
+    for (let times = 0; times < 20; times++) await all.send('debug_traceTransaction', [word(1)]);
+    all.nodes[0]?.next(slow(150), 'debug_traceTransaction');
+    await all.send('debug_traceTransaction', [word(1)]);
+    expect(all.asked()).toEqual([21, 0]);
+  });
+
+  it.each<[string, object, number]>([
+    ['where the network’s file says off', { hedge: 'off' }, 2],
+    ['before the time that the file names', { hedge: 5_000 }, 2],
+    ['where there is no other', {}, 1],
+  ])('%s', async (_, file, count) => {
+    const all = await withNodes(count, {}, file);
+    await warm(all);
+    all.nodes[0]?.next(slow(150));
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual(count === 1 ? [1] : [1, 0]);
+  });
+
+  it('that rests, or lacks the method', async () => {
+    const all = await withNodes(3);
+    await warm(all);
+    all.nodes[1]?.answer('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
+    for (const index of [0, 2]) all.nodes[index]?.answer('eth_gasPrice', '0x1');
+    all.nodes[0]?.next(status(503), 'eth_gasPrice');
+    await all.send('eth_gasPrice', []);
+    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 1]);
+    all.nodes[2]?.next(slow(150), 'eth_gasPrice');
+    await all.send('eth_gasPrice', []);
+    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 2]);
+  });
+
+  it('beyond the budget: when all calls are slow, few are asked twice', async () => {
+    const all = await withNodes(2);
+    await warm(all);
+    const exchanges: Exchange[] = [];
+    all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
+    const before = await refusals(all);
+    const calls = Array.from({ length: 60 }, all.ask);
+    const second = async (): Promise<number> => (all.asked()[1] ?? 0) + (await refusals(all)) - before;
+    await expect.poll(second, { timeout: 5_000 }).toBe(60);
+    for (const exchange of exchanges) asUsual(exchange);
+    await Promise.all(calls);
+    // A fifth of 81 calls, and 20.
+    expect(all.asked()[0]).toBe(60);
+    expect(all.asked()[1]).toBeLessThanOrEqual(37);
+    expect(await refusals(all)).toBeGreaterThan(before);
+  });
+});
+
+async function up({ gateway }: WithNodes): Promise<number | undefined> {
+  return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' });
+}
+
+async function refusals({ gateway }: WithNodes): Promise<number> {
+  const { value } = await readMetrics(gateway.address);
+  return value('gatehouse_budget_refusals_total', { what: 'hedge' }) ?? 0;
+}
+
+it('an upstream that is gone is found out, although it never times out', async () => {
+  const all = await withNodes(2);
+  await warm(all);
+  all.nodes[0]?.always(hang);
+  for (let times = 0; times < 8; times++) expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(all.asked()).toEqual([3, 8]);
+  // The same of another method: that is enough for all methods.
+  for (const node of all.nodes) node.answer('eth_gasPrice', '0x1');
+  await Promise.all([all.send('eth_gasPrice', []), all.send('eth_gasPrice', [])]);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(2);
+});
+
+it('an upstream on trial holds no caller up: the next one is asked soon', async () => {
+  const clock = shiftClock();
+  const all = await withNodes(2, { UPSTREAM_TIMEOUT_MS: '3000' });
+  all.nodes[0]?.next(status(503));
+  await all.ask();
+  clock.forward(1_100);
+  const exchanges: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
+  expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(all.asked()).toEqual([2, 2]);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(1);
+  // It was not broken off, so that its late answer shows that it is back.
+  all.nodes[0]?.always(undefined);
+  for (const exchange of exchanges) asUsual(exchange);
+  await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);
+  expect(await all.ask()).toMatchObject({ result: word(1) });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { RetryBudget } from '../../gateway/upstream/retry-budget.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { status } from '../support/behaviours.ts';
+import { withNodes, word } from './with-nodes.ts';
+
+function drawAll(budget: RetryBudget, now: number): number {
+  let drawn = 0;
+  while (budget.draw(now)) drawn++;
+  return drawn;
+}
+
+describe('the budget of a network', () => {
+  it('lets the first retries pass, however few calls there are', () => {
+    expect(drawAll(new RetryBudget(), 0)).toBe(20);
+  });
+
+  it('is a fifth of the calls of the last seconds beyond that', () => {
+    const budget = new RetryBudget();
+    for (let calls = 0; calls < 1_000; calls++) budget.called(calls);
+    expect(drawAll(budget, 1_000)).toBe(220);
+    for (let calls = 0; calls < 100; calls++) budget.called(6_000);
+    expect(drawAll(budget, 6_000)).toBe(20);
+    // All of that is forgotten.
+    expect(drawAll(budget, 20_000)).toBe(20);
+  });
+
+  it('counts those, too, that are made in any case', () => {
+    const budget = new RetryBudget();
+    budget.called(0);
+    for (let times = 0; times < 15; times++) budget.note();
+    expect(drawAll(budget, 0)).toBe(6);
+  });
+});
+
+describe('an outage of all upstreams', () => {
+  it('does not double the load', async () => {
+    const all = await withNodes(2);
+    await all.ask();
+    for (const node of all.nodes) node.always(status(503));
+    for (let times = 0; times < 6; times++) await Promise.all(Array.from({ length: 25 }, () => all.send()));
+    const [first = 0, second = 0] = all.asked();
+    // A fifth of the calls and 20 more, and those that were under way when nobody knew yet.
+    expect(first + second).toBeLessThanOrEqual(150 + 30 + 20 + 26);
+    expect(first + second).toBeGreaterThanOrEqual(150);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBeGreaterThan(0);
+  });
+
+  it('is over with the first call that is answered', async () => {
+    const all = await withNodes(2);
+    for (const node of all.nodes) node.always(status(503));
+    for (let times = 0; times < 30; times++) await all.send();
+    for (const node of all.nodes) node.always(undefined);
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+  });
+});
+
+it('the loss of one upstream of two is seen by no caller, however many calls are under way', async () => {
+  const all = await withNodes(2);
+  await all.ask();
+  all.nodes[0]?.always(status(503));
+  const answers = await Promise.all(Array.from({ length: 200 }, all.ask));
+  expect(new Set(answers.map(({ result }) => result))).toEqual(new Set([word(2)]));
+  expect(all.asked()[1]).toBe(200);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_failovers_total', { upstream: 'node-1' })).toBe((all.asked()[0] ?? 0) - 1);
+});
