@@ -9,6 +9,7 @@ import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { ReloadMeters } from '../../gateway/metrics/reload-meters.ts';
 import type { FailureClass } from '../../gateway/upstream/reply.ts';
 import { findProgram } from '../support/find-program.ts';
+import { programs } from '../support/programs.ts';
 import { readPromql } from './promql.ts';
 
 interface Rule {
@@ -65,7 +66,7 @@ const classes = Object.keys({
 describe('promtool', () => {
   let promtool: string;
   beforeAll(() => {
-    promtool = findProgram({ names: ['promtool'], debianPackage: 'prometheus' });
+    promtool = findProgram(programs.promtool);
   }, 300_000);
 
   it.each([

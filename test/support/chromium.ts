@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { findProgram } from './find-program.ts';
+import { programs } from './programs.ts';
 
 /** A real browser without a screen. */
 export interface Chromium {
@@ -44,7 +45,7 @@ const WAIT_MS = 15_000;
 
 /** Path of Chromium, or of Chrome. @throws where there is none and none can be installed */
 export function findChromium(): string {
-  return findProgram({ names: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' });
+  return findProgram(programs.chromium);
 }
 
 /** Starts a browser; speaks https://chromedevtools.github.io/devtools-protocol to it. */

@@ -10,8 +10,7 @@ export interface Program {
 }
 
 /**
- * A program that tests need beyond npm: from PATH, or installed by apt-get on Debian as root. Several test files may
- * ask at once: apt-get waits for its lock.
+ * A program that tests need beyond npm: from PATH, or installed by apt-get on Debian as root.
  * @throws where it is not there and cannot be installed, with what to do
  */
 export function findProgram(program: Program): string {

@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { findProgram } from './find-program.ts';
+import { programs } from './programs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -8,8 +9,11 @@ declare module 'vitest' {
   }
 }
 
-/** Runs once before all tests: makes sure that a real Redis is there. Each test starts its own (`startRedis`). */
+/**
+ * Runs once before all tests: makes sure that what they need is there, one thing after the other, since apt-get cannot
+ * run twice at a time. Each test starts its own Redis (`startRedis`).
+ */
 export default function setup(project: TestProject): void {
-  const redis = { names: ['redis-server', 'valkey-server'], debianPackage: 'redis-server' };
-  project.provide('redisServer', findProgram(redis));
+  for (const program of Object.values(programs)) findProgram(program);
+  project.provide('redisServer', findProgram(programs.redis));
 }

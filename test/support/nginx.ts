@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../keys/eventually.ts';
 import { findProgram } from './find-program.ts';
+import { programs } from './programs.ts';
 import { freePort } from './redis.ts';
 
 /** A real nginx that spreads calls over several gateways. Whoever starts it calls `stop()` in the end. */
@@ -19,7 +20,7 @@ export interface Balancer {
 
 /** @param ports of the gateways */
 export async function startNginx(ports: readonly number[]): Promise<Balancer> {
-  const program = findProgram({ names: ['nginx'], debianPackage: 'nginx-light' });
+  const program = findProgram(programs.nginx);
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nginx-'));
   const port = await freePort();
   writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, ports));

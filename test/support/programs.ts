@@ -1,0 +1,9 @@
+import type { Program } from './find-program.ts';
+
+/** What tests need beyond npm. */
+export const programs = {
+  redis: { names: ['redis-server', 'valkey-server'], debianPackage: 'redis-server' },
+  nginx: { names: ['nginx'], debianPackage: 'nginx-light' },
+  chromium: { names: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
+  promtool: { names: ['promtool'], debianPackage: 'prometheus' },
+} as const satisfies Record<string, Program>;
