@@ -19,7 +19,8 @@ export function chargeCalls(
     const own = 'refusal' in item ? 0 : weightOf(item, context);
     if (own === 0) continue;
     weight += own;
-    const { method } = item as Call;
+    // What it finds is asked as that.
+    const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
     if (limits.methodRates?.has(method) !== true) continue;
     byMethod ??= new Map();
     byMethod.set(method, (byMethod.get(method) ?? 0) + own);
@@ -32,7 +33,7 @@ const noMethods: ReadonlyMap<string, number> = new Map();
 function weightOf(call: Call, { network, access }: CallContext): number {
   const { id, method } = call;
   const served = network.methods.get(method);
-  if (served === undefined || served.localResult !== undefined || (id === undefined && served.spec.sends !== true))
-    return 0;
+  if (served === undefined || (id === undefined && served.spec.sends !== true)) return 0;
+  if (served.localResult !== undefined || served.spec.answer === 'document') return 0;
   return objectionTo(served, call, access) === 'none' ? (served.spec.weight ?? 1) : 0;
 }

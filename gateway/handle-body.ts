@@ -89,7 +89,11 @@ async function handleBatch(
 ): Promise<Answer | undefined> {
   const slices = new Slices();
   const repeated = await RepeatedCalls.among(items, context.network, slices);
-  const own = repeated === undefined ? context : { ...context, repeated };
+  // The same object: by it, subscriptions know what they were opened by.
+  const own: CallContext = Object.assign(context, {
+    room: { bytes: limits.maxAnswerBytes },
+    ...(repeated && { repeated }),
+  });
   const answers: (string | Buffer | undefined)[] = items.map(() => undefined);
   let next = 0;
   let length = 0;

@@ -31,6 +31,8 @@ export interface CallContext {
   readonly log: Log;
   /** Of the batch that the call is in, where some stand in it more than once. */
   readonly repeated?: RepeatedCalls;
+  /** What is left for large results in the answer to the batch that the call is in. */
+  readonly room?: { bytes: number };
   /** Of the caller's WebSocket, where there is one. */
   readonly subscriptions?: SocketSubscriptions;
   /** For the access log, where there is one. */
@@ -65,7 +67,10 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
       if (reply.kind === 'error') ({ code } = reply);
-      if (call.id !== undefined) told = answer(call.id, reply);
+      if (call.id !== undefined) {
+        takeRoom(reply, context.room);
+        told = answer(call.id, reply);
+      }
     }
   } catch (error) {
     if (error instanceof Cancelled) outcome = 'caller-left';
@@ -113,10 +118,26 @@ function replyTo(
   observer: CallObserver | undefined,
 ): Promise<Reply | KeptReply> | Reply {
   const { network, repeated } = context;
-  if (method.spec.answer === 'filters') return network.filters.ask(method.spec, params, context);
+  if (method.spec.answer === 'filters') {
+    const askLogs = (filter: unknown): Promise<Reply | KeptReply> => askForLogs(filter, context, observer);
+    return network.filters.ask(method.spec, params, { access: context.access, askLogs });
+  }
   if (method.spec.answer === 'document') return network.document();
   if (repeated === undefined) return askUpstreams(method, params, context, observer);
   return repeated.reply(method.spec, params, () => askUpstreams(method, params, context, observer));
+}
+
+/** What a filter finds is no more than `eth_getLogs` would give this key on this network. @throws RpcError */
+async function askForLogs(
+  filter: unknown,
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply | KeptReply> {
+  const logs = context.network.methods.get('eth_getLogs');
+  if (logs === undefined) throw methodNotFound('eth_getLogs');
+  const objection = findObjection(logs, [filter], context.access.calls);
+  if (objection !== 'none') throw objection;
+  return askUpstreams(logs, [filter], context, observer);
 }
 
 function askUpstreams(
@@ -147,6 +168,13 @@ async function askInTurn(
   } finally {
     queue.leave();
   }
+}
+
+/** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */
+function takeRoom(reply: Reply | KeptReply, room: CallContext['room']): void {
+  if (room === undefined || reply.kind !== 'large') return;
+  for (const { length } of reply.parts) room.bytes -= length;
+  if (room.bytes < 0) throw new RpcError('answer-too-large');
 }
 
 function answer(id: string, reply: Reply | KeptReply): Answer {

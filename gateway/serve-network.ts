@@ -84,9 +84,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     upstreams: network,
     heads,
     subscriptions,
-    filters:
-      memory?.filters ??
-      new NetworkFilters({ subscriptions, upstreams: subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    filters: memory?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
     document: documentOnce(config),
     queue: new CallQueue({
       concurrency: parts.settings.NETWORK_CONCURRENCY,

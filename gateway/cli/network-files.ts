@@ -101,7 +101,7 @@ export function networkFileOf({ name, rpc, zks, explorer }: KnownChain, chainId:
     `# Made of viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}`,
     `name: ${JSON.stringify(name)}`,
     `chainId: ${chainId}`,
-    ...(zks === true ? ['methods: [eth, net, web3, zks]'] : []),
+    ...(zks === true ? ['methods: [eth, net, web3, rpc, zks]'] : []),
     '# Public endpoints: enough to try things, not for production. Put your own first, best first:',
     '#   - name: our-node # shown in metrics and on the status page; the URL never is',
     '#     url: http://10.0.0.5:8545',

@@ -9,6 +9,9 @@ export interface LogGroup {
   readonly listeners: Map<Listener, number>;
 }
 
+/** Addresses and filters. */
+const LOOKED_FOR_MAX = 2_000;
+
 /** Who wants which logs: found by a log's address, so that a thousand filters of other contracts cost nothing. */
 export class LogGroups {
   readonly #byName = new Map<string, LogGroup>();
@@ -38,6 +41,8 @@ export class LogGroups {
 
   /** Whether a block with this bloom filter may have logs that somebody wants. */
   mayWant(bloom: LogsBloom): boolean {
+    // To look for many costs more than to ask.
+    if (this.#byAddress.size + this.#byName.size > LOOKED_FOR_MAX) return true;
     for (const { filter } of this.#byName.values()) if (bloom.mayFit(filter)) return true;
     return false;
   }

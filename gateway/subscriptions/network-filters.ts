@@ -1,3 +1,4 @@
+import type { KeptReply } from '../cache/answer-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../keys/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -6,25 +7,27 @@ import type { Leave } from './listener.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { readLogFilter } from './log-filter.ts';
 import { PolledFilter } from './polled-filter.ts';
-import type { Wish } from './read-wish.ts';
+import { costOf, type Wish } from './read-wish.ts';
 
 export interface NetworkFiltersParts {
   readonly subscriptions: Pick<NetworkSubscriptions, 'join'>;
   readonly logs: MethodSpec;
-  readonly upstreams: {
-    ask(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<Reply>;
-  };
 }
 
 /** With what a key asks: only its own filters are found. */
 export interface FilterCaller {
   readonly access: KeyAccess;
-  /** On the clock of performance.now(). */
-  readonly deadline: number;
+  /** Asks for logs as a call of `eth_getLogs` would, by the same rules. @throws RpcError */
+  readonly askLogs: (filter: unknown) => Promise<Reply | KeptReply>;
 }
 
-/** One key's filters, those that were asked for longest ago first. */
-const FILTERS_PER_KEY = 100;
+/**
+ * What one key's filters of a network may come to, as subscriptions do (`costOf`): some 50 kB each at the worst. Those that
+ * were asked for longest ago go first.
+ */
+const COST_PER_KEY = 500;
+/** Addresses and topics: more than geth takes in one filter, and little enough to keep. */
+const COST_PER_FILTER = 20;
 
 /**
  * Filters for callers who poll. They are subscriptions whose news wait: no upstream is asked to keep one, so that a
@@ -43,7 +46,11 @@ export class NetworkFilters {
    * @param params as the schema lets them through
    * @throws RpcError (rejects with it)
    */
-  async ask(method: MethodSpec, params: readonly unknown[], { access, deadline }: FilterCaller): Promise<Reply> {
+  async ask(
+    method: MethodSpec,
+    params: readonly unknown[],
+    { access, askLogs }: FilterCaller,
+  ): Promise<Reply | KeptReply> {
     const id = String(params[0]);
     switch (method.name) {
       case 'eth_uninstallFilter':
@@ -54,7 +61,7 @@ export class NetworkFilters {
         const { given } = this.#find(id, access);
         // geth's answer for filters of another kind, too (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
-        return this.#parts.upstreams.ask(this.#parts.logs, [given], deadline);
+        return askLogs(given);
       }
       default:
         return { kind: 'result', result: await this.#open(method.name, params[0], access) };
@@ -62,11 +69,20 @@ export class NetworkFilters {
   }
 
   async #open(method: string, given: unknown, { record }: KeyAccess): Promise<string> {
-    const filter = new PolledFilter(given ?? {}, wishOf(method, given), () => this.#drop(record.id, filter.id));
+    const wish = wishOf(method, given);
+    if (costOf(wish) > COST_PER_FILTER) {
+      throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
+    }
+    const filter = new PolledFilter(given ?? {}, wish, () => this.#drop(record.id, filter.id));
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
-    const [oldest] = filters.keys();
-    if (filters.size > FILTERS_PER_KEY && oldest !== undefined) this.#drop(record.id, oldest);
+    let cost = 0;
+    for (const one of filters.values()) cost += costOf(one.wish);
+    for (const [id, oldest] of filters) {
+      if (cost <= COST_PER_KEY) break;
+      cost -= costOf(oldest.wish);
+      this.#drop(record.id, id);
+    }
     let leave: Leave;
     try {
       leave = await this.#parts.subscriptions.join(filter.wish, filter);

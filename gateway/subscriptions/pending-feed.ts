@@ -17,6 +17,8 @@ const RETRY_MS = 2_000;
 const KNOWN_MAX = 100_000;
 /** Transactions that are fetched at once for those who want them whole. */
 const FETCHES_MAX = 50;
+/** That wait for it. */
+const WAITING_MAX = 1_000;
 
 /**
  * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
@@ -28,6 +30,8 @@ export class PendingFeed {
   readonly #ofHashes = new Set<Listener>();
   readonly #ofWhole = new Set<Listener>();
   readonly #known = new LRUCache<string, true>({ max: KNOWN_MAX });
+  readonly #toFetch: string[] = [];
+  #fetching = 0;
   #stream: Promise<PendingStream> | undefined;
   /** A first one was opened, so that there are upstreams that tell. */
   #hasOpened = false;
@@ -109,16 +113,25 @@ export class PendingFeed {
     for (const hash of fresh) this.#known.set(hash, true);
     const results = fresh.map((hash) => JSON.stringify(hash));
     for (const listener of this.#ofHashes) listener.tell(results);
-    if (this.#ofWhole.size > 0) void this.#tellWhole(fresh);
+    if (this.#ofWhole.size > 0) this.#fetch(fresh);
+  }
+
+  /** Those that wait longest go untold where there are more than can be fetched. */
+  #fetch(hashes: readonly string[]): void {
+    this.#toFetch.push(...hashes);
+    if (this.#toFetch.length > WAITING_MAX) this.#toFetch.splice(0, this.#toFetch.length - WAITING_MAX);
+    while (this.#fetching < FETCHES_MAX && this.#toFetch.length > this.#fetching) void this.#tellWhole();
   }
 
   /** Never rejects. */
-  async #tellWhole(hashes: readonly string[]): Promise<void> {
-    for (let from = 0; from < hashes.length; from += FETCHES_MAX) {
-      const some = hashes.slice(from, from + FETCHES_MAX);
-      const found = await Promise.all(some.map((hash) => this.#parts.transactionOf(hash)));
-      const results = found.flatMap((transaction) => (transaction === undefined ? [] : [JSON.stringify(transaction)]));
-      if (results.length > 0) for (const listener of this.#ofWhole) listener.tell(results);
+  async #tellWhole(): Promise<void> {
+    this.#fetching++;
+    for (let hash = this.#toFetch.shift(); hash !== undefined; hash = this.#toFetch.shift()) {
+      const transaction = await this.#parts.transactionOf(hash);
+      if (transaction === undefined) continue;
+      const results = [JSON.stringify(transaction)];
+      for (const listener of this.#ofWhole) listener.tell(results);
     }
+    this.#fetching--;
   }
 }

@@ -78,7 +78,7 @@ export class Attempts {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
     const verdict: Verdict = { final: false, failure, reply: undefined, retryAfterMs };
-    this.#note(upstream, method, verdict, message);
+    if (!error.isCutShort) this.#note(upstream, method, verdict, message);
     return verdict;
   }
 
@@ -136,7 +136,7 @@ export class Attempts {
     if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(name);
-    if (reply.kind !== 'error' && upstream.isSampled(name, now)) {
+    if (reply.kind !== 'error' && asking.method.isForeign !== true && upstream.isSampled(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, reply);
       });

@@ -54,15 +54,16 @@ export class Choice {
   }
 
   #reasonAgainst(upstream: Upstream, { method, blocks }: Asking, now: number): PassedOver | undefined {
+    if (upstream.limits?.hasRoom(now) === false) return 'at-limit';
     if (upstream.methods.has(method.name)) return 'lacks-method';
     if (this.#all.length > 1) {
       if (blocks !== undefined && this.#lacksBlock(upstream, method.name, blocks, now)) return 'lacks-block';
       if (this.#heads.lagOf(upstream) > LAG_MAX) return 'behind';
     }
-    if (upstream.limits?.hasRoom(now) === false) return 'at-limit';
     // A transaction is no trial: it would wait for what may hang.
     if (upstream.health.isUp || (method.sends !== true && upstream.mayBeAsked(now))) return undefined;
-    return upstream.isOfOtherChain ? 'other-chain' : 'resting';
+    // After a rest its chain id is asked for again before anything else.
+    return upstream.isOfOtherChain && !upstream.health.isRestOver(now) ? 'other-chain' : 'resting';
   }
 
   #lacksBlock(upstream: Upstream, method: string, named: NamedBlocks, now: number): boolean {

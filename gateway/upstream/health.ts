@@ -47,6 +47,11 @@ export class Health {
     return true;
   }
 
+  /** Whether it has been left alone for long enough. */
+  isRestOver(now: number): boolean {
+    return now >= this.#restsUntil;
+  }
+
   succeeded(): void {
     if (this.#slow > 0) this.#slow--;
     this.#failures = 0;

@@ -33,9 +33,11 @@ export class HedgeDelay {
    * In ms, from now on. Undefined: never, since the call may not be made twice or ends before. One that is on trial
    * after a failure is not waited for.
    */
-  of({ method }: Asking, upstream: Upstream, leftMs: number): number | undefined {
+  of({ method, preferred }: Asking, upstream: Upstream, leftMs: number): number | undefined {
     // Of what the spec does not know nobody can tell what a second time would do, or cost.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
+    // It took the transaction that is asked about; another one may not know it yet, and would be the quicker to say so.
+    if (preferred === upstream) return undefined;
     const usual = upstream.health.isUp
       ? (this.#times.get(method.name)?.quantile(SHARE, LEAST_SAMPLES) ?? UNKNOWN_MS)
       : this.#leastMs;

@@ -22,7 +22,7 @@ export interface RaceOptions {
   readonly isSure: (outcome: Outcome, asking: Asking) => boolean;
   /** The second was asked, and now it is decided. */
   readonly onHedged: (isWonByHedge: boolean) => void;
-  /** It had no answer yet when another one had. @param startedAt on the clock of performance.now() */
+  /** The first had no answer yet when the second had. @param startedAt on the clock of performance.now() */
   readonly onLost: (upstream: Upstream, asking: Asking, startedAt: number) => void;
 }
 
@@ -103,7 +103,8 @@ export class Race {
       // One that is on trial goes on: how it ends tells whether it is back, and nobody waits for it.
       if (loser.upstream.health.isUp) {
         loser.cancellation.breakOff();
-        this.#options.onLost(loser.upstream, this.#asking, loser.startedAt);
+        // A second one that was asked a moment before says nothing of itself by that.
+        if (!loser.isHedge) this.#options.onLost(loser.upstream, this.#asking, loser.startedAt);
       }
     }
     if (this.#isHedged) this.#options.onHedged(runner.isHedge && outcome.verdict.final);

@@ -60,6 +60,8 @@ export class UpstreamFailure extends Error {
   readonly staleConnection: boolean;
   /** How long the upstream asks to be left alone. */
   readonly retryAfterMs: number | undefined;
+  /** The caller's time was over before the upstream's: it says nothing of the upstream. */
+  isCutShort = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
     super(message);

@@ -28,7 +28,8 @@ export class UpstreamLimits {
 
   began(now: number): void {
     this.#fill(now);
-    this.#tokens--;
+    // What the gateway asks for itself may go beyond, but callers need not pay that off for long.
+    this.#tokens = Math.max(this.#tokens - 1, -this.#burst);
     this.#underWay++;
   }
 
@@ -39,6 +40,7 @@ export class UpstreamLimits {
   /** Until there may be room again. */
   waitMs(now: number): number {
     this.#fill(now);
+    if (this.#perSecond === Infinity) return SHORTEST_WAIT_MS;
     return Math.max(SHORTEST_WAIT_MS, ((1 - this.#tokens) / this.#perSecond) * 1_000);
   }
 

@@ -35,6 +35,9 @@ export interface UpstreamOptions {
 
 const SAMPLE_EVERY_MS = 1_000;
 
+/** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
+const FAIR_MS = 400;
+
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
   readonly name: string;
@@ -75,6 +78,7 @@ export class Upstream {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
+    this.limits?.began(start);
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
       const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation);
@@ -86,8 +90,11 @@ export class Upstream {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#repliedAt > start;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
+      failure.isCutShort = error instanceof TimedOut && limitMs < Math.min(timeoutMs, FAIR_MS);
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
+    } finally {
+      this.limits?.ended();
     }
   }
 
@@ -166,12 +173,15 @@ export class Upstream {
    */
   async resultOf(method: string, params: string): Promise<unknown> {
     const { meters, timeoutMs } = this.#options;
+    this.limits?.began(performance.now());
     try {
       const left = this.#isChainRight ? timeoutMs : await this.#prepare(performance.now() + timeoutMs);
       const reply = parsed(await this.#exchange(method, params, left));
       this.#repliedAt = performance.now();
       if (reply.kind === 'error') throw new UpstreamFailure('node-state', reply.message);
       meters.polled('reply');
+      // As good a trial as a caller's call: who stands below one that works may not get any.
+      if (!this.health.isUp && this.health.isRestOver(this.#repliedAt)) this.succeeded(method);
       return reply.result;
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
@@ -179,6 +189,8 @@ export class Upstream {
       if (error.failure === 'transport') this.#isChainRight = false;
       meters.polled(error.failure);
       throw error;
+    } finally {
+      this.limits?.ended();
     }
   }
 
@@ -215,7 +227,8 @@ export class Upstream {
 
   async #checkChain(): Promise<void> {
     const { chainId, timeoutMs } = this.#options;
-    const reply = await this.#exchange('eth_chainId', '[]', timeoutMs);
+    this.limits?.began(performance.now());
+    const reply = await this.#exchange('eth_chainId', '[]', timeoutMs).finally(() => this.limits?.ended());
     try {
       checkChain(reply, chainId);
     } catch (error) {
@@ -237,17 +250,8 @@ export class Upstream {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { limits } = this;
-    limits?.began(performance.now());
-    try {
-      const {
-        status,
-        body: said,
-        retryAfter,
-      } = await this.#options.transport.exchange(body, limitMs, id, cancellation);
-      return readReply(status, said, id, retryAfter);
-    } finally {
-      limits?.ended();
-    }
+    const { transport } = this.#options;
+    const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation);
+    return readReply(status, said, id, retryAfter);
   }
 }

@@ -184,7 +184,8 @@ export class Upstreams {
     }
     if (this.#mayRetry(now)) return upstream;
     asking.observer?.refused('retry');
-    return undefined;
+    // One that works may come after it.
+    return this.#choice.second(asking, now);
   }
 
   #mayRetry(now: number): boolean {

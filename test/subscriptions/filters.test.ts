@@ -104,14 +104,20 @@ describe('a filter', () => {
     expect(await result('eth_uninstallFilter', id)).toBe(true);
   });
 
-  it('is dropped when its key has made 100 newer ones, the longest unasked first', async () => {
+  it('is dropped when its key has made 500 newer ones, the longest unasked first', async () => {
     const [first, second] = [await result('eth_newBlockFilter'), await result('eth_newBlockFilter')];
     const make = (): Promise<unknown> => result('eth_newBlockFilter');
-    await Promise.all(Array.from({ length: 98 }, make));
+    await Promise.all(Array.from({ length: 498 }, make));
     await result('eth_getFilterChanges', first);
     await make();
     await result('eth_getFilterChanges', first);
     expect((await gateway.call('seven', 'eth_getFilterChanges', [second])).error).toEqual(notFound);
+  });
+
+  it('is refused where it is too large to be kept', async () => {
+    const address = Array.from({ length: 2_000 }, (_, index) => `0x${index.toString(16).padStart(40, '0')}`);
+    const { error } = await gateway.call('seven', 'eth_newFilter', [{ address }]);
+    expect(error).toMatchObject({ code: -32602 });
   });
 
   it.each([

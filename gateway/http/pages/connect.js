@@ -19,10 +19,19 @@ const snippets = {
     `Settings, Networks, Add a network:\n\nNetwork name        ${name}\nDefault RPC URL     ${url}\nChain ID            ${chainId}\nCurrency symbol     ${currency.symbol}\nBlock explorer URL  ${explorer ?? '(none)'}`,
 };
 
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Somebody typed a percent sign.
+    return text;
+  }
+}
+
 /** Shows how to use a network at a base URL. The key stays in this page until a wallet or a program is given it. */
 function connect(network, baseUrl, givenKey) {
   const key = byId('key');
-  key.value = decodeURIComponent(givenKey);
+  key.value = decoded(givenKey);
   let chosen = 'curl';
   const facts = () => {
     const shown = encodeURIComponent(key.value.trim()) || '<your key>';

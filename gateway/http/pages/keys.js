@@ -81,10 +81,11 @@ function ruleInputs(prefix, rules) {
   });
 }
 
-/** What was typed; what is empty takes a rule away. */
+/** What was changed, and nothing else, which somebody else may change meanwhile; what is empty takes a rule away. */
 function rulesFrom(prefix) {
-  const values = fields.map(({ name }) => [name, byId(`${prefix}-${name}`).value.trim()]);
-  return Object.fromEntries(values.map(([name, value]) => [name, value === '' ? null : value]));
+  const inputs = fields.map(({ name }) => [name, byId(`${prefix}-${name}`)]);
+  const changed = inputs.filter(([, input]) => input.value.trim() !== input.defaultValue);
+  return Object.fromEntries(changed.map(([name, { value }]) => [name, value.trim() === '' ? null : value.trim()]));
 }
 
 function showOnce({ key, secret }) {
