@@ -5,7 +5,7 @@ import { startGateway } from '../support/gateway.ts';
 import { storageParams, until, word } from '../upstream/with-nodes.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, pause, scriptedNode, tellHead } from './with-heads.ts';
+import { CHAIN_ID, pause, scriptedNode, tellHead, withHeads } from './with-heads.ts';
 
 it('heads are followed from the first call on, of its network only, and counted apart from calls', async () => {
   const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
@@ -61,4 +61,16 @@ it('an upstream with url and websocketUrl tells of new heads over the WebSocket,
     'eth_getBlockByNumber',
     'eth_getBlockByNumber',
   ]);
+});
+
+it('an upstream that failed is up again when it tells its head after its rest, though no call is sent there', async () => {
+  const chain = new ScriptedChain();
+  const { upstreams, watch, nodes } = await withHeads([chain, chain]);
+  await watch();
+  upstreams[1]?.failed('eth_call', { final: false, failure: 'transport', reply: undefined }, performance.now());
+  const looks = nodes[1]?.looks() ?? 0;
+  await until(() => (nodes[1]?.looks() ?? 0) > looks + 2);
+  // It rests, whatever it tells.
+  expect(upstreams[1]?.health.isUp).toBe(false);
+  await expect.poll(() => upstreams[1]?.health.isUp, { timeout: 3_000 }).toBe(true);
 });

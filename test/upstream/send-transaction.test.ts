@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { foundry } from 'viem/chains';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startAnvil } from '../support/anvil.ts';
-import { cutInBody, hang, status, type Behaviour } from '../support/behaviours.ts';
+import { cutInBody, hang, slow, status, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -247,6 +247,14 @@ describe('after a transaction, its taker is asked first', () => {
     clock.forward(600_000);
     await call(method, params);
     expect(askedBoth(method)[0]).toBeGreaterThanOrEqual(1);
+  });
+
+  it('however long it takes: another one would be the quicker to know nothing of it', async () => {
+    const { nodes, call, askedBoth } = await takenByTheSecond();
+    nodes[1].next(slow(1_200));
+    const { answer } = await call('eth_getTransactionCount', [sender, 'pending']);
+    expect(answer.result).toBe('0x4');
+    expect(askedBoth('eth_getTransactionCount')).toEqual([0, 1]);
   });
 
   it.each([
