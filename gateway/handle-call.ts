@@ -172,8 +172,10 @@ async function askInTurn(
 
 /** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */
 function takeRoom(reply: Reply | KeptReply, room: CallContext['room']): void {
-  if (room === undefined || reply.kind !== 'large') return;
-  for (const { length } of reply.parts) room.bytes -= length;
+  if (room === undefined) return;
+  if (reply.kind === 'kept') room.bytes -= reply.result.length;
+  else if (reply.kind === 'large') for (const { length } of reply.parts) room.bytes -= length;
+  else return;
   if (room.bytes < 0) throw new RpcError('answer-too-large');
 }
 

@@ -2,7 +2,7 @@ import type { CallQueue } from './call-queue.ts';
 import type { NetworkHeads } from './heads/network-heads.ts';
 import type { MethodCache } from './cache/method-cache.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
-import type { SocketMeters } from './metrics/metrics.ts';
+import type { SocketMeters } from './metrics/meters.ts';
 import type { InUse } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
 import type { ParamCheck } from './spec/check-params.ts';

@@ -1,5 +1,6 @@
 import type { NetworkHeadMeters } from '../metrics/head-metrics.ts';
 import { agreedHead } from './agreed-head.ts';
+import { AwaitedHead } from './awaited-head.ts';
 import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
@@ -24,7 +25,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #meters: NetworkHeadMeters;
   readonly #times: HeadTimes;
   readonly #listeners = new Set<(change: ChainChange) => void>();
-  readonly #awaitCurrent = new Set<(head: Header | undefined) => void>();
+  readonly #awaited = new AwaitedHead();
   #agreed: Look | undefined;
   /** The newest with a gas limit. */
   #block: Look | undefined;
@@ -123,18 +124,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   current(limitMs: number): Promise<Header | undefined> {
-    if (this.#chain.isCurrent) return Promise.resolve(this.head);
-    return new Promise((resolve) => {
-      const done = (head: Header | undefined): void => {
-        clearTimeout(timer);
-        this.#awaitCurrent.delete(done);
-        resolve(head);
-      };
-      const timer = setTimeout(() => {
-        done(undefined);
-      }, limitMs);
-      this.#awaitCurrent.add(done);
-    });
+    return this.#chain.isCurrent ? Promise.resolve(this.head) : this.#awaited.wait(limitMs);
   }
 
   used(now: number): void {
@@ -147,7 +137,7 @@ export class NetworkHeads implements CanonicalChain {
     this.#listeners.clear();
     this.#stop();
     this.#isClosed = true;
-    for (const done of this.#awaitCurrent) done(undefined);
+    this.#awaited.tell(undefined);
   }
 
   /** Looks at all whose turn it is, and sets the time of the next round. */
@@ -250,7 +240,7 @@ export class NetworkHeads implements CanonicalChain {
       if (look !== undefined) this.#accept(look, [...this.#followers.values()]);
     }
     if (isTold) for (const listener of this.#listeners) listener(change);
-    for (const done of this.#awaitCurrent) done(head);
+    this.#awaited.tell(head);
   }
 }
 

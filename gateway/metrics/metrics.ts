@@ -2,10 +2,11 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMeter } from './call-meter.ts';
-import { UpstreamHistory, type Slice } from './upstream-history.ts';
-import { HeadMetrics, type HeadMeters } from './head-metrics.ts';
+import { UpstreamHistory } from './upstream-history.ts';
+import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
-import { RoutingMetrics, type ChoiceMeters } from './routing-metrics.ts';
+import type { SocketMeters, UpstreamMeters } from './meters.ts';
+import { RoutingMetrics } from './routing-metrics.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -234,25 +235,4 @@ export class Metrics {
       },
     });
   }
-}
-
-/** What an upstream reports of itself. Times are in seconds. */
-export interface UpstreamMeters extends ChoiceMeters, HeadMeters {
-  answered(took: number): void;
-  failed(failure: string, took: number): void;
-  unusable(failure: string): void;
-  /** A result that was passed on is not as the spec says. */
-  deviates(method: string): void;
-  up(isUp: boolean): void;
-  /** What it did in the last minutes. */
-  history(): readonly Slice[];
-}
-
-/** What the WebSockets of one network report. */
-export interface SocketMeters {
-  opened(): void;
-  /** @param reason from a closed list */
-  closed(reason: string): void;
-  /** A message came. */
-  heard(): void;
 }

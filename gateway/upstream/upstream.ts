@@ -1,6 +1,4 @@
 import type { HeadMeters } from '../metrics/head-metrics.ts';
-import type { UpstreamMeters } from '../metrics/metrics.ts';
-import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { PassedOver } from './asking.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
@@ -11,27 +9,11 @@ import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { Standing } from './standing.ts';
-import type { Transport } from './transport.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
-import { openSubscription, type SubscriptionEvents, type SubscriptionLink } from './websocket-subscription.ts';
+import type { UpstreamOptions } from './upstream-options.ts';
+import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
 import { within } from './within.ts';
-
-export interface UpstreamOptions {
-  readonly name: string;
-  readonly chainId: number;
-  readonly transport: Transport;
-  /** Time for one attempt. */
-  readonly timeoutMs: number;
-  readonly priority?: number | undefined;
-  readonly archive?: boolean | undefined;
-  readonly limits?: UpstreamLimitsConfig | undefined;
-  /** A node that we start ourselves: calls wait until it is ready. */
-  readonly starting?: Promise<unknown>;
-  /** Over which it tells what is new. */
-  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
-  readonly meters: UpstreamMeters;
-}
 
 const SAMPLE_EVERY_MS = 1_000;
 
