@@ -1,4 +1,5 @@
-import type { Counter, Histogram } from 'prom-client';
+import type { Counter } from 'prom-client';
+import type { CounterTallies, HistogramTallies } from './tallies.ts';
 
 /** What an upstream did in one slice of time. */
 export interface Slice {
@@ -12,8 +13,8 @@ export interface Slice {
 
 export interface UpstreamCounters {
   /** By outcome; each but `reply` is a failure. */
-  readonly attempts: Counter;
-  readonly attemptSeconds: Histogram;
+  readonly attempts: CounterTallies;
+  readonly attemptSeconds: HistogramTallies;
   readonly unusable: Counter;
 }
 

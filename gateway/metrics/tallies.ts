@@ -1,0 +1,130 @@
+import type { Metric, Registry } from 'prom-client';
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Value {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly metricName?: string;
+}
+
+export interface TallyOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/**
+ * Metrics for the path that every call takes. A child of prom-client's looks its labels up again each time it is told
+ * something (0.3 µs for a counter, 0.7 for a histogram, thrice that in a busy process, and a call tells six); one of
+ * these is a number that is added to, and prom-client's registry reads it when it is asked for the page.
+ */
+abstract class Tallies<Child> {
+  readonly name: string;
+  readonly help: string;
+  readonly aggregator = 'sum';
+  abstract readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly #labelNames: readonly string[];
+  readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
+
+  constructor({ name, help, labelNames }: TallyOptions, page: Registry) {
+    this.name = name;
+    this.help = help;
+    this.#labelNames = labelNames;
+    // What it asks for is `get`; its types name its own classes.
+    page.registerMetric(this as unknown as Metric);
+  }
+
+  /** The same for the same values. @param values in the order of the label names */
+  labels(...values: readonly string[]): Child {
+    const key = values.join('\n');
+    const known = this.#children.get(key);
+    if (known !== undefined) return known.child;
+    const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
+    const child = this.create();
+    this.#children.set(key, { labels, child });
+    return child;
+  }
+
+  /** Forgets a child: it is told of no more, whoever still has it. */
+  remove(labels: Labels): void {
+    this.#children.delete(this.#labelNames.map((name) => labels[name] ?? '').join('\n'));
+  }
+
+  get(): Promise<object & { readonly values: readonly Value[] }> {
+    const { name, help, type, aggregator } = this;
+    const values = [...this.#children.values()].flatMap(({ labels, child }) => this.read(child, labels));
+    return Promise.resolve({ name, help, type, aggregator, values });
+  }
+
+  protected abstract create(): Child;
+  protected abstract read(child: Child, labels: Labels): Value[];
+}
+
+export class Tally {
+  value = 0;
+
+  add(change: number): void {
+    this.value += change;
+  }
+}
+
+export class CounterTallies extends Tallies<Tally> {
+  readonly type: 'counter' | 'gauge' = 'counter';
+
+  protected create(): Tally {
+    return new Tally();
+  }
+
+  protected read({ value }: Tally, labels: Labels): Value[] {
+    return [{ value, labels }];
+  }
+}
+
+export class GaugeTallies extends CounterTallies {
+  override readonly type = 'gauge';
+}
+
+export class TimeTally {
+  readonly counts: Float64Array;
+  sum = 0;
+  readonly #bounds: readonly number[];
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(seconds: number): void {
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && seconds > (bounds[at] as number)) at++;
+    this.counts[at] = (this.counts[at] as number) + 1;
+    this.sum += seconds;
+  }
+}
+
+export class HistogramTallies extends Tallies<TimeTally> {
+  readonly type = 'histogram';
+  readonly #bounds: readonly number[];
+
+  /** @param bounds of the buckets, ascending, without the last */
+  constructor(options: TallyOptions & { readonly bounds: readonly number[] }, page: Registry) {
+    super(options, page);
+    this.#bounds = options.bounds;
+  }
+
+  protected create(): TimeTally {
+    return new TimeTally(this.#bounds);
+  }
+
+  protected read({ counts, sum }: TimeTally, labels: Labels): Value[] {
+    let value = 0;
+    const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
+      value += counts[index] as number;
+      return { metricName: `${this.name}_bucket`, labels: { ...labels, le }, value };
+    });
+    const whole = { metricName: `${this.name}_sum`, labels, value: sum };
+    return [...buckets, whole, { metricName: `${this.name}_count`, labels, value }];
+  }
+}
