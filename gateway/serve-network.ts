@@ -22,6 +22,7 @@ import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
+import { BatchingUpstream } from './upstream/batching-upstream.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import type { Transport } from './upstream/transport.ts';
 import { Upstream } from './upstream/upstream.ts';
@@ -168,9 +169,9 @@ function openUpstream(
   const url = upstream.url ?? spawned?.url;
   // A node of ours has both at the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
-  const headers = upstream.headers ?? {};
+  const { headers = {}, batch = false } = upstream;
   // They connect to nothing yet.
-  const http = url === undefined ? undefined : openHttp({ url, headers }, settings);
+  const http = url === undefined ? undefined : openHttp({ url, headers, batch }, settings);
   const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
   const transport = http ?? webSocket;
   // A node that was not spawned.
@@ -194,16 +195,17 @@ type Headers = NonNullable<UpstreamConfig['headers']>;
 
 /** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
 export function openTransport(
-  { url, websocketUrl, headers = {} }: UpstreamConfig,
+  { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
   settings: TransportSettings,
 ): Transport | undefined {
-  if (url !== undefined) return openHttp({ url, headers }, settings);
+  if (url !== undefined) return openHttp({ url, headers, batch }, settings);
   return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
 }
 
-function openHttp(address: { url: string; headers: Headers }, settings: TransportSettings): HttpUpstream {
+function openHttp(address: { url: string; headers: Headers; batch?: boolean }, settings: TransportSettings): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  return new HttpUpstream({ ...address, connections, responseMaxBytes });
+  const http = new HttpUpstream({ ...address, connections, responseMaxBytes });
+  return address.batch === true ? new BatchingUpstream(http) : http;
 }
 
 function openWebSocket(

@@ -31,6 +31,8 @@ export interface UpstreamConfig {
   readonly priority?: number;
   /** It has every block, with the state after it. */
   readonly archive?: boolean;
+  /** It takes batches: calls of one moment go in one request. Over HTTP only. */
+  readonly batch?: boolean;
   readonly limits?: UpstreamLimitsConfig;
 }
 

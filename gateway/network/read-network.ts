@@ -103,6 +103,7 @@ function soundUpstream({
   timeoutMs,
   priority,
   archive,
+  batch,
   limits,
 }: Record<string, unknown>): UpstreamConfig {
   return {
@@ -116,6 +117,7 @@ function soundUpstream({
     ...(typeof timeoutMs === 'number' && { timeoutMs }),
     ...(typeof priority === 'number' && { priority }),
     ...(archive === true && { archive }),
+    ...(batch === true && { batch }),
     ...(limits !== undefined && { limits: soundNumbers(record(limits)) }),
   };
 }

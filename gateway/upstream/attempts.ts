@@ -2,6 +2,7 @@ import type { Log } from '../config/log.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Asking } from './asking.ts';
 import type { Cancellation } from './cancellation.ts';
+import { isRead } from './method-group.ts';
 import {
   parsed,
   UpstreamFailure,
@@ -53,14 +54,21 @@ export class Attempts {
   }
 
   async #make(upstream: Upstream, asking: Asking, cancellation: Cancellation | undefined): Promise<Verdict> {
-    const { method, params, deadline } = asking;
+    const { method, params, text, deadline } = asking;
     const { judge, sent } = this.#options;
     const startedAt = performance.now();
     let verdict: Verdict;
-    try {
-      verdict = judge(method, params, await this.#askOnce(upstream, asking, cancellation));
-    } catch (error) {
-      return this.failed(upstream, method.name, error);
+    for (let isAgain = false; ; isAgain = true) {
+      try {
+        const left = isAgain ? deadline - performance.now() : deadline - startedAt;
+        const group = isRead(method) ? asking.group : undefined;
+        verdict = judge(method, params, await upstream.ask(method.name, text, left, cancellation, group));
+        break;
+      } catch (error) {
+        const isStale = error instanceof UpstreamFailure && error.staleConnection;
+        if (!isAgain && isStale && this.#options.mayRepeat(performance.now())) continue;
+        return this.failed(upstream, method.name, error);
+      }
     }
     verdict = upstream.withoutSecrets(verdict);
     if (method.sends === true) verdict = await sent.settle(upstream, String(params[0]), verdict, deadline);
@@ -101,21 +109,6 @@ export class Attempts {
     }
   }
 
-  async #askOnce(
-    upstream: Upstream,
-    { method: { name }, text, deadline }: Asking,
-    cancellation: Cancellation | undefined,
-  ): Promise<Reply> {
-    try {
-      return await upstream.ask(name, text, deadline - performance.now(), cancellation);
-    } catch (error) {
-      const now = performance.now();
-      const again = error instanceof UpstreamFailure && error.staleConnection && this.#options.mayRepeat(now);
-      if (!again) throw error;
-      return upstream.ask(name, text, deadline - now, cancellation);
-    }
-  }
-
   /** When the answer is on its way: a full block takes milliseconds. */
   #inspect(upstream: Upstream, method: string, reply: ResultReply | LargeReply): void {
     const result = reply.kind === 'large' ? (JSON.parse(reply.parts.join('')) as unknown) : reply.result;
@@ -136,7 +129,7 @@ export class Attempts {
     if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(name);
-    if (reply.kind !== 'error' && asking.method.isForeign !== true && upstream.isSampled(name, now)) {
+    if (reply.kind !== 'error' && asking.method.isForeign !== true && upstream.sampling.isDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, reply);
       });

@@ -1,5 +1,6 @@
 import type { Cancellation } from './cancellation.ts';
 import type { HttpReply } from './http-upstream.ts';
+import type { MethodGroup } from './method-group.ts';
 
 /** How calls reach the node: over HTTP, or over a WebSocket. */
 export interface Transport {
@@ -8,9 +9,16 @@ export interface Transport {
    * @param limitMs from now until the last byte
    * @param id the id in the body: over a WebSocket the reply is found by it
    * @param cancellation breaks it off
+   * @param group of its method, where it may go together with others
    * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply>;
+  exchange(
+    body: string,
+    limitMs: number,
+    id: number,
+    cancellation?: Cancellation,
+    group?: MethodGroup,
+  ): Promise<HttpReply>;
   close(): Promise<void>;
   /** Parts of its address and of our credentials there that no caller may see. */
   readonly secrets: readonly string[];

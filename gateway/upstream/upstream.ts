@@ -5,17 +5,17 @@ import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
+import type { MethodGroup } from './method-group.ts';
 import { MethodsLacked } from './methods-lacked.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { Sampling } from './sampling.ts';
 import { Standing } from './standing.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
 import { within } from './within.ts';
-
-const SAMPLE_EVERY_MS = 1_000;
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
@@ -28,6 +28,7 @@ export class Upstream {
   readonly health = new Health();
   readonly standing = new Standing();
   readonly methods = new MethodsLacked();
+  readonly sampling = new Sampling();
   readonly blocks: BlocksHeld;
   readonly limits: UpstreamLimits | undefined;
   readonly #options: UpstreamOptions;
@@ -37,7 +38,6 @@ export class Upstream {
   #isOfOtherChain = false;
   #chainCheck: Promise<void> | undefined;
   #repliedAt = -Infinity;
-  readonly #sampledAt = new Map<string, number>();
   #id = 0;
 
   constructor(options: UpstreamOptions) {
@@ -54,16 +54,23 @@ export class Upstream {
   /**
    * Asks one call, and takes note of how it went.
    * @param params as JSON text
+   * @param group of the method, where it may go together with others
    * @throws UpstreamFailure, Cancelled
    */
-  async ask(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+  async ask(
+    method: string,
+    params: string,
+    limitMs: number,
+    cancellation?: Cancellation,
+    group?: MethodGroup,
+  ): Promise<Reply> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const { meters, timeoutMs } = this.#options;
     const start = performance.now();
     this.limits?.began(start);
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
-      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation);
+      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation, group);
       this.#repliedAt = performance.now();
       meters.answered((this.#repliedAt - start) / 1000);
       return reply;
@@ -110,13 +117,6 @@ export class Upstream {
 
   wasPassedOver(reason: PassedOver): void {
     this.#options.meters.passedOver(reason);
-  }
-
-  /** Whether one of its results is to be looked at more closely: one a second of each method. */
-  isSampled(method: string, now: number): boolean {
-    if (now - (this.#sampledAt.get(method) ?? -Infinity) < SAMPLE_EVERY_MS) return false;
-    this.#sampledAt.set(method, now);
-    return true;
   }
 
   /** One of its results is not as the spec says. */
@@ -228,12 +228,18 @@ export class Upstream {
     return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
-  async #exchange(method: string, params: string, limitMs: number, cancellation?: Cancellation): Promise<Reply> {
+  async #exchange(
+    method: string,
+    params: string,
+    limitMs: number,
+    cancellation?: Cancellation,
+    group?: MethodGroup,
+  ): Promise<Reply> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { transport } = this.#options;
-    const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation);
+    const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation, group);
     return readReply(status, said, id, retryAfter);
   }
 }

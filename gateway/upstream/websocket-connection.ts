@@ -1,9 +1,10 @@
 import { WebSocket } from 'ws';
 import { errorCode } from '../config/log.ts';
-import { Cancelled, type Breakable, type Cancellation } from './cancellation.ts';
+import type { Cancellation, Cancelled } from './cancellation.ts';
 import type { HttpReply } from './http-upstream.ts';
 import { replyId } from './reply-id.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 
 export interface WebSocketConnectionOptions {
   readonly url: URL;
@@ -34,21 +35,15 @@ const GIVEN_UP_MAX = 1_000;
 
 const NOTHING = Buffer.alloc(0);
 
-interface Waiting extends Breakable {
-  readonly body: string;
-  readonly resolve: (reply: HttpReply) => void;
-  readonly reject: (reason: UpstreamFailure | Cancelled) => void;
-  readonly timer: NodeJS.Timeout;
-  readonly cancellation: Cancellation | undefined;
-}
-
 /** One WebSocket from handshake to end, and the calls that wait for replies over it. */
 export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new WaitingCalls((id, reason) => {
+    this.#left(id, reason);
+  });
   /** Calls that nobody waits for any more, whose replies may still come. */
   readonly #givenUp = new Set<number>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -106,19 +101,10 @@ export class WebSocketConnection {
    */
   exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply> {
     this.#usedAt = performance.now();
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#tookTooLong(id);
-      }, limitMs);
-      const breakOff = (): void => {
-        this.#giveUp(id, new Cancelled());
-      };
-      const waiting = { body, resolve, reject, timer, cancellation, breakOff };
-      this.#waiting.set(id, waiting);
-      cancellation?.add(waiting);
-      if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
-      else if (this.#hasOpened) this.#socket.send(body);
-    });
+    const reply = this.#waiting.wait(body, limitMs, id, cancellation);
+    if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
+    else if (this.#hasOpened) this.#socket.send(body);
+    return reply;
   }
 
   /** Breaks off what is under way. */
@@ -128,7 +114,7 @@ export class WebSocketConnection {
 
   #opened(): void {
     this.#hasOpened = true;
-    for (const { body } of this.#waiting.values()) this.#socket.send(body);
+    for (const body of this.#waiting.bodies()) this.#socket.send(body);
     this.#heartbeat = setInterval(() => {
       const isIdle = this.#waiting.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
       if (isIdle) this.#socket.close(1000);
@@ -144,41 +130,27 @@ export class WebSocketConnection {
       this.#onNotification?.(body);
     } else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#waiting.size === 1 && this.#givenUp.size === 0)
-      for (const only of this.#waiting.keys()) this.#settle(only, { status: 200, body });
+      for (const only of this.#waiting.ids()) this.#settle(only, { status: 200, body });
   }
 
   /** The handshake was answered as plain HTTP: the status is the reply to all calls. */
   #refused(status: number): void {
-    for (const id of this.#waiting.keys()) this.#settle(id, { status, body: NOTHING });
+    for (const id of this.#waiting.ids()) this.#settle(id, { status, body: NOTHING });
     this.close();
   }
 
   #settle(id: number, reply: HttpReply): void {
     if (this.#givenUp.size > 0) this.#givenUp.delete(id);
-    this.#take(id)?.resolve(reply);
+    this.#waiting.settle(id, reply);
   }
 
-  #giveUp(id: number, reason: UpstreamFailure | Cancelled): void {
-    if (this.#hasOpened) this.#givenUp.add(id);
+  /** It took too long, or the connection is dead without having told us: the next ping shows which. */
+  #left(id: number, reason: TimedOut | Cancelled): void {
+    if (!this.#hasOpened) return;
+    this.#givenUp.add(id);
     const [oldest] = this.#givenUp;
     if (oldest !== undefined && this.#givenUp.size > GIVEN_UP_MAX) this.#givenUp.delete(oldest);
-    this.#take(id)?.reject(reason);
-  }
-
-  /** The call took too long, or the connection is dead without having told us: the next ping shows which. */
-  #tookTooLong(id: number): void {
-    this.#giveUp(id, new TimedOut());
-    if (this.#hasOpened) this.#ping();
-  }
-
-  /** Undefined for one that has been given up, and for one that never was. */
-  #take(id: number): Waiting | undefined {
-    const call = this.#waiting.get(id);
-    if (call === undefined) return undefined;
-    clearTimeout(call.timer);
-    call.cancellation?.delete(call);
-    this.#waiting.delete(id);
-    return call;
+    if (reason instanceof TimedOut) this.#ping();
   }
 
   #ping(): void {
@@ -209,6 +181,6 @@ export class WebSocketConnection {
     this.#stopPongLimit();
     this.#socket.terminate();
     this.#onEnd(this.#hasOpened);
-    for (const id of this.#waiting.keys()) this.#take(id)?.reject(failure);
+    this.#waiting.fail(failure);
   }
 }

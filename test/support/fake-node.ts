@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { asUsual, type Behaviour } from './behaviours.ts';
+import { asUsual, type Behaviour, type Exchange } from './behaviours.ts';
 
 /** A node that says what a test tells it to. See `startFakeNode`. */
 export interface FakeNode {
@@ -40,6 +40,12 @@ export type Answer = unknown; // a value that JSON can hold, rpcError(…), or (
 
 /** What a gateway asks by itself, at times of its own. */
 export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber', 'eth_subscribe', 'eth_unsubscribe'];
+
+interface SentCall {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: unknown;
+}
 
 /** A class, so that no result can be taken for it. */
 class RpcErrorAnswer {
@@ -87,11 +93,18 @@ export async function startFakeNode({
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
-      const { id, method, params } = JSON.parse(body) as { id: unknown; method: string; params: unknown };
+      const sent = JSON.parse(body) as SentCall | SentCall[];
       const { url: path = '', headers, socket } = request;
-      calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
-      const reply = { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) } as const;
-      void behaviourFor(method)({ id, response, reply, text: JSON.stringify(reply) });
+      const answer = ({ id, method, params }: SentCall): Exchange['reply'] => {
+        calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
+        return { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) };
+      };
+      // A batch is treated as the first call in it.
+      const [first] = [sent].flat();
+      const replies = Array.isArray(sent) ? sent.map(answer) : answer(sent);
+      const [reply] = [replies].flat();
+      if (first === undefined || reply === undefined) return;
+      void behaviourFor(first.method)({ id: first.id, response, reply, text: JSON.stringify(replies) });
     });
   });
 

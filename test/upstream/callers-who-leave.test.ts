@@ -50,6 +50,19 @@ async function calls(gateway: TestGateway, outcome: string): Promise<number> {
 }
 
 describe('a caller who leaves before the answer', () => {
+  it('has the request aborted in which its calls went together', async () => {
+    const { gateway, nodes, asked, ask } = await withNodes(1, {}, {}, [{ batch: true }]);
+    await ask();
+    const hold = held();
+    nodes[0]?.next(hold.behaviour);
+    const caller = callerOver(gateway, several(3));
+    await until(() => asked()[0] === 4);
+    caller.leave();
+    await expect.poll(hold.closed, patience).toBe(1);
+    expect((await ask()).result).toBe(word(1));
+    expect(asked()).toEqual([5]);
+  });
+
   it('has its upstream call aborted, and nobody else is asked', async () => {
     const { gateway, nodes, asked, ask } = await withNodes(2);
     await ask();

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import type { Behaviour } from '../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../support/fake-node.ts';
+import type { JsonRpcAnswer } from '../support/gateway.ts';
+import { withNodes, word, type WithNodes } from './with-nodes.ts';
+
+const address = `0x${'11'.repeat(20)}`;
+const position = (number: number): string => `0x${number.toString(16)}`;
+
+/** A gateway with one upstream that takes batches, which answers a storage position with the position. */
+async function withBatches(): Promise<
+  WithNodes & { node: FakeNode; askAll: (calls: Asked[]) => Promise<JsonRpcAnswer[]> }
+> {
+  const all = await withNodes(1, { BATCH_CONCURRENCY: '200' }, {}, [{ batch: true }]);
+  const [node] = all.nodes as [FakeNode];
+  node.answer('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
+  node.answer('eth_getBalance', '0x1');
+  node.answer('eth_getLogs', []);
+  await all.ask();
+  node.calls.length = 0;
+  const askAll = async (calls: Asked[]): Promise<JsonRpcAnswer[]> => {
+    const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
+    return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcAnswer[]>;
+  };
+  return { ...all, node, askAll };
+}
+
+type Asked = readonly [method: string, params: readonly unknown[]];
+
+const storage = (count: number): Asked[] =>
+  Array.from({ length: count }, (_, index) => ['eth_getStorageAt', [address, position(index), 'latest']]);
+
+/** The requests that came, each with the methods in it. */
+const requests = ({ calls }: FakeNode): string[][] => {
+  const bodies = [...new Set(calls.filter(({ method }) => method !== 'eth_getBlockByNumber').map(({ body }) => body))];
+  return bodies.map((body) => [JSON.parse(body) as { method: string }].flat().map(({ method }) => method));
+};
+
+const write =
+  (status: number, text: string): Behaviour =>
+  ({ response }) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+  };
+
+describe('an upstream with batch: true', () => {
+  it('is asked for what comes at one moment in one request, and each call gets its own reply', async () => {
+    const { node, askAll } = await withBatches();
+    const answers = await askAll(storage(20));
+    expect(answers.map(({ id, result }) => [id, result])).toEqual(storage(20).map((_, id) => [id, word(id)]));
+    expect(requests(node)).toEqual([Array.from({ length: 20 }, () => 'eth_getStorageAt')]);
+  });
+
+  it('gets a call that comes alone as it would without', async () => {
+    const { node, ask } = await withBatches();
+    expect((await ask()).result).toBe(word(0));
+    expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
+  });
+
+  it('gets no more than 100 calls at once, lists and what is sent by themselves, executions apart', async () => {
+    const { node, askAll } = await withBatches();
+    node.answer('eth_call', '0x01');
+    const call: Asked = ['eth_call', [{ to: address }, 'latest']];
+    const other: Asked = ['eth_call', [{ to: address, data: '0x01' }, 'latest']];
+    const logs: Asked = ['eth_getLogs', [{ address }]];
+    const answers = await askAll([...storage(120), logs, call, other]);
+    expect(answers.every(({ result }) => result !== undefined)).toBe(true);
+    const sizes = requests(node).map((methods) => `${methods.length} ${methods[0] ?? ''}`);
+    expect(sizes.sort()).toEqual(['1 eth_getLogs', '100 eth_getStorageAt', '2 eth_call', '20 eth_getStorageAt']);
+  });
+
+  it('may answer in another order, leave some out and refuse some: those are asked by themselves', async () => {
+    const { node, askAll } = await withBatches();
+    node.next(({ response, text }) => {
+      const replies = JSON.parse(text) as { id: number; result?: string; error?: object }[];
+      const tooLarge = { jsonrpc: '2.0', id: replies[1]?.id, error: { code: -32003, message: 'response too large' } };
+      response.end(JSON.stringify([...replies.slice(3).reverse(), tooLarge, replies[0]]));
+    });
+    const answers = await askAll(storage(8));
+    expect(answers.map(({ result }) => result)).toEqual(storage(8).map((_, id) => word(id)));
+    expect(requests(node).map(({ length }) => length)).toEqual([8, 1, 1]);
+  });
+
+  it('gives each call its own error', async () => {
+    const { node, askAll } = await withBatches();
+    node.answer('eth_getStorageAt', (params: string[]) =>
+      params[1] === '0x1' ? rpcError(3, 'execution reverted', '0x') : word(Number(params[1])),
+    );
+    const answers = await askAll(storage(3));
+    expect(answers.map(({ result, error }) => result ?? error?.code)).toEqual([word(0), -32000, word(2)]);
+    expect(requests(node)).toHaveLength(1);
+  });
+
+  it.each<[string, Behaviour]>([
+    [
+      'an error in place of an array',
+      write(200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}'),
+    ],
+    ['a refusal of its status', write(413, 'too large')],
+    ['what is no JSON', write(200, '[{"jsonrpc"')],
+  ])('that answers with %s is asked one by one', async (_, behaviour) => {
+    const { node, askAll } = await withBatches();
+    node.next(behaviour);
+    const answers = await askAll(storage(3));
+    expect(answers.map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+    expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1]);
+  });
+
+  it('that does not take batches gets none for a while', async () => {
+    const { node, askAll } = await withBatches();
+    node.next(write(400, '{"error":{"code":-32600,"message":"batch requests are not supported"}}'));
+    await askAll(storage(3));
+    node.calls.length = 0;
+    await askAll(storage(3));
+    expect(requests(node).map(({ length }) => length)).toEqual([1, 1, 1]);
+  });
+
+  it('that is at its limit is so for all calls of the batch', async () => {
+    const { node, askAll } = await withBatches();
+    node.always(write(429, 'too many requests'));
+    const answers = await askAll(storage(3));
+    expect(answers.every(({ error }) => error !== undefined)).toBe(true);
+    expect(requests(node).map(({ length }) => length)).toEqual([3]);
+  });
+});
