@@ -124,7 +124,7 @@ function replyTo(
   }
   if (method.spec.answer === 'document') return network.document();
   if (repeated === undefined) return askUpstreams(method, params, context, observer);
-  return repeated.reply(method.spec, params, () => askUpstreams(method, params, context, observer));
+  return repeated.reply(method, params, () => askUpstreams(method, params, context, observer));
 }
 
 /** What a filter finds is no more than `eth_getLogs` would give this key on this network. @throws RpcError */
@@ -147,14 +147,32 @@ function askUpstreams(
   observer: CallObserver | undefined,
 ): Promise<Reply | KeptReply> {
   const params = lowerHashes(method.spec, given);
-  if (method.cache === undefined) return askInTurn(method, params, context, observer);
-  return method.cache.reply(params, () => askInTurn(method, params, context, observer));
+  if (method.cache === undefined) return askOnce(method, params, context, observer);
+  return method.cache.reply(params, () => askOnce(method, params, context, observer));
+}
+
+/** For all who ask the same at the same time. */
+function askOnce(
+  method: ServedMethod,
+  params: readonly unknown[],
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Reply> {
+  const { shared } = context.network;
+  if (!method.isShared) {
+    return askInTurn(method, params, context, context.caller, observer).finally(() => {
+      shared.forget();
+    });
+  }
+  const call = `${method.spec.name} ${JSON.stringify(params)}`;
+  return shared.reply(call, context, (caller) => askInTurn(method, params, context, caller, observer));
 }
 
 async function askInTurn(
   method: ServedMethod,
   given: readonly unknown[],
-  { network, deadline, caller }: CallContext,
+  { network, deadline }: CallContext,
+  caller: Cancellation,
   observer: CallObserver | undefined,
 ): Promise<Reply> {
   const { queue, upstreams } = network;

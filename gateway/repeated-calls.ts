@@ -1,9 +1,7 @@
 import type { KeptReply } from './cache/answer-cache.ts';
 import type { Call, NotACall } from './jsonrpc/envelope.ts';
-import type { ServedNetwork } from './served-network.ts';
+import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { Slices } from './slices.ts';
-import type { MethodSpec } from './spec/method-spec.ts';
-import { isRead } from './upstream/method-group.ts';
 import type { Reply } from './upstream/reply.ts';
 
 type Told = Reply | KeptReply;
@@ -27,9 +25,9 @@ export class RepeatedCalls {
     const repeated = new Map<string, undefined>();
     for (const item of items) {
       await slices.next();
-      const spec = 'refusal' in item ? undefined : methods.get(item.method)?.spec;
-      if (spec === undefined || !isSame(spec)) continue;
-      const name = nameOf(spec, (item as Call).params);
+      const method = 'refusal' in item ? undefined : methods.get(item.method);
+      if (method?.isShared !== true) continue;
+      const name = nameOf(method, (item as Call).params);
       if (seen.has(name)) repeated.set(name, undefined);
       else seen.add(name);
     }
@@ -37,9 +35,9 @@ export class RepeatedCalls {
   }
 
   /** The reply to a call: that to the first of its kind. */
-  reply(spec: MethodSpec, params: readonly unknown[], ask: Ask): Promise<Told> {
-    if (!isSame(spec)) return ask();
-    const name = nameOf(spec, params);
+  reply(method: ServedMethod, params: readonly unknown[], ask: Ask): Promise<Told> {
+    if (!method.isShared) return ask();
+    const name = nameOf(method, params);
     const known = this.#replies.get(name);
     if (known !== undefined || !this.#replies.has(name)) return known ?? ask();
     const reply = ask();
@@ -48,11 +46,6 @@ export class RepeatedCalls {
   }
 }
 
-/** What is sent twice is meant twice; so may be what the spec does not know (evm_mine), or has to do with the caller. */
-function isSame(spec: MethodSpec): boolean {
-  return spec.answer === undefined && spec.isForeign !== true && isRead(spec);
-}
-
-function nameOf({ name }: MethodSpec, params: readonly unknown[]): string {
+function nameOf({ spec: { name } }: ServedMethod, params: readonly unknown[]): string {
   return name + JSON.stringify(params);
 }

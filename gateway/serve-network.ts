@@ -22,6 +22,8 @@ import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
+import { SharedCalls } from './shared-calls.ts';
+import { isShareable } from './upstream/method-group.ts';
 import { BatchingUpstream } from './upstream/batching-upstream.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import type { Transport } from './upstream/transport.ts';
@@ -79,7 +81,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     config,
     methods: servedMethods(config, parts, methodCaches(config, heads, network, parts)),
     otherMethods: {
-      meter: parts.metrics.callMeter(config.slug, 'other'),
+      meter: parts.metrics.calls.meter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: network,
@@ -90,8 +92,9 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     queue: new CallQueue({
       concurrency: parts.settings.NETWORK_CONCURRENCY,
       queueMax: parts.settings.NETWORK_QUEUE_MAX,
-      onWaiting: parts.metrics.queueMeter(config.slug),
+      onWaiting: parts.metrics.calls.queueMeter(config.slug),
     }),
+    shared: new SharedCalls(() => heads.head, parts.metrics.calls.sharedMeter(config.slug)),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
@@ -139,10 +142,11 @@ function servedMethods(
       const spec = specOf(name, specs);
       const check = checks.get(name) ?? anyParams;
       const localResult = spec.answer === 'local' ? results.get(name) : undefined;
-      const meter = metrics.callMeter(config.slug, name);
+      const meter = metrics.calls.meter(config.slug, name);
       const isOfSocket = spec.answer === 'socket';
       const [cache, used] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
-      return [name, { spec, check, localResult, isOfSocket, meter, cache, usage: used }];
+      const isShared = isShareable(spec);
+      return [name, { spec, check, localResult, isOfSocket, isShared, meter, cache, usage: used }];
     }),
   );
 }

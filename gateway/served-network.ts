@@ -5,6 +5,7 @@ import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/meters.ts';
 import type { InUse } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
+import type { SharedCalls } from './shared-calls.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
 import type { NetworkFilters } from './subscriptions/network-filters.ts';
@@ -22,6 +23,8 @@ export interface ServedNetwork {
   readonly upstreams: Upstreams;
   /** Before the upstreams. */
   readonly queue: CallQueue;
+  /** Before the queue. */
+  readonly shared: SharedCalls;
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
   readonly subscriptions: NetworkSubscriptions;
@@ -41,6 +44,8 @@ export interface ServedMethod {
   readonly localResult: string | undefined;
   /** Answered by the caller's WebSocket. */
   readonly isOfSocket: boolean;
+  /** Whether two that ask the same at the same time may share a reply. */
+  readonly isShared: boolean;
   readonly meter: CallMeter;
   /** Undefined: nothing that it answered is kept. */
   readonly cache: MethodCache | undefined;

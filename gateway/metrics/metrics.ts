@@ -1,57 +1,22 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
-import { CallMeter } from './call-meter.ts';
+import { CallMetrics, SECONDS } from './call-metrics.ts';
 import { UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import type { SocketMeters, UpstreamMeters } from './meters.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
-import { CounterTallies, GaugeTallies, HistogramTallies } from './tallies.ts';
-
-/** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+import { CounterTallies, HistogramTallies } from './tallies.ts';
 
 /** Every instrument of the gateway. Children are bound once per network, upstream and method. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly calls = new CallMetrics(this.registry);
   readonly cache = new CacheMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
   readonly subscriptions = new SubscriptionMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
-  readonly #calls = new CounterTallies(
-    {
-      name: 'gatehouse_calls_total',
-      help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
-      labelNames: ['network', 'method', 'outcome'],
-    },
-    this.registry,
-  );
-  readonly #callSeconds = new HistogramTallies(
-    {
-      name: 'gatehouse_call_duration_seconds',
-      help: 'Time from a call to its answer',
-      labelNames: ['network', 'method'],
-      bounds: SECONDS,
-    },
-    this.registry,
-  );
-  readonly #callsInFlight = new GaugeTallies(
-    {
-      name: 'gatehouse_calls_in_flight',
-      help: 'Calls under way',
-      labelNames: ['network'],
-    },
-    this.registry,
-  );
-  readonly #callsQueued = new GaugeTallies(
-    {
-      name: 'gatehouse_calls_queued',
-      help: 'Calls that wait because NETWORK_CONCURRENCY of their network are with its upstreams',
-      labelNames: ['network'],
-    },
-    this.registry,
-  );
   readonly #attempts = new CounterTallies(
     {
       name: 'gatehouse_upstream_attempts_total',
@@ -125,24 +90,6 @@ export class Metrics {
       labelNames: ['version', 'node'] as const,
       registers: [this.registry],
     }).set({ version, node: process.version }, 1);
-  }
-
-  /** @param method a method's name once the spec knows it, else `other` */
-  callMeter(network: string, method: string): CallMeter {
-    const inFlight = this.#callsInFlight.labels(network);
-    return new CallMeter(
-      (outcome) => this.#calls.labels(network, method, outcome),
-      this.#callSeconds.labels(network, method),
-      inFlight,
-    );
-  }
-
-  /** @returns what hears of each call that begins to wait, and of each that has ended to */
-  queueMeter(network: string): (change: 1 | -1) => void {
-    const queued = this.#callsQueued.labels(network);
-    return (change) => {
-      queued.add(change);
-    };
   }
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {

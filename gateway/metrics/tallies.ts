@@ -24,13 +24,13 @@ abstract class Tallies<Child> {
   readonly help: string;
   readonly aggregator = 'sum';
   abstract readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly #labelNames: readonly string[];
+  readonly labelNames: readonly string[];
   readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
 
   constructor({ name, help, labelNames }: TallyOptions, page: Registry) {
     this.name = name;
     this.help = help;
-    this.#labelNames = labelNames;
+    this.labelNames = labelNames;
     // What it asks for is `get`; its types name its own classes.
     page.registerMetric(this as unknown as Metric);
   }
@@ -40,7 +40,7 @@ abstract class Tallies<Child> {
     const key = values.join('\n');
     const known = this.#children.get(key);
     if (known !== undefined) return known.child;
-    const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
+    const labels = Object.fromEntries(this.labelNames.map((name, index) => [name, values[index] ?? '']));
     const child = this.create();
     this.#children.set(key, { labels, child });
     return child;
@@ -48,7 +48,7 @@ abstract class Tallies<Child> {
 
   /** Forgets a child: it is told of no more, whoever still has it. */
   remove(labels: Labels): void {
-    this.#children.delete(this.#labelNames.map((name) => labels[name] ?? '').join('\n'));
+    this.#children.delete(this.labelNames.map((name) => labels[name] ?? '').join('\n'));
   }
 
   get(): Promise<object & { readonly values: readonly Value[] }> {
@@ -69,6 +69,7 @@ export class Tally {
   }
 }
 
+/** Those that never counted anything are not shown. */
 export class CounterTallies extends Tallies<Tally> {
   readonly type: 'counter' | 'gauge' = 'counter';
 
@@ -77,12 +78,16 @@ export class CounterTallies extends Tallies<Tally> {
   }
 
   protected read({ value }: Tally, labels: Labels): Value[] {
-    return [{ value, labels }];
+    return value === 0 ? [] : [{ value, labels }];
   }
 }
 
 export class GaugeTallies extends CounterTallies {
   override readonly type = 'gauge';
+
+  protected override read({ value }: Tally, labels: Labels): Value[] {
+    return [{ value, labels }];
+  }
 }
 
 export class TimeTally {
@@ -104,6 +109,7 @@ export class TimeTally {
   }
 }
 
+/** As counters. */
 export class HistogramTallies extends Tallies<TimeTally> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
@@ -119,6 +125,7 @@ export class HistogramTallies extends Tallies<TimeTally> {
   }
 
   protected read({ counts, sum }: TimeTally, labels: Labels): Value[] {
+    if (counts.every((count) => count === 0)) return [];
     let value = 0;
     const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
       value += counts[index] as number;

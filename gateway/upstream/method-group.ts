@@ -19,3 +19,8 @@ export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
 export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
   return sends !== true && (resultKinds !== undefined || !/send|submit|filter/i.test(name));
 }
+
+/** Whether two calls with the same parameters may share a reply. What the spec does not know may change the chain (evm_mine). */
+export function isShareable(spec: MethodSpec): boolean {
+  return spec.answer === undefined && spec.isForeign !== true && isRead(spec);
+}

@@ -1,0 +1,85 @@
+import type { Registry } from 'prom-client';
+import { CallMeter } from './call-meter.ts';
+import { CounterTallies, GaugeTallies, HistogramTallies } from './tallies.ts';
+
+/** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
+export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** What is told of calls, whoever answers them. */
+export class CallMetrics {
+  readonly #calls: CounterTallies;
+  readonly #callSeconds: HistogramTallies;
+  readonly #callsInFlight: GaugeTallies;
+  readonly #callsQueued: GaugeTallies;
+  readonly #callsShared: CounterTallies;
+
+  constructor(page: Registry) {
+    this.#calls = new CounterTallies(
+      {
+        name: 'gatehouse_calls_total',
+        help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
+        labelNames: ['network', 'method', 'outcome'],
+      },
+      page,
+    );
+    this.#callSeconds = new HistogramTallies(
+      {
+        name: 'gatehouse_call_duration_seconds',
+        help: 'Time from a call to its answer',
+        labelNames: ['network', 'method'],
+        bounds: SECONDS,
+      },
+      page,
+    );
+    this.#callsInFlight = new GaugeTallies(
+      {
+        name: 'gatehouse_calls_in_flight',
+        help: 'Calls under way',
+        labelNames: ['network'],
+      },
+      page,
+    );
+    this.#callsQueued = new GaugeTallies(
+      {
+        name: 'gatehouse_calls_queued',
+        help: 'Calls that wait because NETWORK_CONCURRENCY of their network are with its upstreams',
+        labelNames: ['network'],
+      },
+      page,
+    );
+    this.#callsShared = new CounterTallies(
+      {
+        name: 'gatehouse_calls_shared_total',
+        help: 'Calls that shared the upstream call of another one, which asked the same at the same time',
+        labelNames: ['network'],
+      },
+      page,
+    );
+  }
+
+  /** @param method a method's name once the spec knows it, else `other` */
+  meter(network: string, method: string): CallMeter {
+    const inFlight = this.#callsInFlight.labels(network);
+    return new CallMeter(
+      (outcome) => this.#calls.labels(network, method, outcome),
+      this.#callSeconds.labels(network, method),
+      inFlight,
+    );
+  }
+
+  /** @returns what hears of each call that begins to wait, and of each that has ended to */
+  queueMeter(network: string): (change: 1 | -1) => void {
+    const queued = this.#callsQueued.labels(network);
+    return (change) => {
+      queued.add(change);
+    };
+  }
+
+  /** @returns what hears of each call that shared another's reply */
+  sharedMeter(network: string): () => void {
+    const shared = this.#callsShared.labels(network);
+    return () => {
+      shared.add(1);
+    };
+  }
+}

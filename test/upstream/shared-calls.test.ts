@@ -1,0 +1,133 @@
+import { request } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { status, type Exchange } from '../support/behaviours.ts';
+import { rpcError } from '../support/fake-node.ts';
+import { storageParams, until, withNodes, word } from './with-nodes.ts';
+
+/** Holds what a node is asked until it is let go. */
+function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; letGo: () => void } {
+  const held: Exchange[] = [];
+  return {
+    held,
+    behaviour: (exchange) => void held.push(exchange),
+    letGo: () => {
+      for (const { response, text } of held.splice(0)) response.writeHead(200).end(text);
+    },
+  };
+}
+
+/** A caller on a connection of its own, who can leave. */
+function callerOver(url: string): { answer: Promise<{ id: unknown; result?: unknown }>; leave: () => void } {
+  const body = { jsonrpc: '2.0', id: 'own', method: 'eth_getStorageAt', params: storageParams };
+  const posted = request(url, { method: 'POST', agent: false });
+  const answer = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
+    posted.on('error', reject).on('response', (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += String(chunk)));
+      response.on('end', () => {
+        resolve(JSON.parse(text) as { id: unknown });
+      });
+    });
+  });
+  answer.catch(() => undefined);
+  posted.end(JSON.stringify(body));
+  return { answer, leave: () => posted.destroy() };
+}
+
+describe('calls that ask the same at the same time', () => {
+  it('share one upstream call, each under its own id, and are counted', async () => {
+    const { gateway, nodes, asked, ask } = await withNodes(1);
+    await ask();
+    const { behaviour, letGo } = hold();
+    nodes[0]?.next(behaviour);
+    const calls = [1, 'two', 3].map((id) => gateway.call('test', 'eth_getStorageAt', storageParams, id));
+    await until(() => asked()[0] === 2);
+    await expect.poll(() => sharedOf(gateway.address)).toBe(2);
+    letGo();
+    expect(await Promise.all(calls)).toEqual([1, 'two', 3].map((id) => ({ jsonrpc: '2.0', id, result: word(1) })));
+    expect(asked()).toEqual([2]);
+    await ask();
+    expect(asked()).toEqual([3]);
+  });
+
+  it('share its failure, too, and an error', async () => {
+    const { nodes, asked, send } = await withNodes(1);
+    nodes[0]?.always(status(500));
+    const [one, two] = await Promise.all([send(), send()]);
+    expect([one?.answer.error?.code, two?.answer.error?.code]).toEqual([-32603, -32603]);
+    nodes[0]?.always(undefined);
+    nodes[0]?.answer('eth_call', rpcError(3, 'execution reverted', '0x'));
+    const call = [{ to: storageParams[0] }, 'latest'];
+    await expect.poll(async () => (await send('eth_call', call)).answer.error?.code).toBe(3);
+    const before = asked()[0] ?? 0;
+    const both = await Promise.all([send('eth_call', call), send('eth_call', call)]);
+    expect(both.map(({ answer }) => answer.error?.data)).toEqual(['0x', '0x']);
+    expect((asked()[0] ?? 0) - before).toBeLessThanOrEqual(2);
+  });
+
+  it('go on when one who asks leaves, and are broken off when all have', async () => {
+    const { gateway, nodes, asked, ask } = await withNodes(1);
+    await ask();
+    const first = hold();
+    nodes[0]?.next(first.behaviour);
+    const [one, two] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
+    await until(() => asked()[0] === 2);
+    await expect.poll(() => sharedOf(gateway.address)).toBe(1);
+    one.leave();
+    await expect.poll(() => inFlightOf(gateway.address)).toBeGreaterThan(0);
+    first.letGo();
+    expect((await two.answer).result).toBe(word(1));
+
+    const second = hold();
+    nodes[0]?.next(second.behaviour);
+    const [three, four] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
+    await expect.poll(() => sharedOf(gateway.address)).toBe(2);
+    let isClosed = false;
+    second.held[0]?.response.on('close', () => (isClosed = true));
+    three.leave();
+    four.leave();
+    await until(() => isClosed);
+    expect((await ask()).result).toBe(word(1));
+    expect(asked()).toEqual([4]);
+  });
+
+  it('are asked apart once something was sent', async () => {
+    const { gateway, nodes, asked, ask } = await withNodes(1);
+    nodes[0]?.answer('eth_sendRawTransaction', word(9));
+    await ask();
+    const { behaviour, letGo } = hold();
+    nodes[0]?.next(behaviour, 'eth_getStorageAt');
+    const before = ask();
+    await until(() => asked()[0] === 2);
+    await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);
+    const after = ask();
+    expect((await after).result).toBe(word(1));
+    letGo();
+    expect((await before).result).toBe(word(1));
+    expect(nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(3);
+  });
+
+  it('are asked apart by what they ask, and when they are sent', async () => {
+    const { gateway, nodes } = await withNodes(1);
+    nodes[0]?.answer('eth_sendRawTransaction', word(9));
+    const other = [storageParams[0], '0x1', 'latest'];
+    await Promise.all([storageParams, other].map((params) => gateway.call('test', 'eth_getStorageAt', params)));
+    await Promise.all(['0x02', '0x02'].map((raw) => gateway.call('test', 'eth_sendRawTransaction', [raw])));
+    expect(nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(2);
+    expect(nodes[0]?.callsOf('eth_sendRawTransaction')).toHaveLength(2);
+  });
+});
+
+async function sharedOf(address: string): Promise<number> {
+  return sumOf(address, 'gatehouse_calls_shared_total');
+}
+
+async function inFlightOf(address: string): Promise<number> {
+  return sumOf(address, 'gatehouse_calls_in_flight');
+}
+
+async function sumOf(address: string, metric: string): Promise<number> {
+  const { samples } = await readMetrics(address);
+  return samples.filter(({ name }) => name === metric).reduce((sum, { value }) => sum + value, 0);
+}
