@@ -55,7 +55,7 @@ describe('calls that ask the same at the same time', () => {
     const { nodes, asked, send } = await withNodes(1);
     nodes[0]?.always(status(500));
     const [one, two] = await Promise.all([send(), send()]);
-    expect([one?.answer.error?.code, two?.answer.error?.code]).toEqual([-32603, -32603]);
+    expect([one.answer.error?.code, two.answer.error?.code]).toEqual([-32603, -32603]);
     nodes[0]?.always(undefined);
     nodes[0]?.answer('eth_call', rpcError(3, 'execution reverted', '0x'));
     const call = [{ to: storageParams[0] }, 'latest'];
