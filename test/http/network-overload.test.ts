@@ -9,9 +9,10 @@ import { errorText, expectAnswer, resultText } from './expect-answer.ts';
 
 const word = `0x${'07'.padStart(64, '0')}`;
 const params = [`0x${'12'.repeat(20)}`, '0x0', 'latest'];
-/** Each of another position: what is the same in a batch is asked once. */
+/** Each of another position: what is asked twice at the same time is asked once. */
+let position = 0;
 const read = (id = 1): string =>
-  JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_getStorageAt', params: [params[0], `0x${id}`, 'latest'] });
+  JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_getStorageAt', params: [params[0], `0x${++position}`, 'latest'] });
 const local = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
 
 let held: (() => void)[];

@@ -7,7 +7,10 @@ import { expectAnswer, expectRefusal, resultText } from './expect-answer.ts';
 import { head, openRaw } from './raw-connection.ts';
 
 const word = `0x${'07'.padStart(64, '0')}`;
-const read = `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x${'12'.repeat(20)}","0x0","latest"]}`;
+/** What is asked twice at the same time is asked once. */
+const readAt = (position: number): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x${'12'.repeat(20)}","0x${position}","latest"]}`;
+const read = readAt(0);
 const local = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
 
 let node: FakeNode;
@@ -35,7 +38,7 @@ async function expectOverloaded(response: Response): Promise<void> {
 describe('more than the gateway holds', () => {
   it('of requests is refused until one of them has ended', async () => {
     node.always(slow(400), 'eth_getStorageAt');
-    const asked = Array.from({ length: 3 }, () => gateway.post('main', read));
+    const asked = [1, 2, 3].map((position) => gateway.post('main', readAt(position)));
     await eventually(() => node.callsOf('eth_getStorageAt').length === 4, 2_000);
     await expectOverloaded(await gateway.post('main', local));
     for (const response of await Promise.all(asked)) await expectAnswer(response, 200, resultText('1', word));

@@ -52,7 +52,7 @@ describe('an upstream with batch: true', () => {
 
   it('gets a call that comes alone as it would without', async () => {
     const { node, ask } = await withBatches();
-    expect((await ask()).result).toBe(word(0));
+    expect((await ask()).result).toBe(word(1));
     expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
   });
 

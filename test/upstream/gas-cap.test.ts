@@ -78,7 +78,7 @@ describe('the block gas limit', () => {
 
   it('is learned once for calls that come together', async () => {
     const { estimate, methods, sentGas } = await withEstimates(1);
-    await Promise.all([1, 2, 3, 4, 5].map(() => estimate({ to, gas: '0xffffffffff' })));
+    await Promise.all([1, 2, 3, 4, 5].map((value) => estimate({ to, gas: '0xffffffffff', value: `0x${value}` })));
     await estimate({ to, gas: '0xffffffffff' });
     expect(methods()?.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(1);
     expect(sentGas()).toEqual(Array.from({ length: 6 }, () => CAP));

@@ -191,8 +191,9 @@ it('an upstream that is gone is found out, although it never times out', async (
   for (let times = 0; times < 8; times++) expect(await all.ask()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([3, 8]);
   // The same of another method: that is enough for all methods.
-  for (const node of all.nodes) node.answer('eth_gasPrice', '0x1');
-  await Promise.all([all.send('eth_gasPrice', []), all.send('eth_gasPrice', [])]);
+  for (const node of all.nodes) node.answer('eth_getBalance', '0x1');
+  const balances = ['0x11', '0x22'].map((at) => all.send('eth_getBalance', [`0x${at.slice(2).repeat(20)}`, 'latest']));
+  await Promise.all(balances);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(2);
 });

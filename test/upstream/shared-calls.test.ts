@@ -54,7 +54,8 @@ describe('calls that ask the same at the same time', () => {
   it('share its failure, too, and an error', async () => {
     const { nodes, asked, send } = await withNodes(1);
     nodes[0]?.always(status(500));
-    const [one, two] = await Promise.all([send(), send()]);
+    const same = (): ReturnType<typeof send> => send('eth_getStorageAt', storageParams);
+    const [one, two] = await Promise.all([same(), same()]);
     expect([one.answer.error?.code, two.answer.error?.code]).toEqual([-32603, -32603]);
     nodes[0]?.always(undefined);
     nodes[0]?.answer('eth_call', rpcError(3, 'execution reverted', '0x'));
@@ -93,11 +94,12 @@ describe('calls that ask the same at the same time', () => {
   });
 
   it('are asked apart once something was sent', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1);
+    const { gateway, nodes, asked, ...all } = await withNodes(1);
     nodes[0]?.answer('eth_sendRawTransaction', word(9));
-    await ask();
+    await all.ask();
     const { behaviour, letGo } = hold();
     nodes[0]?.next(behaviour, 'eth_getStorageAt');
+    const ask = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
     const before = ask();
     await until(() => asked()[0] === 2);
     await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);

@@ -212,7 +212,7 @@ describe('a reply over WebSocket', () => {
     node.onCall(({ id, say }) => {
       if (++held === 2) say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
-    const answers = await Promise.all([ask(), ask()]);
+    const answers = await Promise.all([ask(2), ask(3)]);
     expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => 'no upstream could answer'));
     expect(held).toBe(2);
     // Whose reply it was is not known.

@@ -7,7 +7,7 @@ export const CHAIN_ID = 7;
 export interface WithNodes {
   readonly gateway: TestGateway;
   readonly nodes: readonly FakeNode[];
-  /** Asks for the value at a storage position: node 0 says `word(1)`, node 1 `word(2)` and so on. */
+  /** Asks for the value at a storage position, another one each time: node 0 says `word(1)`, node 1 `word(2)` and so on. */
   readonly ask: () => Promise<JsonRpcAnswer>;
   /** The same, or another call, with the HTTP status and with the text as it came. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
@@ -46,11 +46,14 @@ export async function withNodes(
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));
   });
+  // What is asked twice at the same time is asked once.
+  let position = 0;
+  const anotherPosition = (): unknown[] => [storageParams[0], `0x${(position++).toString(16)}`, 'latest'];
   return {
     gateway,
     nodes,
-    ask: () => gateway.call('test', 'eth_getStorageAt', storageParams),
-    send: async (method = 'eth_getStorageAt', params = storageParams) => {
+    ask: () => gateway.call('test', 'eth_getStorageAt', anotherPosition()),
+    send: async (method = 'eth_getStorageAt', params = anotherPosition()) => {
       const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
       const text = await response.text();
       return { status: response.status, text, answer: JSON.parse(text) as JsonRpcAnswer };

@@ -9,7 +9,8 @@ import { openCaller, socketUrl, type Caller } from './caller.ts';
 
 const word = `0x${'0'.repeat(64)}`;
 const account = '0x1212121212121212121212121212121212121212';
-const storageAt = (id: number | string, slot = '0x0'): string =>
+/** Each of another slot: what is asked twice at the same time is asked once. */
+const storageAt = (id: number | string, slot = typeof id === 'number' ? `0x${id}` : '0x0'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["${account}","${slot}","latest"]}`;
 const netVersion = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"net_version"}`;
 
