@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../keys/eventually.ts';
+import { readTable, writeTable } from '../support/page-table.ts';
 import { castClient } from './cast-client.ts';
 import type { Client, OpenClient } from './client.ts';
-import { DayTable, readDays, writeDays } from './day-table.ts';
+import { DayTable } from './day-table.ts';
 import { ethersClient } from './ethers-client.ts';
 import { hardhatClient } from './hardhat-client.ts';
 import { metamaskClient } from './metamask-client.ts';
@@ -174,8 +177,9 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
 
 it('and docs/clients.md tells of these days', () => {
   const rows = table.rows(clients.map(({ name }) => name));
-  if (process.env['CLIENTS_TABLE'] === 'write') writeDays(rows);
-  expect(readDays()).toEqual(rows);
+  const page = join(packageRoot, 'docs/clients.md');
+  if (process.env['CLIENTS_TABLE'] === 'write') writeTable(page, 'days', rows, 'npm run test:clients:table');
+  expect(readTable(page, 'days')).toEqual(rows);
 });
 
 function whatCameOf(read: unknown): string {
