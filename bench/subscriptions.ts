@@ -22,13 +22,13 @@ import { freePorts, option, pidOf, start, stopAll } from './processes.ts';
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
 const page = join(packageRoot, 'docs/subscriptions.md');
-try {
-  await run(option('idle', 5_000), option('busy', 500), option('seconds', 20));
-} finally {
+// Whatever ends this.
+process.once('exit', () => {
   stopAll();
-  chain.server.close();
   rmSync(folder, { recursive: true, force: true });
-}
+});
+await run(option('idle', 5_000), option('busy', 500), option('seconds', 20));
+chain.server.close();
 
 async function run(idle: number, busy: number, seconds: number): Promise<void> {
   const { url, pid } = await startGateway();
@@ -66,7 +66,7 @@ async function run(idle: number, busy: number, seconds: number): Promise<void> {
         'lost or wrong',
       ],
       [
-        `${idle} idle (beside 1000)`,
+        `${idle} idle, beside 1000`,
         mb(held),
         `${((held - before) / idle).toFixed(1)} kB`,
         share(idleCpu),
@@ -113,7 +113,6 @@ async function measure(
   blocks: number,
   params: (index: number) => unknown[],
 ): Promise<string[]> {
-  const before = memory(pid);
   const sockets = await openAll(url, subscribers);
   let told = 0;
   let bytes = 0;
@@ -139,10 +138,9 @@ async function measure(
     took += performance.now() - from;
   }
   const spent = cpuMicroseconds(pid) - cpu;
-  const grown = (memory(pid) - before) / subscribers;
   await closeAll(sockets);
-  const times = [(spent / told).toFixed(1), (bytes / told).toFixed(0), `${grown.toFixed(1)} kB`];
-  return [`${subscribers} × ${name}`, told.toLocaleString('en'), ...times, `${(took / blocks).toFixed(1)} ms`];
+  const cells = [(spent / told).toFixed(1), (bytes / told).toFixed(0), `${(took / blocks).toFixed(1)} ms`];
+  return [`${subscribers} × ${name}`, told.toLocaleString('en'), ...cells];
 }
 
 async function openAll(url: string, count: number): Promise<WebSocket[]> {
