@@ -26,6 +26,7 @@ export function growingChain(): GrowingChain {
   };
   const answer = (method: string, [first]: unknown[]): unknown => {
     if (method === 'eth_chainId') return '0x1';
+    if (method === 'eth_blockNumber') return hex(height);
     if (method === 'eth_getBlockByNumber') return block(first === 'latest' ? height : Number(first));
     if (method === 'eth_getBlockByHash') return block(numberOf(first));
     const { blockHash } = first as { blockHash: string };

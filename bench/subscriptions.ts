@@ -1,33 +1,37 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
+import { packageRoot } from '../gateway/config/package.ts';
+import { writeTable } from '../test/support/page-table.ts';
+import { live } from './busy-sockets.ts';
 import { addressOf, growingChain } from './growing-chain.ts';
+import { freePorts, option, pidOf, start, stopAll } from './processes.ts';
 
 /**
- * What subscribers cost the gateway: memory of sockets at rest, and CPU and memory of notifications to many. Every
- * notification is counted. Linux only: CPU time and memory are read from /proc.
+ * What subscribers cost the gateway: memory of sockets at rest, those of callers who subscribe and ask beside them, and
+ * CPU and memory of notifications to many. Every notification and answer is counted. Linux only: CPU time and memory are
+ * read from /proc.
  *
- *   npm run build && node dist/bench/subscriptions.js [--idle 5000] [--subscribers 1000] [--blocks 20]
+ *   npm run bench:sockets [-- --idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20]
  */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
-let gateway: ChildProcess | undefined;
-try {
-  await run(option('idle', 5_000), option('subscribers', 1_000), option('blocks', 20));
-} finally {
-  gateway?.kill('SIGTERM');
-  chain.server.close();
+const page = join(packageRoot, 'docs/subscriptions.md');
+// Whatever ends this.
+process.once('exit', () => {
+  stopAll();
   rmSync(folder, { recursive: true, force: true });
-}
+});
+await run(option('idle', 5_000), option('busy', 500), option('seconds', 20));
+chain.server.close();
 
-async function run(idle: number, subscribers: number, blocks: number): Promise<void> {
-  const { url, pid } = await start();
+async function run(idle: number, busy: number, seconds: number): Promise<void> {
+  const { url, pid } = await startGateway();
   console.log(`${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}\n`);
   // The first fill what start left behind.
   const first = await openAll(url, 1_000);
@@ -37,21 +41,68 @@ async function run(idle: number, subscribers: number, blocks: number): Promise<v
   await delay(5_000);
   const rested = cpuMicroseconds(pid);
   await delay(10_000);
-  const [each, restCpu] = [(memory(pid) - before) / idle, (cpuMicroseconds(pid) - rested) / 10];
-  console.log(
-    `${idle} idle sockets: ${each.toFixed(1)} kB each, ${(restCpu / 10_000).toFixed(1)} % of a core at rest,`,
+  const idleCpu = (cpuMicroseconds(pid) - rested) / 10;
+  const held = memory(pid);
+  console.log(`${idle} idle sockets: ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
+
+  const callers = await openAll(url, busy);
+  const began = cpuMicroseconds(pid);
+  const counts = await live(callers, seconds, () => chain.grow());
+  const busyCpu = (cpuMicroseconds(pid) - began) / seconds;
+  const [told, answered] = [counts.told.toLocaleString('en'), counts.answered.toLocaleString('en')];
+  writeTable(
+    page,
+    'sockets',
+    [
+      [
+        'held',
+        'memory of the process',
+        'each',
+        'CPU of a core',
+        'told',
+        'answered',
+        'answers in, p50',
+        'p99',
+        'lost or wrong',
+      ],
+      [
+        `${idle} idle, beside 1000`,
+        mb(held),
+        `${((held - before) / idle).toFixed(1)} kB`,
+        share(idleCpu),
+        ...Array<string>(5).fill(''),
+      ],
+      [
+        `${busy} busy beside those`,
+        mb(memory(pid)),
+        `${((memory(pid) - held) / busy).toFixed(1)} kB`,
+        ...[share(busyCpu), told, answered, `${counts.p50Ms.toFixed(1)} ms`, `${counts.p99Ms.toFixed(1)} ms`],
+        String(counts.faults),
+      ],
+    ],
+    'npm run bench:sockets',
   );
-  console.log(`  ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
-  await closeAll([...first, ...sockets]);
-  console.log(
-    '| subscribers to | notifications | CPU-µs each | bytes each | memory kB a subscriber | ms to all of a block |',
-  );
-  console.log('| --- | --- | --- | --- | --- | --- |');
-  await measure('newHeads', url, pid, subscribers, blocks, () => ['newHeads']);
-  await measure('logs, one of 200', url, pid, subscribers, blocks, (index) => [
-    ...['logs', { address: addressOf(index % 200) }],
-  ]);
-  await measure('logs, all of 200', url, pid, Math.ceil(subscribers / 20), blocks, () => ['logs', {}]);
+  await closeAll([...first, ...sockets, ...callers]);
+  await toMany(url, pid, option('subscribers', 1_000), option('blocks', 20));
+}
+
+async function toMany(url: string, pid: number, subscribers: number, blocks: number): Promise<void> {
+  const rows = [
+    await measure('newHeads', url, pid, subscribers, blocks, () => ['newHeads']),
+    await measure('logs, one of 200', url, pid, subscribers, blocks, (index) => [
+      ...['logs', { address: addressOf(index % 200) }],
+    ]),
+    await measure('logs, all of 200', url, pid, Math.ceil(subscribers / 20), blocks, () => ['logs', {}]),
+  ];
+  const heading = [
+    'subscribers to',
+    'notifications',
+    'CPU-µs each',
+    'bytes each',
+    'memory each',
+    'to all of a block in',
+  ];
+  writeTable(page, 'notifications', [heading, ...rows], 'npm run bench:sockets');
 }
 
 async function measure(
@@ -61,8 +112,7 @@ async function measure(
   subscribers: number,
   blocks: number,
   params: (index: number) => unknown[],
-): Promise<void> {
-  const before = memory(pid);
+): Promise<string[]> {
   const sockets = await openAll(url, subscribers);
   let told = 0;
   let bytes = 0;
@@ -88,10 +138,9 @@ async function measure(
     took += performance.now() - from;
   }
   const spent = cpuMicroseconds(pid) - cpu;
-  const grown = (memory(pid) - before) / subscribers;
-  const cells = [(spent / told).toFixed(1), (bytes / told).toFixed(0), grown.toFixed(1), (took / blocks).toFixed(1)];
-  console.log(`| ${subscribers} × ${name} | ${told} | ${cells.join(' | ')} |`);
   await closeAll(sockets);
+  const cells = [(spent / told).toFixed(1), (bytes / told).toFixed(0), `${(took / blocks).toFixed(1)} ms`];
+  return [`${subscribers} × ${name}`, told.toLocaleString('en'), ...cells];
 }
 
 async function openAll(url: string, count: number): Promise<WebSocket[]> {
@@ -109,22 +158,21 @@ async function closeAll(sockets: readonly WebSocket[]): Promise<void> {
   await delay(1_000);
 }
 
-async function start(): Promise<{ url: string; pid: number }> {
+async function startGateway(): Promise<{ url: string; pid: number }> {
   chain.server.listen(0, '127.0.0.1');
   await once(chain.server, 'listening');
   const { port: upstream } = chain.server.address() as AddressInfo;
   const network = { name: 'Bench', chainId: 1, upstreams: [{ name: 'growing', url: `http://127.0.0.1:${upstream}` }] };
   writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(network));
   const dataDir = join(folder, 'data');
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const own = { PORT: String(port), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
   const env = { ...process.env, ...own, WS_SOCKETS_PER_KEY: '20000' };
   const main = join(dirname(fileURLToPath(import.meta.url)), '../gateway/main.js');
-  gateway = spawn(process.execPath, [main], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const gateway = start(process.execPath, [main], env);
   for (let round = 0; round < 100 && !(await isReady(port)); round++) await delay(200);
-  if (gateway.pid === undefined || gateway.exitCode !== null) throw new Error('the gateway did not start');
   const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
-  return { url: `ws://127.0.0.1:${port}/bench/ws/v3/${key}`, pid: gateway.pid };
+  return { url: `ws://127.0.0.1:${port}/bench/ws/v3/${key}`, pid: pidOf(gateway) };
 }
 
 async function isReady(port: number): Promise<boolean> {
@@ -132,6 +180,15 @@ async function isReady(port: number): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
+}
+
+function mb(kilobytes: number): string {
+  return `${(kilobytes / 1_000).toFixed(0)} MB`;
+}
+
+/** @param microseconds of CPU time a second */
+function share(microseconds: number): string {
+  return `${(microseconds / 10_000).toFixed(1)} %`;
 }
 
 /** Resident memory in kB. */
@@ -145,17 +202,4 @@ function cpuMicroseconds(pid: number): number {
     .replace(/^.*\) /, '')
     .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
-
-function option(name: string, fallback: number): number {
-  const at = process.argv.indexOf(`--${name}`);
-  return at === -1 ? fallback : Number(process.argv[at + 1]);
 }

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type * as Ethers from 'ethers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import { askLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { makeWorld, type World } from './world.ts';
@@ -14,9 +18,11 @@ let page: Tab;
 
 beforeAll(async () => {
   [world, chromium] = await Promise.all([makeWorld(), startChromium()]);
+  const ethers = readFileSync(join(packageRoot, 'node_modules/ethers/dist/ethers.min.js'));
   // Of another origin than the gateway: the port differs.
-  site = createServer((_request, response) => {
-    response.setHeader('content-type', 'text/html').end('<!doctype html><title>a dapp</title>');
+  site = createServer(({ url }, response) => {
+    if (url === '/ethers.js') response.setHeader('content-type', 'text/javascript').end(ethers);
+    else response.setHeader('content-type', 'text/html').end('<!doctype html><title>a dapp</title>');
   }).listen(0, '127.0.0.1');
   await once(site, 'listening');
   page = await chromium.open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
@@ -63,7 +69,10 @@ describe('a page of another origin, in Chromium,', () => {
     expect(verbs(before)).toEqual(['OPTIONS', 'POST', 'POST', 'POST', 'POST']);
   });
 
-  it('is believed for longer than the five seconds that Chromium believes by itself', async () => {
+  it('is believed for a day, and in fact for longer than the five seconds that Chromium believes by itself', async () => {
+    const headers = { origin: 'http://a.test', 'access-control-request-method': 'POST' };
+    const preflight = await fetch(world.place.http, { method: 'OPTIONS', headers });
+    expect(preflight.headers.get('access-control-max-age')).toBe('86400');
     const before = world.wire.requests.length;
     await sleep(5_500);
     await inPage(post, { url: world.place.http, bodies: [call('eth_chainId')] });
@@ -95,7 +104,53 @@ describe('a page of another origin, in Chromium,', () => {
     expect(logs).toMatchObject([{ address: counter.address, transactionHash: hash, removed: false }]);
     expect(logs).toMatchObject([{ blockNumber: heads[0]?.number }]);
   });
+
+  it('with ethers reads without asking again, and watches through an upstream’s end', async () => {
+    const { caller, counter } = world.anvil.chain;
+    const before = world.wire.requests.length;
+    await page.evaluate(`import('/ethers.js').then((ethers) => { window.ethers = ethers; })`);
+    await inPage(watchByEthers, { http: world.place.http, ws: world.place.ws, address: counter.address });
+    const from = Number(await askLocalNode(world.anvil.url, 'eth_blockNumber', []));
+    const place = [counter.address, counter.numberPosition, 'latest'];
+    const value = Number(await askLocalNode(world.anvil.url, 'eth_getStorageAt', place));
+    const mine = (): Promise<unknown> =>
+      askLocalNode(world.anvil.url, 'eth_sendTransaction', [
+        { from: caller, to: counter.address, data: counter.calls.set },
+      ]);
+    await mine();
+    await page.until(`window.seen.logs.includes(${from + 1})`);
+    await world.cut('first');
+    await mine();
+    await mine();
+    await page.until(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
+    await world.mend();
+    expect(await page.evaluate('window.seen')).toEqual({
+      read: { chainId: 1337, value },
+      blocks: [from + 1, from + 2, from + 3],
+      logs: [from + 1, from + 2, from + 3],
+    });
+    expect(new Set(verbs(before))).toEqual(new Set(['POST']));
+    expect(page.complaints.filter((text) => !/status of (429|401)/.test(text))).toEqual([]);
+  });
 });
+
+/** Reads over HTTP and watches over WebSocket; what it sees is put into `window.seen`. */
+async function watchByEthers({ http, ws, address }: { http: string; ws: string; address: string }): Promise<void> {
+  const { ethers } = window as unknown as { ethers: typeof Ethers };
+  const reader = new ethers.JsonRpcProvider(http);
+  const counter = new ethers.Contract(address, ['function number() view returns (uint256)'], reader);
+  const read = {
+    chainId: Number((await reader.getNetwork()).chainId),
+    value: Number(await (counter['number'] as unknown as () => Promise<bigint>)()),
+  };
+  const seen = { read, blocks: [] as number[], logs: [] as number[] };
+  Object.assign(window, { seen });
+  const watcher = new ethers.WebSocketProvider(ws);
+  await watcher.on('block', (number: number) => seen.blocks.push(number));
+  await watcher.on({ address }, ({ blockNumber }: { blockNumber: number }) => seen.logs.push(blockNumber));
+  // ethers subscribes without waiting for the answers; both are asked for before this is.
+  await watcher.send('net_version', []);
+}
 
 /** Subscribes; what is told of each kind is put into `window.told`. */
 async function subscribe({ url, kinds }: { url: string; kinds: unknown[][] }): Promise<void> {

@@ -1,15 +1,14 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { CallObject, Client } from './client.ts';
 
+/** It has no command that is told of blocks: what it does with `eth_subscribe` is `cast logs`. */
 export const castClient: Client = {
   name: 'cast',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tries again',
-  doesWithout: [],
-  watchesOver: 'nothing',
-  open({ http, privateKey }) {
+  open({ http, ws, privateKey }) {
     async function cast(...args: string[]): Promise<string> {
       const { stdout } = await promisify(execFile)(castBinary(), [...args, '--rpc-url', http], { timeout: 15_000 });
       return stdout.trim();
@@ -29,6 +28,20 @@ export const castClient: Client = {
         const receipt = await cast('send', '--json', '--private-key', privateKey, to, data);
         const { status, blockNumber } = JSON.parse(receipt) as { status: string; blockNumber: string };
         return { succeeded: status === '0x1', block: Number(blockNumber) };
+      },
+      watchLogs(address, seen) {
+        const args = ['logs', '--subscribe', '--address', address, '--rpc-url', ws];
+        const child = spawn(castBinary(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
+        const ended = once(child, 'exit');
+        // As YAML: its JSON keeps each log back until there is another.
+        createInterface({ input: child.stdout }).on('line', (line) => {
+          const [, number] = /^\s*blockNumber: (\d+)/.exec(line) ?? [];
+          if (number !== undefined) seen(Number(number));
+        });
+        return Promise.resolve(() => {
+          child.kill();
+          return ended;
+        });
       },
       close: () => Promise.resolve(),
     });

@@ -18,13 +18,6 @@ export interface Place {
 /** A real client, as its users have it but for how often it polls. */
 export interface Client {
   readonly name: string;
-  /** What it does about 429 and about 503: tries again by itself, or tells its user. */
-  readonly whenLimited: 'tries again' | 'tells';
-  readonly whenUnavailable: 'tries again' | 'tells';
-  /** Methods that it asks for in its day, is told that they do not exist, and does without. */
-  readonly doesWithout: readonly string[];
-  /** How it hears of blocks and logs. */
-  readonly watchesOver: 'WebSocket' | 'polling' | 'nothing';
   open(place: Place): Promise<OpenClient>;
 }
 
@@ -45,7 +38,7 @@ export interface OpenClient {
   /** Until it is told to stop. Undefined: the client cannot. */
   watchBlocks?(seen: (number: number) => void): Promise<Stop>;
   /** The block numbers of an address' logs. */
-  watchLogs?(address: string, seen: (blockNumber: number) => void): Promise<Stop>;
+  watchLogs(address: string, seen: (blockNumber: number) => void): Promise<Stop>;
   close(): Promise<void>;
 }
 

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../keys/eventually.ts';
+import { readTable, writeTable } from '../support/page-table.ts';
 import { castClient } from './cast-client.ts';
 import type { Client, OpenClient } from './client.ts';
+import { DayTable } from './day-table.ts';
 import { ethersClient } from './ethers-client.ts';
 import { hardhatClient } from './hardhat-client.ts';
 import { metamaskClient } from './metamask-client.ts';
@@ -17,8 +21,11 @@ const clients: readonly Client[] = [
   ...[ethersClient, viemClient, wagmiClient, web3Client],
   ...[zksyncClient, metamaskClient, castClient, hardhatClient],
 ];
+const table = new DayTable();
+const inTurn = { concurrent: false };
 
-describe.each(clients)('a day of $name', (kind) => {
+// Each has a world of its own, and mostly waits.
+describe.concurrent.each(clients)('a day of $name', (kind) => {
   let world: World;
   let client: OpenClient;
   let counter: World['anvil']['chain']['counter'];
@@ -40,7 +47,7 @@ describe.each(clients)('a day of $name', (kind) => {
     await world.close();
   });
 
-  it('reads', async () => {
+  it('reads', inTurn, async () => {
     const { blockHash, setTransaction } = world.anvil.chain;
     const told = await Promise.all([
       ...[client.chainId(), client.blockNumber(), client.balance(account), client.countLogs(counter.address)],
@@ -55,102 +62,131 @@ describe.each(clients)('a day of $name', (kind) => {
       expect.arrayContaining([setTransaction]),
       counter.value,
     ]);
+    table.note(kind.name, 'reads', 'yes');
   });
 
-  it('estimates, and hears why a call reverts', async () => {
+  it('estimates, and hears why a call reverts', inTurn, async () => {
     const { gate } = world.anvil.chain;
     expect(await client.estimate(set(7))).toBeGreaterThan(21_000n);
     await expect(client.estimate({ from: account, to: gate.address, data: gate.calls.open })).rejects.toThrow(
       /the gate is closed/,
     );
+    table.note(kind.name, 'estimates', 'yes');
   });
 
-  it('sends, and waits for the receipt', async () => {
+  it('sends, and waits for the receipt', inTurn, async () => {
     expect((await client.send(set(1001))).succeeded).toBe(true);
     expect(await number()).toBe(1001);
+    table.note(kind.name, 'sends', 'yes');
   });
 
-  it('does not see an upstream go', async () => {
+  it('does not see upstreams restart', inTurn, async () => {
     const before = world.wire.requests.length;
     await world.cut('first');
     expect((await client.send(set(1002))).succeeded).toBe(true);
-    expect(await number()).toBe(1002);
+    await world.mend();
+    await world.cut('second');
+    expect((await client.send(set(1003))).succeeded).toBe(true);
+    expect(await number()).toBe(1003);
     expect(statuses(before)).toEqual(new Set([200]));
+    table.note(kind.name, 'does not see restarts', 'yes');
   });
 
-  it('watches blocks and logs, an upstream’s end among them', { timeout: 40_000 }, async () => {
-    if (client.watchBlocks === undefined) {
-      expect(kind.watchesOver).toBe('nothing');
-      return;
-    }
+  it('watches blocks and logs, an upstream’s end among them', { ...inTurn, timeout: 90_000 }, async () => {
     const blocks: number[] = [];
     const logs: number[] = [];
     const stops = await Promise.all([
-      client.watchBlocks((block) => blocks.push(block)),
-      client.watchLogs?.(counter.address, (block) => logs.push(block)),
+      client.watchBlocks?.((block) => blocks.push(block)),
+      client.watchLogs(counter.address, (block) => logs.push(block)),
     ]);
+    // Who polls may see the newest only.
     const hasSeen = (block: number): boolean =>
-      blocks.includes(block) && (client.watchLogs === undefined || logs.includes(block));
+      (client.watchBlocks === undefined || blocks.some((seen) => seen >= block)) && logs.includes(block);
     const send = async (): Promise<number> => (await client.send(set(2001))).block;
-    // Some say that they watch before they do.
-    await eventually(async () => {
-      const block = await send();
-      await sleep(300);
-      return hasSeen(block);
-    }, 15_000);
+    // Some say that they watch before they do; and ethers asks a filter at a new block only, so that it hears at the
+    // next what it is late for.
+    const sendUntilSeen = async (...sent: number[]): Promise<unknown> =>
+      eventually(async () => {
+        const all = [...sent, await send()];
+        for (let rests = 0; rests < 15 && !all.every(hasSeen); rests++) await sleep(100);
+        return all.every(hasSeen);
+      }, 30_000);
+    await sendUntilSeen();
     await world.cut('first');
     const sent = [await send(), await send()];
-    await eventually(async () => {
-      // ethers asks a filter at a new block only, and what it is late for it hears at the next.
-      if (kind.watchesOver === 'polling' && !sent.every(hasSeen)) await send();
-      return sent.every(hasSeen);
-    }, 10_000);
-    const [from = 0, to = 0] = sent;
-    if (client.watchLogs !== undefined) expect(logs.filter((block) => block >= from && block <= to)).toEqual(sent);
+    await sendUntilSeen(...sent);
     for (const stop of stops) await stop?.();
+    const { asked } = world.wire;
+    const how = (filter: string): string =>
+      asked.has('eth_subscribe') ? 'over WebSocket' : asked.has(filter) ? 'by a filter' : 'by polling';
+    const heard = client.watchBlocks === undefined ? 'no way to' : how('eth_newBlockFilter');
+    const [from = 0, to = 0] = sent;
+    const isOfThem = (block: number): boolean => block >= from && block <= to;
+    expect(logs.filter(isOfThem)).toEqual(sent);
+    if (heard === 'over WebSocket' || heard === 'by a filter') expect(blocks.filter(isOfThem)).toEqual(sent);
+    table.note(kind.name, 'hears of blocks', heard);
+    table.note(kind.name, 'hears of logs', how('eth_newFilter'));
   });
 
-  it('meets 429, and keeps its peace', async () => {
+  it('meets 429, and keeps its peace', inTurn, async () => {
     await world.rules({ rate: '2', burst: '4' });
     const before = world.wire.requests.length;
+    const isLimited = (): boolean => statuses(before).has(429);
     try {
-      await world.exhaust();
-      const read = client.balance(someAddress()).catch((error: unknown) => error);
-      // Until it has met it: some take a second to come.
+      let read: Promise<unknown> | undefined;
+      // Until it has met it: some take a second to come, and find that there is room again.
       await eventually(async () => {
         await world.exhaust();
-        return statuses(before).has(429);
-      }, 10_000);
-      if (kind.whenLimited === 'tries again') expect(await read).toBe(0n);
-      else expect(await read).toBeInstanceOf(Error);
+        read ??= client
+          .balance(someAddress())
+          .catch((error: unknown) => error)
+          .finally(() => {
+            if (!isLimited()) read = undefined;
+          });
+        return isLimited();
+      }, 30_000);
+      table.note(kind.name, 'when limited', whatCameOf(await read));
       // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
-      expect(world.wire.requests.length - before).toBeLessThan(15);
+      expect(world.wire.requests.slice(before).filter(({ status }) => status === 429).length).toBeLessThan(15);
     } finally {
       await world.rules({ rate: undefined, burst: undefined });
     }
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
-  it('meets 503, and goes on when it is over', async () => {
+  it('meets 503, and goes on when it is over', inTurn, async () => {
     const before = world.wire.requests.length;
     await world.cut('both');
     const read = client.balance(someAddress()).catch((error: unknown) => error);
     // A batch is HTTP 200, whatever its items say.
-    await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 5_000);
+    await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 15_000);
     await world.mend();
-    if (kind.whenUnavailable === 'tries again') expect(typeof (await read)).toBe('bigint');
-    else expect(await read).toBeInstanceOf(Error);
+    table.note(kind.name, 'when no upstream answers', whatCameOf(await read));
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
-  it('lacked no method that it needs', () => {
-    expect([...world.wire.missing].sort()).toEqual(kind.doesWithout);
+  it('is told of no method that there is none, but those in the table', inTurn, () => {
+    const missing = [...world.wire.missing].sort();
+    table.note(kind.name, 'does without', missing.map((method) => `\`${method}\``).join(', ') || 'nothing');
   });
 
   function statuses(since: number): Set<number> {
     return new Set(world.wire.requests.slice(since).map(({ status }) => status));
   }
 });
+
+it('and docs/clients.md tells of these days', () => {
+  const rows = table.rows(clients.map(({ name }) => name));
+  const page = join(packageRoot, 'docs/clients.md');
+  if (process.env['CLIENTS_TABLE'] === 'write') writeTable(page, 'days', rows, 'npm run test:clients:table');
+  expect(readTable(page, 'days')).toEqual(rows);
+});
+
+function whatCameOf(read: unknown): string {
+  if (read instanceof Error) return 'tells its user';
+  expect(read).toBe(0n);
+  return 'tries again';
+}
 
 /** Another each time: what MetaMask has read of a block it does not ask again. */
 function someAddress(): string {

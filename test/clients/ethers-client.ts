@@ -1,12 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonRpcProvider, Wallet, WebSocketProvider, type JsonRpcApiProvider, type Log } from 'ethers';
 import type { CallObject, Client, OpenClient } from './client.ts';
 
 export const ethersClient: Client = {
   name: 'ethers',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tells',
-  doesWithout: [],
-  watchesOver: 'WebSocket',
   open({ http, ws, chainId, privateKey }) {
     const provider = new JsonRpcProvider(http, undefined, { cacheTimeout: -1, pollingInterval: 100 });
     const wallet = new Wallet(privateKey, provider);
@@ -21,7 +18,18 @@ export function ethersDay(
   openWatcher: () => JsonRpcApiProvider,
 ): OpenClient {
   let watcher: JsonRpcApiProvider | undefined;
-  const watching = (): JsonRpcApiProvider => (watcher ??= openWatcher());
+  const watching = (): JsonRpcApiProvider => (watcher ??= noted(openWatcher()));
+  const sent: Promise<unknown>[] = [];
+  // `off` neither waits for what it sends nor catches what becomes of it when the provider is destroyed before.
+  function noted(watched: JsonRpcApiProvider): JsonRpcApiProvider {
+    const send = watched.send.bind(watched);
+    watched.send = (method, params) => {
+      const answered = send(method, params);
+      sent.push(answered);
+      return answered;
+    };
+    return watched;
+  }
   return {
     chainId: async () => Number((await provider.getNetwork()).chainId),
     blockNumber: () => provider.getBlockNumber(),
@@ -48,6 +56,8 @@ export function ethersDay(
       return () => watching().off({ address }, onLog);
     },
     close: async () => {
+      await sleep(0);
+      await Promise.allSettled(sent);
       provider.destroy();
       // A promise, where it is a WebSocketProvider's.
       await (watcher?.destroy() as unknown);

@@ -4,7 +4,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import type { Client } from './client.ts';
 import { providerDay } from './provider-day.ts';
 
-interface HttpProvider {
+export interface HttpProvider {
   request(call: { method: string; params: readonly unknown[] }): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -13,7 +13,7 @@ interface HttpProvider {
  * What every request of a Hardhat network of the type `http` goes through. Taken out by its path: Hardhat's own way to
  * it, `network.connect()`, loads a native simulator first, which Node 20 cannot run.
  */
-async function createProvider(url: string): Promise<HttpProvider> {
+export async function createProvider(url: string): Promise<HttpProvider> {
   const root = new URL('.', pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')));
   const path = 'dist/src/internal/builtin-plugins/network-manager/http-provider.js';
   const { HttpProvider: hardhat } = (await import(new URL(path, root).href)) as {
@@ -24,10 +24,6 @@ async function createProvider(url: string): Promise<HttpProvider> {
 
 export const hardhatClient: Client = {
   name: 'Hardhat',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tells',
-  doesWithout: [],
-  watchesOver: 'nothing',
   async open({ http, privateKey }) {
     const provider = await createProvider(http);
     const request = (method: string, params: readonly unknown[]) => provider.request({ method, params });

@@ -7,10 +7,6 @@ import { providerDay } from './provider-day.ts';
 /** What MetaMask's extension asks a network through; its keyring signs, which an account of viem does here. */
 export const metamaskClient: Client = {
   name: 'MetaMask',
-  whenLimited: 'tells',
-  whenUnavailable: 'tries again',
-  doesWithout: [],
-  watchesOver: 'polling',
   async open({ http, chainId, privateKey }) {
     const messenger = new Messenger({
       namespace: 'NetworkController',

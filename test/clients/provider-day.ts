@@ -1,11 +1,11 @@
 import type { LocalAccount } from 'viem';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CallObject, OpenClient } from './client.ts';
+import type { CallObject, OpenClient, Stop } from './client.ts';
 
 /** EIP-1193, but for events. */
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
-/** The day of a client that passes calls on as they are, and leaves the rest to its users. */
+/** The day of a client that passes calls on as they are, and leaves the rest to its users: they keep filters. */
 export function providerDay(request: Request, account: LocalAccount, close: () => Promise<void>): OpenClient {
   const number = async (method: string, ...params: unknown[]): Promise<number> => Number(await request(method, params));
   return {
@@ -37,8 +37,33 @@ export function providerDay(request: Request, account: LocalAccount, close: () =
         await sleep(50);
       }
     },
+    watchBlocks: (seen) =>
+      watch('eth_newBlockFilter', [], async (hash) => {
+        seen(Number(((await request('eth_getBlockByHash', [hash, false])) as { number: string }).number));
+      }),
+    watchLogs: (address, seen) =>
+      watch('eth_newFilter', [{ address }], (log) => {
+        seen(Number((log as { blockNumber: string }).blockNumber));
+      }),
     close,
   };
+
+  async function watch(kind: string, params: unknown[], take: (change: unknown) => unknown): Promise<Stop> {
+    const id = await request(kind, params);
+    let isOver = false;
+    const untilOver = async (): Promise<void> => {
+      while (!isOver) {
+        for (const change of (await request('eth_getFilterChanges', [id])) as unknown[]) await take(change);
+        await sleep(100);
+      }
+      await request('eth_uninstallFilter', [id]);
+    };
+    const over = untilOver();
+    return () => {
+      isOver = true;
+      return over;
+    };
+  }
 }
 
 function rpcCall({ from, to, data, value }: CallObject): object {

@@ -16,10 +16,6 @@ import type { CallObject, Client, OpenClient, Place } from './client.ts';
 
 export const viemClient: Client = {
   name: 'viem',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tries again',
-  doesWithout: ['eth_fillTransaction'],
-  watchesOver: 'WebSocket',
   open(place) {
     const chain = chainAt(place);
     const account = privateKeyToAccount(place.privateKey);

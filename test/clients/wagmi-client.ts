@@ -14,10 +14,6 @@ import { chainAt, viemDay } from './viem-client.ts';
 /** As dapps set it up: a config with a chain, whose clients it makes and keeps; calls are put into batches. */
 export const wagmiClient: Client = {
   name: 'wagmi',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tries again',
-  doesWithout: ['eth_fillTransaction'],
-  watchesOver: 'WebSocket',
   open(place) {
     const chain = chainAt(place);
     const clientOver = (transport: HttpTransport | WebSocketTransport): PublicClient => {

@@ -3,13 +3,8 @@ import type { CallObject, Client } from './client.ts';
 
 export const web3Client: Client = {
   name: 'web3.js',
-  whenLimited: 'tells',
-  whenUnavailable: 'tells',
-  doesWithout: [],
-  watchesOver: 'WebSocket',
   open({ http, ws, privateKey }) {
     const web3 = new Web3(http);
-    web3.eth.transactionPollingInterval = 100;
     web3.eth.accounts.wallet.add(privateKey);
     let watcher: Web3 | undefined;
     const watching = (): Web3 => (watcher ??= new Web3(ws));

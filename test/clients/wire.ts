@@ -3,15 +3,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 
-/** A wire between clients and the gateway that notes what passes. */
+/**
+ * A wire between clients and the gateway that notes what passes. It is there for as long as its process, and says 503
+ * when the gateway is gone: some clients go on to ask by themselves after they are closed, and catch nothing where
+ * nobody listens.
+ */
 export interface Wire {
   /** Stands for the gateway's: `http://127.0.0.1:<port>` */
   readonly address: string;
   /** Requests and their HTTP statuses, in order; preflights, too. */
   readonly requests: Noted[];
-  /** Methods that were answered with -32601, over whatever transport. */
+  /** Methods that were asked for, and those that were answered with -32601, over whatever transport. */
+  readonly asked: Set<string>;
   readonly missing: Set<string>;
-  close(): void;
+  /** No request is under way. */
+  readonly isQuiet: boolean;
 }
 
 export interface Noted {
@@ -30,7 +36,9 @@ interface Message {
 /** @param gateway its address */
 export async function startWire(gateway: string): Promise<Wire> {
   const requests: Noted[] = [];
+  const asked = new Set<string>();
   const missing = new Set<string>();
+  let underWay = 0;
 
   function note(sent: string, answered: string): void {
     const calls = messagesIn(sent);
@@ -40,8 +48,13 @@ export async function startWire(gateway: string): Promise<Wire> {
     }
   }
 
+  function noteAsked(text: string): void {
+    for (const { method } of messagesIn(text)) if (method !== undefined) asked.add(method);
+  }
+
   async function relay(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await textOf(request);
+    noteAsked(body);
     const headers = Object.entries(request.headers).filter(([name]) => !hopByHop.includes(name)) as [string, string][];
     const answer = await fetch(gateway + (request.url ?? ''), {
       method: request.method ?? 'POST',
@@ -57,7 +70,9 @@ export async function startWire(gateway: string): Promise<Wire> {
   }
 
   const server = createServer((request, response) => {
-    relay(request, response).catch(() => response.destroy());
+    underWay++;
+    response.once('close', () => underWay--);
+    relay(request, response).catch(() => response.writeHead(503).end());
   });
   const sockets = new WebSocketServer({ server });
   sockets.on('connection', (near, request) => {
@@ -67,6 +82,7 @@ export async function startWire(gateway: string): Promise<Wire> {
     near.on('message', (data) => {
       const text = (data as Buffer).toString();
       sent.push(text);
+      noteAsked(text);
       void opened.then(() => {
         if (far.readyState === far.OPEN) far.send(text);
       });
@@ -83,16 +99,15 @@ export async function startWire(gateway: string): Promise<Wire> {
       near.terminate();
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    asked,
     missing,
-    close() {
-      for (const socket of sockets.clients) socket.terminate();
-      server.close();
-      server.closeAllConnections();
+    get isQuiet() {
+      return underWay === 0;
     },
   };
 }

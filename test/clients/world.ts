@@ -12,13 +12,14 @@ export interface World {
   readonly anvil: Anvil;
   readonly wire: Wire;
   readonly place: Place;
-  /** Breaks what leads to the first upstream, or to both; `mend` makes them whole. */
-  cut(which: 'first' | 'both'): Promise<void>;
+  /** Breaks what leads to an upstream, or to both; `mend` makes them whole. */
+  cut(which: 'first' | 'second' | 'both'): Promise<void>;
   mend(): Promise<void>;
   /** Changes the rules of the client's key. */
   rules(change: RuleChange): Promise<void>;
   /** Uses up what the key has left, by calls of our own. */
   exhaust(): Promise<void>;
+  /** When what its client still asked is answered. */
   close(): Promise<void>;
 }
 
@@ -29,9 +30,15 @@ export const account = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 export async function makeWorld(): Promise<World> {
   const anvil = await startAnvil();
   const port = Number(new URL(anvil.url).port);
-  const links = await Promise.all([startTcpProxy(port), startTcpProxy(port)]);
-  const urls = links.map((link) => `http://127.0.0.1:${link.port}`);
-  const gateway = await startGateway({ local: network(1337, urls) });
+  const [first, second] = await Promise.all([startTcpProxy(port), startTcpProxy(port)]);
+  const links = [first, second];
+  // The first tells of blocks by itself; the second is asked for them.
+  const at = (link: TcpProxy): string => `//127.0.0.1:${link.port}`;
+  const upstreams = [
+    { name: 'first', url: `http:${at(first)}`, websocketUrl: `ws:${at(first)}` },
+    { name: 'second', url: `http:${at(second)}` },
+  ];
+  const gateway = await startGateway({ local: { ...network(1337, []), upstreams } });
   const wire = await startWire(gateway.address);
   const path = `v3/${gateway.key}`;
   const digest = digestOf(gateway.key);
@@ -46,7 +53,7 @@ export async function makeWorld(): Promise<World> {
       privateKey,
     },
     async cut(which) {
-      broken = which === 'both' ? links : links.slice(0, 1);
+      broken = which === 'both' ? links : [which === 'first' ? first : second];
       await Promise.all(broken.map((link) => link.cut()));
     },
     async mend() {
@@ -63,7 +70,7 @@ export async function makeWorld(): Promise<World> {
       while ((await gateway.call('local', 'eth_blockNumber')).error === undefined);
     },
     async close() {
-      wire.close();
+      await eventually(() => wire.isQuiet, 5_000);
       await gateway.stop();
       await Promise.all(links.map((link) => link.close()));
       await anvil.stop();

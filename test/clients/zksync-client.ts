@@ -6,10 +6,6 @@ import { ethersDay } from './ethers-client.ts';
 /** It has no WebSocket provider of its own that shares its types; it polls. */
 export const zksyncClient: Client = {
   name: 'zksync-ethers',
-  whenLimited: 'tries again',
-  whenUnavailable: 'tells',
-  doesWithout: [],
-  watchesOver: 'polling',
   open({ http, privateKey }) {
     const zksync = new Provider(http, undefined, { cacheTimeout: -1, pollingInterval: 100 });
     const wallet = new Wallet(privateKey, zksync);

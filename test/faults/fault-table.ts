@@ -1,5 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { writeTable as writePageTable } from '../support/page-table.ts';
 import type { Fault, Outcome } from './faults.ts';
 
 /** What came of a fault of an upstream, in milliseconds until answers. */
@@ -46,21 +45,13 @@ export function redisRowOf({ name, seenMs, limitedMs, told: status, toldMs, back
   return [name, time(seenMs), time(limitedMs), String(status), time(toldMs), time(backMs)];
 }
 
-/** Puts a table between the comments of its name, under a line that says where and when it was made. */
 export function writeTable(
   file: string,
   name: keyof typeof heading,
   rows: readonly string[][],
   command = 'npm run faults',
 ): void {
-  const where = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}`;
-  const made = `\`${command}\` on ${where}, ${new Date().toISOString().slice(0, 10)}.`;
-  const dashes = heading[name].map(() => '---');
-  const lines = [heading[name], dashes, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
-  const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
-  const [before = '', rest = ''] = readFileSync(file, 'utf8').split(start);
-  const after = rest.split(end)[1] ?? '';
-  writeFileSync(file, `${before}${start}\n\n${made}\n\n${lines.join('\n')}\n\n${end}${after}`);
+  writePageTable(file, name, [heading[name], ...rows], command);
 }
 
 function told({ status, error, result }: Outcome): string {

@@ -1,26 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { readTable } from '../support/page-table.ts';
 import { heading, promised } from './fault-table.ts';
 import { faults } from './faults.ts';
 import { redisFaults } from './redis-faults.ts';
 
-const page = readFileSync(join(packageRoot, 'docs/faults.md'), 'utf8');
-
-function table(name: keyof typeof heading): string[][] {
-  const [, section = ''] = page.split(`<!-- ${name} -->`);
-  const lines = (section.split('<!--')[0] ?? '').split('\n').filter((line) => line.startsWith('|'));
-  return lines.map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim()),
-  );
-}
+const table = (name: keyof typeof heading): string[][] => readTable(join(packageRoot, 'docs/faults.md'), name);
 
 it('docs/faults.md has a row for every fault of an upstream, with what comes of it', () => {
-  const [head, , ...rows] = table('upstreams');
+  const [head, ...rows] = table('upstreams');
   expect(head).toEqual(heading.upstreams);
   expect(rows.map(([name, , , counts, alone, , asked]) => [name, counts, alone, asked])).toEqual(faults.map(promised));
   for (const [, ms, nextMs, , , aloneMs] of rows)
@@ -28,13 +17,13 @@ it('docs/faults.md has a row for every fault of an upstream, with what comes of 
 });
 
 it('and one for every fault of Redis', () => {
-  const [head, , ...rows] = table('redis');
+  const [head, ...rows] = table('redis');
   expect(head).toEqual(heading.redis);
   expect(rows.map(([name]) => name)).toEqual(redisFaults.map(({ name }) => name));
 });
 
 it('and tells how long callers wait when the first upstream dies', () => {
-  const [head, , ...rows] = table('failover');
+  const [head, ...rows] = table('failover');
   expect(head).toEqual(heading.failover);
   expect(rows.map(([, through]) => through)).toEqual(rows.map((_, index) => (index % 2 === 0 ? 'Gatehouse' : 'nginx')));
   expect(rows.length).toBeGreaterThan(0);

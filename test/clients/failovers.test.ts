@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { FAILOVERS, slug, startFailoverDay, token, type FailoverDay } from '../subscriptions/failover-day.ts';
+import { ethersWitness, viemWitness, type Witness } from '../subscriptions/witness.ts';
+import { writeTable } from '../support/page-table.ts';
+import { web3Witness } from './web3-witness.ts';
+
+let day: FailoverDay;
+let witnesses: Witness[];
+
+beforeAll(async () => {
+  day = await startFailoverDay();
+  const opened = [ethersWitness, viemWitness, web3Witness].map((open) => open(day.gateway, slug, token));
+  witnesses = await Promise.all(opened);
+});
+afterAll(async () => {
+  await Promise.all(witnesses.map((witness) => witness.close()));
+  await day.close();
+});
+
+it(`ethers, viem and web3.js see ${FAILOVERS} failovers and three reorganisations without gap or repetition`, async () => {
+  const began = performance.now();
+  const { heads, logs, removed } = await day.live(witnesses);
+  if (process.env['FAILOVERS_TABLE'] !== 'write') return;
+  const took = `${((performance.now() - began) / 1_000).toFixed(0)} s`;
+  const names = witnesses.map(({ name }) => name);
+  const rows = names.map((name) => [name, ...[FAILOVERS, 3, heads, logs, removed, 0, 0].map(String), took]);
+  const heading = [
+    'client',
+    'failovers',
+    'reorganisations',
+    'heads',
+    'logs',
+    'taken back',
+    'gaps',
+    'told twice',
+    'took',
+  ];
+  writeTable(join(packageRoot, 'docs/subscriptions.md'), 'failovers', [heading, ...rows], 'npm run test:failovers');
+}, 300_000);
