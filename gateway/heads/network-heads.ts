@@ -71,6 +71,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed?.number;
   }
 
+  get seenAt(): number {
+    return this.#agreed?.at ?? -Infinity;
+  }
+
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
