@@ -61,8 +61,9 @@ export class MethodCache {
     count('miss');
     const headHash = chain.head?.hash;
     const reply = await ask();
-    this.keep(params, text, reply, headHash);
-    return reply;
+    const kept = this.keep(params, text, reply, headHash);
+    // JSON is made of it once.
+    return kept === undefined ? reply : { kind: 'kept', result: kept };
   }
 
   /** @param text of the parameters, as JSON @returns the result as JSON, where it is kept in memory */
@@ -84,14 +85,20 @@ export class MethodCache {
     return result;
   }
 
-  /** @param headHash as it was when the upstream was asked */
-  keep(params: readonly unknown[], text: string, reply: Reply, headHash: string | undefined): void {
-    if (reply.kind === 'error' || (reply.kind === 'result' && isNothing(reply.result))) return;
+  /** @param headHash as it was when the upstream was asked @returns the result as JSON, if it is kept */
+  keep(
+    params: readonly unknown[],
+    text: string,
+    reply: Reply,
+    headHash: string | undefined,
+  ): string | Buffer | undefined {
+    if (reply.kind === 'error' || (reply.kind === 'result' && isNothing(reply.result))) return undefined;
     const holds = this.#holds(params, reply, headHash);
-    if (holds === undefined) return;
+    if (holds === undefined) return undefined;
     const result = reply.kind === 'large' ? Buffer.concat(reply.parts) : JSON.stringify(reply.result);
     if (holds.while === 'always') this.#keepForGood(text, result);
     else this.#parts.answers.set(this.#prefix + text, { result, holds } satisfies Kept);
+    return result;
   }
 
   #keepForGood(text: string, result: string | Buffer): void {

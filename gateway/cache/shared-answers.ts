@@ -35,7 +35,10 @@ export class SharedAnswers {
 
   /** @returns JSON; undefined where Redis has nothing, or does not say so in time. Never rejects. */
   async find(name: string): Promise<string | Buffer | undefined> {
-    if (!this.#isAsked) return this.#missed('not-asked');
+    if (!this.#isAsked) {
+      this.#count('not-asked');
+      return undefined;
+    }
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(resolve, this.#waitMaxMs, 'late');
@@ -43,9 +46,9 @@ export class SharedAnswers {
     const said = await Promise.race([this.#read(name), late]);
     clearTimeout(timer);
     if (said === 'late') this.#restsUntil = performance.now() + REST_MS;
-    if (said === 'late' || said === 'failed' || said === 'miss') return this.#missed(said);
-    this.#count('found');
-    return said.json;
+    const isFound = typeof said === 'object';
+    this.#count(isFound ? 'found' : said);
+    return isFound ? said.json : undefined;
   }
 
   /** Writes it some time soon, if it can. @param json what is true for good */
@@ -68,11 +71,6 @@ export class SharedAnswers {
 
   get #isAsked(): boolean {
     return this.#link.up && performance.now() >= this.#restsUntil;
-  }
-
-  #missed(outcome: 'miss' | 'late' | 'failed' | 'not-asked'): undefined {
-    this.#count(outcome);
-    return undefined;
   }
 
   async #read(name: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {

@@ -40,7 +40,9 @@ export async function followCache({
   const cacheOf = (name: string): MethodCache => {
     const spec = methods.find((method) => method.name === name);
     if (spec === undefined) throw new Error(`no method ${name}`);
-    const count = (outcome: keyof typeof counted): void => void counted[outcome]++;
+    const count = (outcome: keyof typeof counted): void => {
+      counted[outcome]++;
+    };
     return new MethodCache({ network: 'test:7', spec, answers, shared, chain: heads, finalized: final, told, count });
   };
   return {

@@ -122,7 +122,7 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(counted).toEqual({ hit: 200, shared: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const ask = () => Promise.resolve(replyOf('0x5'));
-  expect(await cache.reply(latest, ask)).toEqual({ kind: 'result', result: '0x5' });
+  expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
   expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
   expect(counted).toEqual({ hit: 201, shared: 0, miss: 1 });
 });

@@ -109,7 +109,7 @@ it.each(['', 'no JSON', `"${'x'.repeat(2_000)}"`, '\u001f\u008bnot gzip'])(
     const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
     await redis.cli('SET', name, text);
     const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
-    expect(await other.cacheOf('eth_getStorageAt').reply(atFinal, ask)).toEqual({ kind: 'result', result: '0x5' });
+    expect(await other.cacheOf('eth_getStorageAt').reply(atFinal, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
     // And is written anew: Redis itself is well.
     await written(2);
     expect(acts).toMatchObject({ failed: 1 });
@@ -122,7 +122,7 @@ it('a Redis that hangs, or is gone, is not waited for, and is asked again when i
   let slot = 0;
   const call = async (): Promise<void> => {
     const reply = await cacheOf('eth_getStorageAt').reply([account, `0x${slot++}`, '0x64'], ask);
-    expect(reply).toEqual({ kind: 'result', result: '0x5' });
+    expect(reply).toEqual({ kind: 'kept', result: '"0x5"' });
   };
   redis.pause();
   for (let calls = 0; calls < 8; calls++) await call();
