@@ -19,7 +19,7 @@ export class FinalizedBlock {
   /** Whether a block of this number is final. Where that is not known yet, it is not. */
   includes(number: bigint, now: number): boolean {
     if (number <= this.#number) return true;
-    if (now - this.#askedAt >= AGE_MS) {
+    if (this.#chain.head !== undefined && now - this.#askedAt >= AGE_MS) {
       this.#askedAt = now;
       this.#look().catch(ignore);
     }

@@ -70,10 +70,11 @@ export class MethodCache {
   find(text: string): string | Buffer | undefined {
     const { answers, chain, finalized, count } = this.#parts;
     const now = performance.now();
-    chain.used(now);
     const key = this.#prefix + text;
     const kept = answers.get(key);
     if (kept === undefined) return undefined;
+    // Upstreams that are asked tell of it themselves.
+    chain.used(now);
     const { holds, result } = kept;
     if (!this.#isTrue(holds, now)) {
       answers.delete(key);

@@ -72,7 +72,7 @@ const table = {
   },
   CACHE_MAX_BYTES: {
     type: 'amount',
-    default: 0,
+    default: 67_108_864,
     meaning: 'Memory for answers that are kept for as long as they are true; 0: none are',
   },
   CACHE_REDIS_URL: {

@@ -18,7 +18,7 @@ const asked = (method: string): number => node.callsOf(method).length;
 
 beforeEach(async () => {
   chain = new ScriptedChain({ from: 100 });
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word('1') } });
+  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word('1'), eth_gasPrice: '0x7' } });
   node.answer('eth_getBlockByNumber', ([which]: [string]) =>
     which === 'finalized' ? chain.byNumber('0x64') : chain.byNumber(which),
   );
@@ -101,7 +101,7 @@ it.each([1337, 31337])(
 
 it('nothing is kept unless CACHE_MAX_BYTES says so', async () => {
   await gateway.stop();
-  gateway = await startGateway({ main: network(5, [node.url]) });
+  await open({ CACHE_MAX_BYTES: '0' });
   for (const id of [1, 2, 3]) await gateway.call('main', 'eth_getStorageAt', slot, id);
   expect(asked('eth_getStorageAt')).toBe(3);
 });
