@@ -1,4 +1,5 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { openSharedAnswers } from '../../gateway/cache/open-shared-answers.ts';
 import { SharedAnswers } from '../../gateway/cache/shared-answers.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { digestOf, makeKey } from '../../gateway/keys/key.ts';
@@ -27,9 +28,12 @@ beforeEach(async () => {
   onTestFinished(() => redis.stop());
 });
 
+function count(outcome: string): void {
+  acts[outcome] = (acts[outcome] ?? 0) + 1;
+}
+
 /** One gateway's part in it. @param waitMaxMs long, since a loaded machine is no slow Redis */
 async function share(waitMaxMs = 2_000): Promise<SharedAnswers> {
-  const count = (outcome: string): void => void (acts[outcome] = (acts[outcome] ?? 0) + 1);
   const link = new RedisLink({ purpose: 'answers', address: parseRedisUrl(redis.url), log: openLog('silent') });
   const shared = new SharedAnswers(link, count, waitMaxMs);
   onTestFinished(() => shared.close());
@@ -137,6 +141,12 @@ it('a Redis that hangs, or is gone, is not waited for, and is asked again when i
   }, 4_000);
   await redis.kill();
   await call();
+});
+
+it('a URL that cannot be read is told by the name of its setting, and not shown', () => {
+  const open = (): unknown => openSharedAnswers({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
+  expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
+  expect(open).not.toThrow(/secret/);
 });
 
 it('between two real gateways a key is told only what it may ask, and Redis holds no key', async () => {
