@@ -1,4 +1,4 @@
-import { readFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { Pool } from 'undici';
 import { openLog } from '../gateway/config/log.ts';
 import { digestOf, makeKey } from '../gateway/keys/key.ts';
 import { RedisKeyStore } from '../gateway/keys/redis-key-store.ts';
+import { cpuMicroseconds, rssOf } from './process-figures.ts';
 import { freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 
 /**
@@ -221,18 +222,6 @@ async function scriptsOf(client: Redis): Promise<number> {
   const stats = await client.info('commandstats');
   const sum = (name: string): number => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
   return sum('evalsha') + sum('eval');
-}
-
-/** User and system time of a process, from its clock ticks (100 a second on Linux). */
-function cpuMicroseconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
-}
-
-function rssOf(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024;
 }
 
 function print(rows: ReadonlyMap<string, readonly Measured[]>): void {
