@@ -1,4 +1,5 @@
 import { AnswerCache } from './cache/answer-cache.ts';
+import { openSharedAnswers } from './cache/open-shared-answers.ts';
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { adminRoutes } from './http/admin-routes.ts';
@@ -74,15 +75,19 @@ export async function openGateway(
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMeter() : undefined);
+  const sharedAnswers = openSharedAnswers(settings, metrics.cache.shared(), log);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
   await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
   const answers = settings.CACHE_MAX_BYTES > 0 ? new AnswerCache(settings.CACHE_MAX_BYTES) : undefined;
   if (answers !== undefined) metrics.cache.watch(() => answers.counts);
-  const networks = new NetworksInForce({ settings, specs, checks, resultCheck, metrics, usage, log, answers }, files);
+  const networks = new NetworksInForce(
+    { settings, specs, checks, resultCheck, metrics, usage, log, answers, sharedAnswers },
+    files,
+  );
   try {
     await networks.open(configs, content.digest);
   } catch (error) {
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), sharedAnswers?.close()]);
     throw error;
   }
 
@@ -151,7 +156,7 @@ export async function openGateway(
     const [calls, ops] = listeners;
     await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), sharedAnswers?.close()]);
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });

@@ -1,5 +1,6 @@
 import type { AnswerCache } from './cache/answer-cache.ts';
 import type { MethodCache } from './cache/method-cache.ts';
+import type { SharedAnswers } from './cache/shared-answers.ts';
 import { openMethodCaches } from './cache/open-method-caches.ts';
 import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
@@ -45,6 +46,8 @@ export interface ServeParts {
   readonly log: Log;
   /** Undefined: no answers are kept. */
   readonly answers: AnswerCache | undefined;
+  /** Of all gateways; undefined: none are shared. */
+  readonly sharedAnswers: SharedAnswers | undefined;
   readonly localChains: LocalChains;
   /** Those that there are already: a network that is made anew keeps them. New ones are added. */
   readonly opened: Map<UpstreamConfig, Upstream>;
@@ -104,7 +107,7 @@ function methodCaches(
   config: NetworkConfig,
   chain: CanonicalChain,
   upstreams: Upstreams,
-  { answers, specs, metrics }: ServeParts,
+  { answers, sharedAnswers: shared, specs, metrics }: ServeParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
   if (answers === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
@@ -112,7 +115,7 @@ function methodCaches(
     const reply = parsed(await upstreams.ask(byNumber, ['finalized', false], performance.now() + FINALIZED_MS));
     return reply.kind === 'result' ? reply.result : undefined;
   };
-  return openMethodCaches({ config, answers, chain, metrics: metrics.cache, finalized });
+  return openMethodCaches({ config, answers, shared, chain, metrics: metrics.cache, finalized });
 }
 
 function openSubscriptions(

@@ -14,11 +14,11 @@ export interface Kept {
   readonly holds: Holds;
 }
 
-/** For good; or while a block is the network's head, or one of its chain. */
+/** For good; or while a block is the network's head, or one of its chain: for good, once the number `final` is. */
 export type Holds =
   | { readonly while: 'always' }
   | { readonly while: 'head'; readonly hash: string; readonly until: number }
-  | { readonly while: 'canonical'; readonly hash: string; readonly number: bigint | undefined; readonly until: number };
+  | { readonly while: 'canonical'; readonly hash: string; readonly final: bigint | undefined };
 
 /** Bytes beside key and result, about. */
 const ENTRY_BYTES = 300;

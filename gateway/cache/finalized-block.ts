@@ -19,7 +19,7 @@ export class FinalizedBlock {
   /** Whether a block of this number is final. Where that is not known yet, it is not. */
   includes(number: bigint, now: number): boolean {
     if (number <= this.#number) return true;
-    if (now - this.#askedAt >= AGE_MS) {
+    if (this.#chain.head !== undefined && now - this.#askedAt >= AGE_MS) {
       this.#askedAt = now;
       this.#look().catch(ignore);
     }
@@ -27,14 +27,21 @@ export class FinalizedBlock {
   }
 
   async #look(): Promise<void> {
-    const block = (await this.#ask()) as { number?: unknown } | null | undefined;
-    const said = block?.number;
-    if (typeof said !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(said)) return;
-    const number = BigInt(said);
+    const { number, hash } = blockOf(await this.#ask()) ?? {};
+    if (number === undefined || number <= this.#number) return;
     const { head } = this.#chain;
-    // Nothing above what is there is final, whatever a node says.
-    if (head !== undefined && number <= head.number && number > this.#number) this.#number = number;
+    const known = this.#chain.at(number);
+    // Nothing above what is there is final, whatever a node says, and nothing on another branch than ours: until we have
+    // heard of the one that is, what we take for the chain is not.
+    if (head !== undefined && number <= head.number && (known === undefined || known.hash === hash))
+      this.#number = number;
   }
+}
+
+function blockOf(said: unknown): { readonly number: bigint; readonly hash: unknown } | undefined {
+  const { number, hash } = (said ?? {}) as { number?: unknown; hash?: unknown };
+  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
+  return { number: BigInt(number), hash };
 }
 
 function ignore(): void {

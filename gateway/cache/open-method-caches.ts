@@ -5,33 +5,49 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
+import type { SharedAnswers } from './shared-answers.ts';
+import { ToldBlock } from './told-block.ts';
+
+/** Of ganache and `geth --dev`, of hardhat and anvil. */
+const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];
 
 export interface CacheParts {
   readonly config: NetworkConfig;
   readonly answers: AnswerCache;
+  /** Undefined: no other gateway is told, or asked. */
+  readonly shared: SharedAnswers | undefined;
   readonly chain: CanonicalChain;
   readonly metrics: CacheMetrics;
   /** Asks the network's upstreams for the block of the tag `finalized`. */
   readonly finalized: () => Promise<unknown>;
 }
 
-/** Makes what keeps the answers of each method of one network; undefined for methods whose answers are not kept. */
+/**
+ * Makes what keeps the answers of each method of one network; undefined for methods whose answers are not kept. On a
+ * development chain none are: its state is set, and its blocks are taken back, final or not, at any moment.
+ */
 export function openMethodCaches(parts: CacheParts): (spec: MethodSpec) => MethodCache | undefined {
-  const { config, answers, chain, metrics } = parts;
+  const { config, answers, shared, chain, metrics } = parts;
+  if (isDevelopmentChain(config)) return () => undefined;
   const finalized = new FinalizedBlock(chain, parts.finalized);
-  const keepsAtHead = config.upstreams.every(({ spawn }) => spawn === undefined);
+  const told = new ToldBlock();
   return (spec) => {
     if (spec.cache === undefined) return undefined;
     const count = metrics.lookups(config.slug, spec.name);
     // Under the same name there may be another chain one day.
     return new MethodCache({
-      network: `${config.slug} ${config.chainId}`,
+      network: `${config.slug}:${config.chainId}`,
       spec,
       answers,
+      shared,
       chain,
       finalized,
-      keepsAtHead,
+      told,
       count,
     });
   };
+}
+
+function isDevelopmentChain({ chainId, upstreams }: NetworkConfig): boolean {
+  return DEVELOPMENT_CHAINS.includes(chainId) || upstreams.some(({ spawn }) => spawn !== undefined);
 }

@@ -72,8 +72,13 @@ const table = {
   },
   CACHE_MAX_BYTES: {
     type: 'amount',
-    default: 0,
+    default: 67_108_864,
     meaning: 'Memory for answers that are kept for as long as they are true; 0: none are',
+  },
+  CACHE_REDIS_URL: {
+    type: 'string',
+    default: undefined,
+    meaning: 'Redis by which gateways share answers that are true for good, best one of its own; unset: none',
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Largest request body, unpacked too' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Most requests under way at once; past it 503' },
@@ -177,6 +182,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     mistakes.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
+  }
+  if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
+    mistakes.push('CACHE_REDIS_URL: what is kept there is kept in memory first, and CACHE_MAX_BYTES is 0');
   }
   if (mistakes.length > 0) throw new SettingsError(mistakes);
   return settings as Settings;

@@ -20,6 +20,8 @@ export interface ChainChange {
 export interface CanonicalChain {
   /** What the healthy upstreams cluster at; not above what can be served. Undefined until the network is used. */
   readonly head: Header | undefined;
+  /** When an upstream last told the head, on the clock of performance.now(). What happened since nobody knows. */
+  readonly seenAt: number;
   /** Of the newest few hundred, and without gaps only while somebody watches. */
   at(number: bigint): Header | undefined;
   /** Whether a block is among those that `at` knows. */

@@ -71,6 +71,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed?.number;
   }
 
+  get seenAt(): number {
+    return this.#agreed?.at ?? -Infinity;
+  }
+
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
@@ -203,7 +207,8 @@ export class NetworkHeads implements CanonicalChain {
     const isStarting = performance.now() - this.#startedAt < this.#times.start;
     if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
     const heard = followers.filter(({ counts }) => counts);
-    const agreed = agreedHead(looksOf(heard), this.#agreed, this.#pace.ms);
+    const looks = heard.flatMap(({ look }) => look ?? []);
+    const agreed = agreedHead(looks, this.#agreed, this.#pace.ms);
     const teller = heard.find(({ look }) => look === agreed);
     if (agreed === undefined || teller === undefined) return;
     const isBelow = this.#agreed !== undefined && agreed.number < this.#agreed.number;
@@ -242,8 +247,4 @@ export class NetworkHeads implements CanonicalChain {
     if (isTold) for (const listener of this.#listeners) listener(change);
     this.#awaited.tell(head);
   }
-}
-
-function looksOf(followers: readonly HeadFollower[]): Look[] {
-  return followers.flatMap(({ look }) => look ?? []);
 }

@@ -9,7 +9,7 @@ const heartbeatMs = 500;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'answers';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly answerLimitMs?: number;

@@ -20,25 +20,37 @@ interface Place {
 }
 
 const expected =
-  'REDIS_URL: expected redis://[user:password@]host[:port][/database], rediss:// for TLS, the path of a socket, ' +
+  'expected redis://[user:password@]host[:port][/database], rediss:// for TLS, the path of a socket, ' +
   'redis+sentinel://host[:port],host[:port]…/name[/database] or redis+cluster://host[:port],host[:port]…';
 
+/** Does not repeat the URL: it may contain a password. */
+class Mistake extends Error {}
+
 /**
- * Reads `REDIS_URL`. ioredis would read it too, but takes `?option=…` from it before our own options, and a mistyped
+ * Reads a Redis' URL. ioredis would read it too, but takes `?option=…` from it before our own options, and a mistyped
  * scheme for a host name.
- * @throws SettingsError that does not repeat the URL: it may contain a password.
+ * @param setting that it is the value of
+ * @throws SettingsError that does not repeat the URL
  */
-export function parseRedisUrl(text: string): RedisAddress {
+export function parseRedisUrl(text: string, setting = 'REDIS_URL'): RedisAddress {
+  try {
+    return addressIn(text);
+  } catch (error) {
+    throw error instanceof Mistake ? new SettingsError([`${setting}: ${error.message}`]) : error;
+  }
+}
+
+function addressIn(text: string): RedisAddress {
   if (text.startsWith('/')) return { path: text };
   const [, scheme = '', kind, user = '', hosts = '', path = '', query = ''] =
     /^(rediss?)(?:\+(sentinel|cluster))?:\/\/([^/?#]*@)?([^/?#@]+)(\/[^?#]*)?(\?[^#]*)?$/.exec(text) ?? [];
   const places = hosts.split(',').map((host) => placeOf(host, user, kind === 'sentinel' ? 26_379 : 6379));
   const [first] = places;
-  if (first === undefined) throw new SettingsError([expected]);
+  if (first === undefined) throw new Mistake(expected);
   const common = { ...credentials(user), ...(scheme === 'rediss' && { tls: {} }) };
   if (kind === 'sentinel') {
     const [, name = '', database = ''] = /^\/([^/]+)(?:\/(\d{0,5}))?$/.exec(path) ?? [];
-    if (name === '') throw new SettingsError([expected]);
+    if (name === '') throw new Mistake(expected);
     const { sentinelPassword, ...family } = options(query, ['family', 'sentinelPassword']);
     const known = sentinelPassword === undefined ? {} : { sentinelPassword };
     return { sentinels: places, name: decode(name), db: Number(database), ...common, ...familyOf(family), ...known };
@@ -47,19 +59,19 @@ export function parseRedisUrl(text: string): RedisAddress {
   const others = familyOf(options(query, ['family']));
   if (kind === 'cluster') {
     // A cluster has one database only.
-    if (Number(database) !== 0) throw new SettingsError([expected]);
+    if (Number(database) !== 0) throw new Mistake(expected);
     return { cluster: places, ...common, ...others };
   }
-  if (places.length > 1 || database === undefined) throw new SettingsError([expected]);
+  if (places.length > 1 || database === undefined) throw new Mistake(expected);
   return { ...first, db: Number(database), ...common, ...others };
 }
 
 /** By way of a URL, which knows what a host is. */
 function placeOf(host: string, user: string, usualPort: number): Place {
   const text = `redis://${user}${host}`;
-  if (host === '' || !URL.canParse(text)) throw new SettingsError([expected]);
+  if (host === '' || !URL.canParse(text)) throw new Mistake(expected);
   const { hostname, port } = new URL(text);
-  if (hostname === '') throw new SettingsError([expected]);
+  if (hostname === '') throw new Mistake(expected);
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? usualPort : Number(port) };
 }
 
@@ -76,7 +88,7 @@ function options(query: string, known: readonly string[]): Record<string, string
   const unknown = [...given.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) {
     const names = known.map((name) => `?${name}=`).join(' and ');
-    throw new SettingsError([`REDIS_URL: the option ?${unknown}= is not known, only ${names}`]);
+    throw new Mistake(`the option ?${unknown}= is not known, only ${names}`);
   }
   return Object.fromEntries(given);
 }
@@ -84,7 +96,7 @@ function options(query: string, known: readonly string[]): Record<string, string
 /** `?family=0|4|6` is what hosters of private IPv6 networks tell their customers to add. */
 function familyOf({ family }: Record<string, string | undefined>): RedisAddress {
   if (family === undefined) return {};
-  if (!['0', '4', '6'].includes(family)) throw new SettingsError(['REDIS_URL: expected ?family=0, 4 or 6']);
+  if (!['0', '4', '6'].includes(family)) throw new Mistake('expected ?family=0, 4 or 6');
   return { family: Number(family) };
 }
 
@@ -92,6 +104,6 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new SettingsError([`${expected}; a % in user or password is written %25`]);
+    throw new Mistake(`${expected}; a % in user or password is written %25`);
   }
 }

@@ -1,5 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
+/** Of a look-up in Redis: found, miss, late, failed, not-asked; of a write: written, not-written. */
+export type SharedAnswersMeter = (
+  outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-asked' | 'written' | 'not-written',
+) => void;
+
 /** What is told of answers that are kept. */
 export class CacheMetrics {
   readonly #registry: Registry;
@@ -9,17 +14,31 @@ export class CacheMetrics {
     this.#registry = registry;
     this.#lookups = new Counter({
       name: 'gatehouse_cache_lookups_total',
-      help: 'Calls whose answer might have been kept, by outcome: hit (no upstream was asked), miss',
+      help: 'Calls whose answer might have been kept, by outcome: hit (in memory), shared (by Redis), miss (an upstream was asked)',
       labelNames: ['network', 'method', 'outcome'] as const,
       registers: [registry],
     });
   }
 
-  lookups(network: string, method: string): (outcome: 'hit' | 'miss') => void {
+  lookups(network: string, method: string): (outcome: 'hit' | 'shared' | 'miss') => void {
     const hits = this.#lookups.labels(network, method, 'hit');
     const misses = this.#lookups.labels(network, method, 'miss');
     return (outcome) => {
-      (outcome === 'hit' ? hits : misses).inc();
+      if (outcome === 'shared') this.#lookups.labels(network, method, outcome).inc();
+      else (outcome === 'hit' ? hits : misses).inc();
+    };
+  }
+
+  /** What comes of asking Redis for answers, and of writing them there. */
+  shared(): SharedAnswersMeter {
+    const acts = new Counter({
+      name: 'gatehouse_cache_redis_acts_total',
+      help: 'Answers looked for in CACHE_REDIS_URL, or written there, by outcome: found, miss, late (the upstream was asked), failed, not-asked (Redis is away or was late); written, not-written (too large, too many, or Redis is away)',
+      labelNames: ['outcome'] as const,
+      registers: [this.#registry],
+    });
+    return (outcome) => {
+      acts.inc({ outcome });
     };
   }
 

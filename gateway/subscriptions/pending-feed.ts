@@ -29,7 +29,8 @@ export class PendingFeed {
   readonly #parts: PendingFeedParts;
   readonly #ofHashes = new Set<Listener>();
   readonly #ofWhole = new Set<Listener>();
-  readonly #known = new LRUCache<string, true>({ max: KNOWN_MAX });
+  // By size: with `max`, lru-cache takes all its memory at once, for each network.
+  readonly #known = new LRUCache<string, true>({ maxSize: KNOWN_MAX, sizeCalculation: () => 1 });
   readonly #toFetch: string[] = [];
   #fetching = 0;
   #stream: Promise<PendingStream> | undefined;

@@ -23,7 +23,9 @@ export class SentTransactions {
   constructor(log: Log, all: readonly Upstream[], before?: SentTransactions) {
     this.#log = log;
     this.#all = all;
-    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+    // By size: with `max`, lru-cache takes all its memory at once, for each network.
+    const bounds = { maxSize: REMEMBERED_MAX, sizeCalculation: () => 1, ttl: REMEMBERED_MS };
+    const fresh = (): LRUCache<string, Upstream> => new LRUCache(bounds);
     this.#byHash = before === undefined ? fresh() : before.#byHash;
     this.#bySender = before === undefined ? fresh() : before.#bySender;
   }

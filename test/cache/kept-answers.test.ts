@@ -18,7 +18,7 @@ const asked = (method: string): number => node.callsOf(method).length;
 
 beforeEach(async () => {
   chain = new ScriptedChain({ from: 100 });
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word('1') } });
+  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word('1'), eth_gasPrice: '0x7' } });
   node.answer('eth_getBlockByNumber', ([which]: [string]) =>
     which === 'finalized' ? chain.byNumber('0x64') : chain.byNumber(which),
   );
@@ -79,9 +79,29 @@ it('a key is told only what it may ask', async () => {
   expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
 });
 
+it.each([1337, 31337])(
+  'on the development chain %i nothing is kept, for anything in it may change',
+  async (chainId) => {
+    const own = await startFakeNode({ chainId, answers: { eth_getBalance: '0x1' } });
+    own.answer('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+    const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
+    await development.call('main', 'eth_getBalance', [account, 'latest']);
+    await eventually(
+      async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100,
+      2_000,
+    );
+    for (const block of ['latest', '0x64', 'latest', '0x64']) {
+      await development.call('main', 'eth_getBalance', [account, block]);
+    }
+    expect(own.callsOf('eth_getBalance')).toHaveLength(5);
+    await development.stop();
+    await own.close();
+  },
+);
+
 it('nothing is kept unless CACHE_MAX_BYTES says so', async () => {
   await gateway.stop();
-  gateway = await startGateway({ main: network(5, [node.url]) });
+  await open({ CACHE_MAX_BYTES: '0' });
   for (const id of [1, 2, 3]) await gateway.call('main', 'eth_getStorageAt', slot, id);
   expect(asked('eth_getStorageAt')).toBe(3);
 });

@@ -1,72 +1,10 @@
 import { expect, it, vi } from 'vitest';
-import { AnswerCache } from '../../gateway/cache/answer-cache.ts';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
-import { MethodCache } from '../../gateway/cache/method-cache.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { Reply } from '../../gateway/upstream/reply.ts';
-import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
-import { withHeads } from '../heads/with-heads.ts';
-
-const account = `0x${'12'.repeat(20)}`;
-const latest = [account, 'latest'];
-
-async function follow({ finalized = -1, keepsAtHead = true, maxBytes = 1_000_000 } = {}) {
-  const chain = new ScriptedChain({ from: 100 });
-  const { heads, watch, nodes } = await withHeads([chain]);
-  await watch();
-  const answers = new AnswerCache(maxBytes);
-  const final = new FinalizedBlock(heads, () => Promise.resolve({ number: `0x${finalized.toString(16)}` }));
-  if (finalized >= 0)
-    await vi.waitFor(() => {
-      expect(final.includes(BigInt(finalized), performance.now())).toBe(true);
-    });
-  const counted = { hit: 0, miss: 0 };
-  const cacheOf = (name: string): MethodCache => {
-    const spec = methods.find((method) => method.name === name);
-    if (spec === undefined) throw new Error(`no method ${name}`);
-    return new MethodCache({
-      network: 'test',
-      spec,
-      answers,
-      chain: heads,
-      finalized: final,
-      keepsAtHead,
-      count: (outcome) => counted[outcome]++,
-    });
-  };
-  return {
-    chain,
-    nodes,
-    heads,
-    answers,
-    counted,
-    /** Keeps what a node said, and looks for it. */
-    keep: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
-      const cache = cacheOf(method);
-      const text = JSON.stringify(params);
-      cache.keep(params, text, replyOf(result), headHash);
-      const find = (): string | undefined => cache.find(text)?.toString();
-      return { find, first: find() };
-    },
-    moved: (block: ScriptedBlock) =>
-      vi.waitFor(() => {
-        expect(heads.head?.hash).toBe(block.hash);
-      }),
-  };
-}
-
-function replyOf(result: unknown): Reply {
-  return Buffer.isBuffer(result)
-    ? { kind: 'large', parts: [result], parse: () => ({ kind: 'result', result: JSON.parse(result.toString()) }) }
-    : { kind: 'result', result };
-}
-
-function receiptIn({ hash: blockHash, number: blockNumber }: ScriptedBlock) {
-  return { transactionHash: `0x${'ab'.repeat(32)}`, blockHash, blockNumber, status: '0x1' };
-}
+import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
+import { account, followCache, latest, receiptIn, replyOf } from './follow-cache.ts';
 
 it('what is true at the head is kept until it moves', async () => {
-  const { chain, keep, moved } = await follow();
+  const { chain, keep, moved } = await followCache();
   const { find, first } = keep('eth_getBalance', latest, '0x5');
   expect(first).toBe('"0x5"');
   await moved(chain.mine());
@@ -74,7 +12,7 @@ it('what is true at the head is kept until it moves', async () => {
 });
 
 it('what is true at the head is kept for a second, since it may have moved', async () => {
-  const { keep } = await follow();
+  const { keep } = await followCache();
   const { find } = keep('eth_gasPrice', [], '0x5');
   await vi.waitFor(() => {
     expect(find()).toBeUndefined();
@@ -82,28 +20,23 @@ it('what is true at the head is kept for a second, since it may have moved', asy
 });
 
 it('what was asked before the head moved is not kept', async () => {
-  const { chain, heads, keep, moved } = await follow();
+  const { chain, heads, keep, moved } = await followCache();
   const before = heads.head?.hash;
   await moved(chain.mine());
   expect(keep('eth_getBalance', latest, '0x5', before).first).toBeUndefined();
 });
 
 it('a node that is ahead or behind is not believed about the head', async () => {
-  const { chain, keep } = await follow();
+  const { chain, keep } = await followCache();
   const other = chain.copy().mine();
-  expect(keep('eth_getBlockByNumber', ['latest', false], other).first).toBeUndefined();
-  expect(keep('eth_blockNumber', [], other.number).first).toBeUndefined();
   expect(keep('eth_blockNumber', [], chain.head.number).first).toBe(`"${chain.head.number}"`);
   expect(keep('eth_getBlockByNumber', ['latest', false], chain.head).first).toBe(JSON.stringify(chain.head));
-});
-
-it('a development chain may change at any moment', async () => {
-  const { keep } = await follow({ keepsAtHead: false });
-  expect(keep('eth_getBalance', latest, '0x5').first).toBeUndefined();
+  expect(keep('eth_getBlockByNumber', ['latest', false], other).first).toBeUndefined();
+  expect(keep('eth_blockNumber', [], other.number).first).toBeUndefined();
 });
 
 it('a receipt is kept while its block is of the chain', async () => {
-  const { chain, keep, moved } = await follow();
+  const { chain, keep, moved } = await followCache();
   await moved(chain.mine());
   const { find, first } = keep('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);
@@ -114,14 +47,14 @@ it('a receipt is kept while its block is of the chain', async () => {
 });
 
 it('a receipt in a block that is not of the chain is not kept', async () => {
-  const { chain, keep } = await follow();
+  const { chain, keep } = await followCache();
   expect(
     keep('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(chain.copy().mine())).first,
   ).toBeUndefined();
 });
 
 it('a block by hash is kept while it is of the chain, as bytes where it came so', async () => {
-  const { chain, keep, moved } = await follow();
+  const { chain, keep, moved } = await followCache();
   const { hash } = await mineAndGo(chain, moved);
   const bytes = Buffer.from(JSON.stringify(chain.head));
   const { find, first } = keep('eth_getBlockByHash', [hash, false], bytes);
@@ -131,7 +64,7 @@ it('a block by hash is kept while it is of the chain, as bytes where it came so'
 });
 
 it('by a number that is not final, only what tells its block is kept', async () => {
-  const { chain, keep, moved } = await follow();
+  const { chain, keep, moved } = await followCache();
   const { number, hash } = await mineAndGo(chain, moved);
   expect(keep('eth_getBalance', [account, number], '0x5').first).toBeUndefined();
   expect(keep('eth_getBlockTransactionCountByNumber', [number], '0x5').first).toBeUndefined();
@@ -142,7 +75,7 @@ it('by a number that is not final, only what tells its block is kept', async () 
 });
 
 it('state at a final block is kept for good, whatever becomes of the chain', async () => {
-  const { chain, keep, moved } = await follow({ finalized: 100 });
+  const { chain, keep, moved } = await followCache({ finalized: 100 });
   const { find, first } = keep('eth_getStorageAt', [account, '0x0', '0x64'], `0x${'0'.repeat(64)}`);
   expect(first).toBe(`"0x${'0'.repeat(64)}"`);
   await moved(chain.mine(3));
@@ -152,7 +85,7 @@ it('state at a final block is kept for good, whatever becomes of the chain', asy
 });
 
 it('nulls, empty lists, errors and what is pending, safe or finalized are not kept', async () => {
-  const { chain, keep, answers } = await follow({ finalized: 100 });
+  const { chain, keep, answers } = await followCache({ finalized: 100 });
   expect(keep('eth_getBlockByHash', [chain.head.hash, false], null).first).toBeUndefined();
   expect(keep('eth_getBlockReceipts', ['0x64'], []).first).toBeUndefined();
   for (const tag of ['pending', 'safe', 'finalized']) {
@@ -164,7 +97,7 @@ it('nulls, empty lists, errors and what is pending, safe or finalized are not ke
 });
 
 it('an uncle is no word on the block that it is in', async () => {
-  const { chain, keep } = await follow({ finalized: 100 });
+  const { chain, keep } = await followCache({ finalized: 100 });
   const uncle = { hash: `0x${'cd'.repeat(32)}`, number: '0x63' };
   const block = chain.copy().mine();
   expect(keep('eth_getUncleByBlockHashAndIndex', [block.hash, '0x0'], uncle).first).toBeUndefined();
@@ -172,7 +105,7 @@ it('an uncle is no word on the block that it is in', async () => {
 });
 
 it('no node can make final what is above the head', async () => {
-  const { heads } = await follow();
+  const { heads } = await followCache();
   const final = new FinalizedBlock(heads, () => Promise.resolve({ number: '0xffffffff' }));
   expect(final.includes(1n, performance.now())).toBe(false);
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -180,13 +113,18 @@ it('no node can make final what is above the head', async () => {
 });
 
 it('memory is bounded, and hits and misses are counted', async () => {
-  const { keep, answers, counted } = await follow({ finalized: 100, maxBytes: 20_000 });
+  const { keep, answers, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
   for (let slot = 0; slot < 200; slot++)
     keep('eth_getStorageAt', [account, `0x${slot}`, '0x64'], `0x${'1'.repeat(64)}`);
   expect(answers.counts.bytes).toBeLessThanOrEqual(20_000);
   expect(answers.counts.entries).toBeGreaterThan(20);
   expect(keep('eth_getCode', [account, '0x64'], `0x${'1'.repeat(20_000)}`).first).toBeUndefined();
-  expect(counted).toEqual({ hit: 200, miss: 1 });
+  expect(counted).toEqual({ hit: 200, shared: 0, miss: 0 });
+  const cache = cacheOf('eth_getBalance');
+  const ask = () => Promise.resolve(replyOf('0x5'));
+  expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(counted).toEqual({ hit: 201, shared: 0, miss: 1 });
 });
 
 async function mineAndGo(

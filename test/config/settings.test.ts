@@ -41,6 +41,11 @@ describe('a setting that is given', () => {
     expect(readSettings({ [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
   });
 
+  it('CACHE_REDIS_URL needs memory for what comes from there', () => {
+    const given = { CACHE_REDIS_URL: 'redis://cache', CACHE_MAX_BYTES: '0' };
+    expect(() => readSettings(given)).toThrow('CACHE_REDIS_URL: what is kept there is kept in memory first');
+  });
+
   it.each(namesOf('port'))('%s is a port', (name) => {
     for (const [given, port] of Object.entries({ '0': 0, '1': 1, '8545': 8545, '65535': 65_535 })) {
       expect(readSettings({ [name]: given })).toMatchObject({ [name]: port });

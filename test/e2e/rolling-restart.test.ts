@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
+import type { Balancer } from '../support/balancer.ts';
 import { slow } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
-import { startNginx, type Balancer } from '../support/nginx.ts';
+import { startNginx } from '../support/nginx.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { startLoad } from '../support/load.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';

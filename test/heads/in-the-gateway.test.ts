@@ -16,7 +16,7 @@ it('heads are followed from the first call on, of its network only, and counted 
     upstreams: urls.map((url, index) => ({ name: `node-${index}`, url })),
   });
   const [one, two, three] = nodes.map(({ url }) => url) as [string, string, string];
-  const gateway = await startGateway({ used: network(one, two), idle: network(three) });
+  const gateway = await startGateway({ used: network(one, two), idle: network(three) }, { CACHE_MAX_BYTES: '0' });
   onTestFinished(() => gateway.stop());
   await gateway.call('idle', 'eth_chainId');
   await pause(50);

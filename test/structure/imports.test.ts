@@ -17,8 +17,8 @@ const levels: readonly (readonly string[])[] = [
   ['repeated-calls.ts'],
   ['served-network.ts', 'load.ts', 'call-queue.ts', 'shared-calls.ts', 'request-note.ts', 'slices.ts'],
   ['subscriptions'],
-  ['limits', 'usage', 'doctor'],
-  ['keys', 'spec', 'cache', 'heads', 'upstream', 'normalise', 'local-chain'],
+  ['limits', 'usage', 'doctor', 'cache'],
+  ['keys', 'spec', 'heads', 'upstream', 'normalise', 'local-chain'],
   ['jsonrpc', 'network', 'metrics'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
   ['config'],

@@ -1,48 +1,13 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { eventually } from '../keys/eventually.ts';
-import { findProgram } from './find-program.ts';
+import { startBalancer, type Balancer } from './balancer.ts';
 import { programs } from './programs.ts';
-import { freePort } from './redis.ts';
-
-/** A real nginx that spreads calls over several gateways. Whoever starts it calls `stop()` in the end. */
-export interface Balancer {
-  /** `http://127.0.0.1:<port>` */
-  readonly address: string;
-  /** What it complained of. */
-  complaints(): string;
-  stop(): Promise<void>;
-}
 
 /** @param ports of the gateways */
-export async function startNginx(ports: readonly number[]): Promise<Balancer> {
-  const program = findProgram(programs.nginx);
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nginx-'));
-  const port = await freePort();
-  writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, ports));
-  const child = spawn(program, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+export function startNginx(ports: readonly number[]): Promise<Balancer> {
+  return startBalancer({
+    program: programs.nginx,
+    configuration: (folder, port) => configuration(folder, port, ports),
+    args: (folder, file) => ['-p', folder, '-c', file, '-e', 'stderr'],
   });
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  const ended = once(child, 'exit');
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
-    await ended;
-    process.off('exit', kill);
-    rmSync(folder, { recursive: true });
-  };
-  await eventually(() => isOpen(port), 5_000).catch(async () => {
-    await stop();
-    throw new Error(`nginx did not start:\n${said}`);
-  });
-  return { address: `http://127.0.0.1:${port}`, complaints: () => said, stop };
 }
 
 /**
@@ -69,15 +34,4 @@ function configuration(folder: string, port: number, gateways: readonly number[]
           proxy_next_upstream error non_idempotent; }
       }
     }`;
-}
-
-function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  return once(socket, 'connect').then(
-    () => {
-      socket.destroy();
-      return true;
-    },
-    () => false,
-  );
 }

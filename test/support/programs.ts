@@ -4,6 +4,7 @@ import type { Program } from './find-program.ts';
 export const programs = {
   redis: { names: ['redis-server', 'valkey-server'], debianPackage: 'redis-server' },
   nginx: { names: ['nginx'], debianPackage: 'nginx-light' },
+  haproxy: { names: ['haproxy'], debianPackage: 'haproxy' },
   chromium: { names: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
   promtool: { names: ['promtool'], debianPackage: 'prometheus' },
 } as const satisfies Record<string, Program>;

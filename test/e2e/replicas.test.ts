@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import type { Balancer } from '../support/balancer.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { startHaproxy } from '../support/haproxy.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+import { openCaller } from '../websocket/caller.ts';
+import { Workplace, type Gateway } from './gateway-process.ts';
+
+const token = 'T0ken-0f-an-operator';
+const second = 1_000;
+const word = `0x${'2a'.padStart(64, '0')}`;
+
+interface Replica {
+  readonly port: number;
+  readonly opsPort: number;
+  readonly gateway: Gateway;
+}
+
+let node: FakeNode;
+let redis: RedisServer;
+let place: Workplace;
+let replicas: readonly Replica[];
+let balancer: Balancer;
+
+// HAProxy may have to be installed.
+beforeAll(async () => {
+  redis = await startRedis();
+  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: word } });
+  place = new Workplace().withNetworks({ main: network(10, [node.url]) });
+  // Ports first, of all of them: two may not be given the same.
+  const ports: { port: number; opsPort: number }[] = [];
+  for (let made = 0; made < 3; made++) ports.push({ port: await freePort(), opsPort: await freePort() });
+  replicas = await Promise.all(ports.map(startReplica));
+  balancer = await startHaproxy(replicas);
+}, 300_000);
+afterAll(async () => {
+  await balancer.stop();
+  await place.close();
+  await Promise.all([node.close(), redis.stop()]);
+});
+
+async function startReplica({ port, opsPort }: { port: number; opsPort: number }): Promise<Replica> {
+  const env = { PORT: String(port), OPS_PORT: String(opsPort), ADMIN_TOKEN: token, REDIS_URL: redis.url };
+  return { port, opsPort, gateway: await place.start(env) };
+}
+
+// Each test takes up where the one before it ended.
+it('a key that is made at one gateway is good at all of them', async () => {
+  const { key } = await act(0, '', { name: 'alice' });
+  for (let asked = 0; asked < 9; asked++) expect(await call(balancer.address, key)).toBe(200);
+  for (const replica of replicas) expect(await counted(replica, 'result')).toBeGreaterThan(0);
+});
+
+it('a rate is shared: all three together let through no more than it allows', async () => {
+  const [rate, burst] = [20, 60];
+  const { key } = await act(1, '', { name: 'bob', rules: { rate, burst } });
+  const before = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
+  const startedAt = performance.now();
+  const statuses: number[] = [];
+  const caller = async (): Promise<void> => {
+    while (statuses.length < 300) statuses.push(await call(balancer.address, key));
+  };
+  await Promise.all(Array.from({ length: 12 }, caller));
+  const seconds = (performance.now() - startedAt) / second;
+  const passed = statuses.filter((status) => status === 200).length;
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  expect(passed).toBeLessThanOrEqual(burst + rate * seconds);
+  expect(passed).toBeGreaterThanOrEqual(burst / 2);
+  const after = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
+  for (const [index, refused] of after.entries()) expect(refused).toBeGreaterThan(before[index] ?? 0);
+});
+
+it('a daily quota is shared, to the last call', async () => {
+  const { key } = await act(2, '', { name: 'carol', rules: { daily: 10 } });
+  const statuses: number[] = [];
+  for (let asked = 0; asked < 15; asked++) statuses.push(await call(balancer.address, key));
+  expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(429)]);
+});
+
+it('a key that is revoked at one gateway ends at all of them within a second, and so do its WebSockets', async () => {
+  const { id, key } = await act(0, '', { name: 'dave' });
+  const addresses = [balancer.address, ...replicas.map(({ gateway }) => gateway.address)];
+  const sockets = await Promise.all(
+    addresses.map((address) => openCaller(`${address.replace('http', 'ws')}/main/ws/v3/${key}`)),
+  );
+  for (const socket of sockets) expect(await socket.call('eth_chainId')).toMatchObject({ result: '0xa' });
+  for (const { gateway } of replicas) expect(await call(gateway.address, key)).toBe(200);
+  await act(2, `/${id}/revoke`);
+  const revokedAt = performance.now();
+  const refused = replicas.map(({ gateway }) =>
+    eventually(async () => (await call(gateway.address, key)) === 401, second),
+  );
+  const closed = Promise.all(sockets.map((socket) => socket.closed));
+  await Promise.all(refused);
+  expect((await closed).map(({ code }) => code)).toEqual([1008, 1008, 1008, 1008]);
+  expect(performance.now() - revokedAt).toBeLessThan(second);
+  expect(await call(balancer.address, key)).toBe(401);
+});
+
+it('when a gateway is killed, the others answer all calls', async () => {
+  const { key } = await act(0, '', { name: 'erin' });
+  replicas[1]?.gateway.signal('SIGKILL');
+  await replicas[1]?.gateway.ended;
+  for (let asked = 0; asked < 9; asked++) expect(await call(balancer.address, key)).toBe(200);
+});
+
+/** What an operator does over the admin API of one of the gateways. */
+async function act(at: number, path: string, body: object = {}): Promise<{ id: string; key: string }> {
+  const response = await fetch(`http://127.0.0.1:${replicas[at]?.opsPort}/admin/keys${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  });
+  expect(response.ok).toBe(true);
+  return (await response.json()) as { id: string; key: string };
+}
+
+async function call(address: string, key: string): Promise<number> {
+  const params = [`0x${'12'.repeat(20)}`, '0x0', 'latest'];
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+  const response = await fetch(`${address}/main/v3/${key}`, { method: 'POST', body });
+  const { result } = (await response.json()) as { result?: string };
+  expect(result).toBe(response.status === 200 ? word : undefined);
+  return response.status;
+}
+
+/** Calls that a gateway ended so. */
+function counted(replica: Replica, outcome: string): Promise<number> {
+  return metric(replica, 'gatehouse_calls_total', { outcome });
+}
+
+async function metric({ opsPort }: Replica, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const { samples } = await readMetrics(`http://127.0.0.1:${opsPort}`);
+  const wanted = Object.entries(labels);
+  return samples
+    .filter((sample) => sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value))
+    .reduce((sum, { value }) => sum + value, 0);
+}
