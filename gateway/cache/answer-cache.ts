@@ -17,7 +17,7 @@ export interface Kept {
 /** For good; or while a block is the network's head, or one of its chain. */
 export type Holds =
   | { readonly while: 'always' }
-  | { readonly while: 'head'; readonly hash: string; readonly until: number }
+  | { readonly while: 'head'; readonly hash: string; readonly number: bigint | undefined; readonly until: number }
   | { readonly while: 'canonical'; readonly hash: string; readonly number: bigint | undefined; readonly until: number };
 
 /** Bytes beside key and result, about. */

@@ -12,6 +12,12 @@ const HEAD_AGE_MS = 1_000;
 /** As long as the chain is followed after the last call: what happened since nobody knows. */
 const CANONICAL_AGE_MS = 120_000;
 
+/** The head at some moment: the newest block that was looked at, and the highest number that callers were told. */
+export interface HeadThen {
+  readonly hash: string | undefined;
+  readonly number: bigint | undefined;
+}
+
 export interface MethodCacheParts {
   /** The network's slug and chain id. */
   readonly network: string;
@@ -46,9 +52,9 @@ export class MethodCache {
     const text = JSON.stringify(params);
     const result = this.find(text);
     if (result !== undefined) return { kind: 'kept', result };
-    const headHash = this.#parts.chain.head?.hash;
+    const before = headOf(this.#parts.chain);
     const reply = await ask();
-    this.keep(params, text, reply, headHash);
+    this.keep(params, text, reply, before);
     return reply;
   }
 
@@ -67,16 +73,16 @@ export class MethodCache {
     return undefined;
   }
 
-  /** @param headHash as it was when the upstream was asked */
-  keep(params: readonly unknown[], text: string, reply: Reply, headHash: string | undefined): void {
+  /** @param before the head as it was when the upstream was asked */
+  keep(params: readonly unknown[], text: string, reply: Reply, before: HeadThen): void {
     if (reply.kind === 'error' || (reply.kind === 'result' && isNothing(reply.result))) return;
-    const holds = this.#holds(params, reply, headHash);
+    const holds = this.#holds(params, reply, before);
     if (holds === undefined) return;
     const result = reply.kind === 'large' ? Buffer.concat(reply.parts) : JSON.stringify(reply.result);
     this.#parts.answers.set(this.#prefix + text, { result, holds } satisfies Kept);
   }
 
-  #holds(params: readonly unknown[], reply: Reply, headHash: string | undefined): Holds | undefined {
+  #holds(params: readonly unknown[], reply: Reply, before: HeadThen): Holds | undefined {
     const { cache } = this.#parts.spec;
     if (cache === undefined) return undefined;
     const named = blockNamed(cache, params);
@@ -85,7 +91,7 @@ export class MethodCache {
       case 'none':
         return undefined;
       case 'head':
-        return this.#atHead(block, reply, headHash);
+        return this.#atHead(block, reply, before);
       case 'in-result':
         return block === undefined ? undefined : this.#atBlock(block.hash, block.number);
       case 'hash':
@@ -108,13 +114,14 @@ export class MethodCache {
   }
 
   /** A node that is ahead, or behind, tells of another head than ours. */
-  #atHead(block: BlockInResult | undefined, reply: Reply, headHash: string | undefined): Holds | undefined {
-    const { head } = this.#parts.chain;
-    if (!this.#parts.keepsAtHead || head === undefined || head.hash !== headHash) return undefined;
+  #atHead(block: BlockInResult | undefined, reply: Reply, before: HeadThen): Holds | undefined {
+    const { head, number } = this.#parts.chain;
+    if (!this.#parts.keepsAtHead || head === undefined) return undefined;
+    if (head.hash !== before.hash || number !== before.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
     const isNumber = this.#parts.spec.name === 'eth_blockNumber' && reply.kind === 'result';
-    if (isNumber && BigInt(reply.result as string) !== head.number) return undefined;
-    return { while: 'head', hash: head.hash, until: performance.now() + HEAD_AGE_MS };
+    if (isNumber && BigInt(reply.result as string) !== number) return undefined;
+    return { while: 'head', hash: head.hash, number, until: performance.now() + HEAD_AGE_MS };
   }
 
   #isTrue(holds: Holds): boolean {
@@ -123,7 +130,8 @@ export class MethodCache {
       case 'always':
         return true;
       case 'head':
-        return chain.head?.hash === holds.hash && performance.now() < holds.until;
+        // Once a caller was told of a higher block, what was said before is not told any more.
+        return chain.number === holds.number && chain.head?.hash === holds.hash && performance.now() < holds.until;
       case 'canonical':
         if (holds.number !== undefined && this.#isFinal(holds.number)) return true;
         return chain.has(holds.hash) && performance.now() < holds.until;
@@ -133,6 +141,10 @@ export class MethodCache {
   #isFinal(number: bigint): boolean {
     return this.#parts.finalized.includes(number, performance.now());
   }
+}
+
+export function headOf({ head, number }: CanonicalChain): HeadThen {
+  return { hash: head?.hash, number };
 }
 
 /** An empty list of receipts may be a node that has not come so far. */

@@ -20,6 +20,8 @@ export interface ChainChange {
 export interface CanonicalChain {
   /** What the healthy upstreams cluster at; not above what can be served. Undefined until the network is used. */
   readonly head: Header | undefined;
+  /** The head's number; above `head` where an upstream told callers of a block and nobody has looked at it yet. */
+  readonly number: bigint | undefined;
   /** Of the newest few hundred, and without gaps only while somebody watches. */
   at(number: bigint): Header | undefined;
   /** Whether a block is among those that `at` knows. */

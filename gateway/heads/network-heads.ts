@@ -7,7 +7,7 @@ import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
-import { readQuantity, type Header } from './header.ts';
+import type { Header } from './header.ts';
 import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
@@ -51,12 +51,9 @@ export class NetworkHeads implements CanonicalChain {
   /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
   moveTo(sources: readonly HeadSource[]): void {
     const before = new Map(this.#followers);
-    const heard = (follower: HeadFollower): void => {
-      this.#heard(follower);
-    };
     this.#followers.clear();
     for (const source of sources) {
-      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, heard));
+      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, this.#heard));
       before.delete(source);
     }
     for (const gone of before.values()) gone.stop();
@@ -69,6 +66,11 @@ export class NetworkHeads implements CanonicalChain {
   /** The network's head as a number: what has been told, or may be told, to callers. It is never above `head` for long. */
   get number(): bigint | undefined {
     return this.#agreed?.number;
+  }
+
+  /** The newest block that watchers were told of. */
+  get told(): bigint | undefined {
+    return this.#listeners.size === 0 ? undefined : this.head?.number;
   }
 
   at(number: bigint): Header | undefined {
@@ -105,10 +107,9 @@ export class NetworkHeads implements CanonicalChain {
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** An upstream told a caller that its head is here. */
-  saw(upstream: HeadSource, quantity: string, now: number): void {
-    const number = readQuantity(quantity);
-    if (number !== undefined) this.#followers.get(upstream)?.saw(number, now);
+  /** An upstream gave a caller a block of this number, or told it as its head. */
+  saw(upstream: HeadSource, number: bigint, now: number): void {
+    this.#followers.get(upstream)?.saw(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -151,7 +152,10 @@ export class NetworkHeads implements CanonicalChain {
     }
     const isStart = this.#timer === undefined;
     if (isStart || isFirstWatch) this.#startedAt = now;
-    if (isStart) this.#start();
+    if (isStart) {
+      this.#pace.pause();
+      this.#chain.pause();
+    }
     const pace = this.#pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
     const doubt = doubtInterval(this.#times, pace);
@@ -172,11 +176,6 @@ export class NetworkHeads implements CanonicalChain {
     return head !== undefined && look !== undefined && look.number < head.number && now - head.at > this.#times.late;
   }
 
-  #start(): void {
-    this.#pace.pause();
-    this.#chain.pause();
-  }
-
   #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -192,10 +191,10 @@ export class NetworkHeads implements CanonicalChain {
     }, ms).unref();
   }
 
-  #heard(follower: HeadFollower): void {
+  readonly #heard = (follower: HeadFollower): void => {
     this.#agree(follower);
     follower.source.headMeters.lag(this.lagOf(follower.source));
-  }
+  };
 
   /** @param speaker who has just been heard of, if anybody */
   #agree(speaker: HeadFollower | undefined): void {
@@ -203,7 +202,11 @@ export class NetworkHeads implements CanonicalChain {
     const isStarting = performance.now() - this.#startedAt < this.#times.start;
     if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
     const heard = followers.filter(({ counts }) => counts);
-    const agreed = agreedHead(looksOf(heard), this.#agreed, this.#pace.ms);
+    const agreed = agreedHead(
+      heard.flatMap(({ look }) => look ?? []),
+      this.#agreed,
+      this.#pace.ms,
+    );
     const teller = heard.find(({ look }) => look === agreed);
     if (agreed === undefined || teller === undefined) return;
     const isBelow = this.#agreed !== undefined && agreed.number < this.#agreed.number;
@@ -242,8 +245,4 @@ export class NetworkHeads implements CanonicalChain {
     if (isTold) for (const listener of this.#listeners) listener(change);
     this.#awaited.tell(head);
   }
-}
-
-function looksOf(followers: readonly HeadFollower[]): Look[] {
-  return followers.flatMap(({ look }) => look ?? []);
 }

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { AnswerCache } from '../../gateway/cache/answer-cache.ts';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
-import { MethodCache } from '../../gateway/cache/method-cache.ts';
+import { headOf, MethodCache } from '../../gateway/cache/method-cache.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { Reply } from '../../gateway/upstream/reply.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
@@ -12,7 +12,7 @@ const latest = [account, 'latest'];
 
 async function follow({ finalized = -1, keepsAtHead = true, maxBytes = 1_000_000 } = {}) {
   const chain = new ScriptedChain({ from: 100 });
-  const { heads, watch, nodes } = await withHeads([chain]);
+  const { heads, watch, nodes, upstreams } = await withHeads([chain]);
   await watch();
   const answers = new AnswerCache(maxBytes);
   const final = new FinalizedBlock(heads, () => Promise.resolve({ number: `0x${finalized.toString(16)}` }));
@@ -38,13 +38,14 @@ async function follow({ finalized = -1, keepsAtHead = true, maxBytes = 1_000_000
     chain,
     nodes,
     heads,
+    upstreams,
     answers,
     counted,
     /** Keeps what a node said, and looks for it. */
-    keep: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
+    keep: (method: string, params: readonly unknown[], result: unknown, before = headOf(heads)) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
-      cache.keep(params, text, replyOf(result), headHash);
+      cache.keep(params, text, replyOf(result), before);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -83,7 +84,7 @@ it('what is true at the head is kept for a second, since it may have moved', asy
 
 it('what was asked before the head moved is not kept', async () => {
   const { chain, heads, keep, moved } = await follow();
-  const before = heads.head?.hash;
+  const before = headOf(heads);
   await moved(chain.mine());
   expect(keep('eth_getBalance', latest, '0x5', before).first).toBeUndefined();
 });
@@ -95,6 +96,16 @@ it('a node that is ahead or behind is not believed about the head', async () => 
   expect(keep('eth_blockNumber', [], other.number).first).toBeUndefined();
   expect(keep('eth_blockNumber', [], chain.head.number).first).toBe(`"${chain.head.number}"`);
   expect(keep('eth_getBlockByNumber', ['latest', false], chain.head).first).toBe(JSON.stringify(chain.head));
+});
+
+it('what is true at the head is told no more once a caller was told of a higher block', async () => {
+  const { heads, upstreams, keep } = await follow();
+  const before = keep('eth_blockNumber', [], '0x64');
+  expect(before.first).toBe('"0x64"');
+  heads.saw(upstreams[0] as never, 101n, performance.now());
+  expect(before.find()).toBeUndefined();
+  // Of what is asked from then on it is true again.
+  expect(keep('eth_blockNumber', [], '0x65').first).toBe('"0x65"');
 });
 
 it('a development chain may change at any moment', async () => {
