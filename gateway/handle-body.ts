@@ -1,6 +1,13 @@
 import { chargeCalls } from './charge-calls.ts';
 import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
-import { readEnvelope, type Call, type Envelope, type NotACall } from './jsonrpc/envelope.ts';
+import {
+  isLargeBatch,
+  readEnvelope,
+  readLargeBatch,
+  type Call,
+  type Envelope,
+  type NotACall,
+} from './jsonrpc/envelope.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
 import { joinAnswers } from './join-answers.ts';
@@ -25,7 +32,9 @@ export interface BatchLimits {
  * @throws RpcError when nothing in it can be answered on its own
  */
 export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
-  const envelope = readEnvelope(text, limits.maxItems);
+  const envelope = isLargeBatch(text)
+    ? await readLargeBatch(text, limits.maxItems, new Slices())
+    : readEnvelope(text, limits.maxItems);
   context.note?.asks(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
   return keyLimits?.isCharged !== true

@@ -6,6 +6,7 @@ import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
 import { MethodsLacked } from './methods-lacked.ts';
+import { LARGE_BYTES } from './read-large.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { Standing } from './standing.ts';
@@ -13,12 +14,16 @@ import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
+import { Turns } from './turns.ts';
 import { within } from './within.ts';
 
 const SAMPLE_EVERY_MS = 1_000;
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
+
+/** Of all upstreams: the process has one event loop. */
+const turns = new Turns();
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
@@ -234,6 +239,8 @@ export class Upstream {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { transport } = this.#options;
     const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation);
+    const turn = said.length < LARGE_BYTES ? undefined : turns.take(said.length);
+    if (turn !== undefined) await turn;
     return readReply(status, said, id, retryAfter);
   }
 }
