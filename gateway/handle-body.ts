@@ -110,11 +110,14 @@ async function handleBatch(
     for (let index = next++; index < items.length; index = next++) {
       await slices.next();
       const item = items[index] as Call | NotACall;
-      const answer = length <= limits.maxAnswerBytes ? await handleItem(item, own) : tooLarge(item, own);
-      // Each of those under way may be the one too many.
+      const isFull = length > limits.maxAnswerBytes;
+      const answer = isFull ? refuse(item.id, new RpcError('answer-too-large'), own) : await handleItem(item, own);
       length += lengthOf(answer);
-      const isTooMuch = length > limits.maxAnswerBytes;
-      answers[index] = (isTooMuch ? tooLarge(item, own) : answer)?.body;
+      // Each of those under way may be the one too many. It was counted.
+      const isTooMuch = answer !== undefined && length > limits.maxAnswerBytes && !hasEffect(item, own);
+      answers[index] = isTooMuch
+        ? refusalAnswer(item.id ?? 'null', new RpcError('answer-too-large')).body
+        : answer?.body;
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));
@@ -132,8 +135,10 @@ function handleItem(item: Call | NotACall, context: CallContext): Answering {
   return 'refusal' in item ? refuse(item.id, item.refusal, context) : handleCall(item, context);
 }
 
-function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undefined {
-  return refuse(id, new RpcError('answer-too-large'), context);
+/** A transaction is sent by then, a subscription open: the caller is told of it in any case, in few bytes. */
+function hasEffect(item: Call | NotACall, { network }: CallContext): boolean {
+  const method = 'refusal' in item ? undefined : network.methods.get(item.method);
+  return method !== undefined && (method.isOfSocket || method.spec.sends === true);
 }
 
 /** What never became a call under way is counted all the same. */
