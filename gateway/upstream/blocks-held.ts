@@ -110,5 +110,6 @@ function tagOf(block: unknown): Tag | undefined {
 
 function numberOf(block: unknown): number | undefined {
   if (block === 'earliest') return 0;
-  return typeof block === 'string' && block.startsWith('0x') ? Number(block) : undefined;
+  // A hash is longer.
+  return typeof block === 'string' && block.startsWith('0x') && block.length < 66 ? Number(block) : undefined;
 }

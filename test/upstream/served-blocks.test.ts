@@ -178,6 +178,17 @@ describe('what is in a block that a caller was given', () => {
     expect(asked('eth_getBlockByNumber')).toEqual([3, 1]);
   });
 
+  it('and its receipts by its hash, where the upstream at the head does not know it any more', async () => {
+    const { one, two, result, asked } = await twoAt('0x11', '0x11');
+    one.answer('eth_getBlockReceipts', null);
+    two.answer('eth_getBlockReceipts', [{ ...inBlock, status: '0x1' }]);
+    expect(await result('eth_getBlockReceipts', [hash])).toEqual(expect.anything());
+    expect(asked('eth_getBlockReceipts')).toEqual([1, 1]);
+    // Nobody has heard of this one.
+    expect(await result('eth_getBlockReceipts', [hashOf('0x77')])).toBeNull();
+    expect(asked('eth_getBlockReceipts')).toEqual([2, 1]);
+  });
+
   it('is not asked for twice where the network’s file says never', async () => {
     const { one, two, goTo, number, asked, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
     goTo(two, '0x11');
