@@ -154,8 +154,10 @@ describe('what is in a block that a caller was given', () => {
   ];
 
   it('is found, though the first upstream has not come so far', async () => {
-    // Both were at the same block when they were looked at.
+    const clock = shiftClock();
+    // Both were at the same block when they were looked at, and the next look is not due yet.
     const { one, two, goTo, number, result: ask, asked } = await twoAt('0x10', '0x10');
+    clock.forward(1_300);
     goTo(two, '0x11');
     one.next(lacking, 'eth_getBlockByNumber');
     expect(await number('0x11')).toBe('0x11');
