@@ -2,6 +2,10 @@ import { objectionTo, type CallContext } from './handle-call.ts';
 import type { Call, NotACall } from './jsonrpc/envelope.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Verdict } from './limits/account.ts';
+import { Slices } from './slices.ts';
+
+/** So many calls are looked at in one go: a millisecond at most. */
+const AT_ONCE = 50;
 
 /**
  * Charges a key for all that was sent at once. What no upstream is asked for is free: local answers, notifications,
@@ -12,20 +16,50 @@ export function chargeCalls(
   items: readonly (Call | NotACall)[],
   limits: KeyLimits,
   context: CallContext,
-): Verdict | Promise<Verdict> | undefined {
-  let weight = 0;
-  let byMethod: Map<string, number> | undefined;
+): Verdict | Promise<Verdict | undefined> | undefined {
+  if (items.length > AT_ONCE) return chargeInSlices(items, limits, context);
+  const bill: Bill = { weight: 0, byMethod: undefined };
+  for (const item of items) add(item, bill, limits, context);
+  return charge(bill, limits, context);
+}
+
+async function chargeInSlices(
+  items: readonly (Call | NotACall)[],
+  limits: KeyLimits,
+  context: CallContext,
+): Promise<Verdict | undefined> {
+  const slices = new Slices();
+  const bill: Bill = { weight: 0, byMethod: undefined };
   for (const item of items) {
-    const own = 'refusal' in item ? 0 : weightOf(item, context);
-    if (own === 0) continue;
-    weight += own;
-    // What it finds is asked as that.
-    const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
-    if (limits.methodRates?.has(method) !== true) continue;
-    byMethod ??= new Map();
-    byMethod.set(method, (byMethod.get(method) ?? 0) + own);
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    add(item, bill, limits, context);
   }
-  return weight === 0 ? undefined : context.limiter.charge(limits, { weight, byMethod: byMethod ?? noMethods });
+  return charge(bill, limits, context);
+}
+
+interface Bill {
+  weight: number;
+  byMethod: Map<string, number> | undefined;
+}
+
+function add(item: Call | NotACall, bill: Bill, { methodRates }: KeyLimits, context: CallContext): void {
+  const own = 'refusal' in item ? 0 : weightOf(item, context);
+  if (own === 0) return;
+  bill.weight += own;
+  // What it finds is asked as that.
+  const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
+  if (methodRates?.has(method) !== true) return;
+  bill.byMethod ??= new Map();
+  bill.byMethod.set(method, (bill.byMethod.get(method) ?? 0) + own);
+}
+
+function charge(
+  { weight, byMethod }: Bill,
+  limits: KeyLimits,
+  { limiter }: CallContext,
+): Verdict | Promise<Verdict> | undefined {
+  return weight === 0 ? undefined : limiter.charge(limits, { weight, byMethod: byMethod ?? noMethods });
 }
 
 const noMethods: ReadonlyMap<string, number> = new Map();

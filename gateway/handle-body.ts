@@ -1,6 +1,13 @@
 import { chargeCalls } from './charge-calls.ts';
 import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
-import { readEnvelope, type Call, type Envelope, type NotACall } from './jsonrpc/envelope.ts';
+import {
+  isLargeBatch,
+  readEnvelope,
+  readLargeBatch,
+  type Call,
+  type Envelope,
+  type NotACall,
+} from './jsonrpc/envelope.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
 import { joinAnswers } from './join-answers.ts';
@@ -25,7 +32,9 @@ export interface BatchLimits {
  * @throws RpcError when nothing in it can be answered on its own
  */
 export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
-  const envelope = readEnvelope(text, limits.maxItems);
+  const envelope = isLargeBatch(text)
+    ? await readLargeBatch(text, limits.maxItems, new Slices())
+    : readEnvelope(text, limits.maxItems);
   context.note?.asks(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
   return keyLimits?.isCharged !== true
@@ -101,11 +110,14 @@ async function handleBatch(
     for (let index = next++; index < items.length; index = next++) {
       await slices.next();
       const item = items[index] as Call | NotACall;
-      const answer = length <= limits.maxAnswerBytes ? await handleItem(item, own) : tooLarge(item, own);
-      // Each of those under way may be the one too many.
+      const isFull = length > limits.maxAnswerBytes;
+      const answer = isFull ? refuse(item.id, new RpcError('answer-too-large'), own) : await handleItem(item, own);
       length += lengthOf(answer);
-      const isTooMuch = length > limits.maxAnswerBytes;
-      answers[index] = (isTooMuch ? tooLarge(item, own) : answer)?.body;
+      // Each of those under way may be the one too many. It was counted.
+      const isTooMuch = answer !== undefined && length > limits.maxAnswerBytes && !hasEffect(item, own);
+      answers[index] = isTooMuch
+        ? refusalAnswer(item.id ?? 'null', new RpcError('answer-too-large')).body
+        : answer?.body;
     }
   };
   await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, work));
@@ -123,8 +135,10 @@ function handleItem(item: Call | NotACall, context: CallContext): Answering {
   return 'refusal' in item ? refuse(item.id, item.refusal, context) : handleCall(item, context);
 }
 
-function tooLarge({ id }: Call | NotACall, context: CallContext): Answer | undefined {
-  return refuse(id, new RpcError('answer-too-large'), context);
+/** A transaction is sent by then, a subscription open: the caller is told of it in any case, in few bytes. */
+function hasEffect(item: Call | NotACall, { network }: CallContext): boolean {
+  const method = 'refusal' in item ? undefined : network.methods.get(item.method);
+  return method !== undefined && (method.isOfSocket || method.spec.sends === true);
 }
 
 /** What never became a call under way is counted all the same. */

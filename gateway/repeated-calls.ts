@@ -21,6 +21,7 @@ export class RepeatedCalls {
     { methods }: Pick<ServedNetwork, 'methods'>,
     slices: Slices,
   ): Promise<RepeatedCalls | undefined> {
+    if (items.length < 2) return undefined;
     const seen = new Set<string>();
     const repeated = new Map<string, undefined>();
     for (const item of items) {

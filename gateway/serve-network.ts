@@ -1,4 +1,5 @@
 import type { AnswerCache } from './cache/answer-cache.ts';
+import { blockInResult } from './cache/block-in-result.ts';
 import type { MethodCache } from './cache/method-cache.ts';
 import type { SharedAnswers } from './cache/shared-answers.ts';
 import { openMethodCaches } from './cache/open-method-caches.ts';
@@ -71,6 +72,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
   const network = new Upstreams(upstreams, {
     judge,
     check: parts.resultCheck,
+    numberIn: (reply) => blockInResult(reply)?.number,
     confirmNull: config.confirmNull,
     hedgeAfterMs: config.hedgeAfterMs,
     meters: parts.metrics.routing.ofNetwork(config.slug),

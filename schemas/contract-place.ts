@@ -10,6 +10,8 @@ export function contractPlace({ params }: MethodSource, types: Types): MethodSpe
   for (const [param, { schema }] of params.entries()) {
     if (schema.$ref === refTo('Address')) return { param };
     const { properties = {} } = resolve(schema, types);
+    // What its calls name lies too deep to be told: held against a list of contracts, none of them is on it.
+    if (schema.$ref === refTo('Simulation')) return { param, field: 'blockStateCalls' };
     const field = fields.find((name) => holdsAddress(properties[name], types));
     if (field === undefined) continue;
     const pretence = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));

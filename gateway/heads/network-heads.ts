@@ -7,7 +7,7 @@ import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
-import { readQuantity, type Header } from './header.ts';
+import type { Header } from './header.ts';
 import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
@@ -51,12 +51,9 @@ export class NetworkHeads implements CanonicalChain {
   /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
   moveTo(sources: readonly HeadSource[]): void {
     const before = new Map(this.#followers);
-    const heard = (follower: HeadFollower): void => {
-      this.#heard(follower);
-    };
     this.#followers.clear();
     for (const source of sources) {
-      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, heard));
+      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, this.#heard));
       before.delete(source);
     }
     for (const gone of before.values()) gone.stop();
@@ -73,6 +70,11 @@ export class NetworkHeads implements CanonicalChain {
 
   get seenAt(): number {
     return this.#agreed?.at ?? -Infinity;
+  }
+
+  /** The newest block that watchers were told of. */
+  get told(): bigint | undefined {
+    return this.#listeners.size === 0 ? undefined : this.head?.number;
   }
 
   at(number: bigint): Header | undefined {
@@ -109,10 +111,9 @@ export class NetworkHeads implements CanonicalChain {
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** An upstream told a caller that its head is here. */
-  saw(upstream: HeadSource, quantity: string, now: number): void {
-    const number = readQuantity(quantity);
-    if (number !== undefined) this.#followers.get(upstream)?.saw(number, now);
+  /** An upstream gave a caller a block of this number, or told it as its head. */
+  saw(upstream: HeadSource, number: bigint, now: number): void {
+    this.#followers.get(upstream)?.saw(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -155,7 +156,10 @@ export class NetworkHeads implements CanonicalChain {
     }
     const isStart = this.#timer === undefined;
     if (isStart || isFirstWatch) this.#startedAt = now;
-    if (isStart) this.#start();
+    if (isStart) {
+      this.#pace.pause();
+      this.#chain.pause();
+    }
     const pace = this.#pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
     const doubt = doubtInterval(this.#times, pace);
@@ -176,11 +180,6 @@ export class NetworkHeads implements CanonicalChain {
     return head !== undefined && look !== undefined && look.number < head.number && now - head.at > this.#times.late;
   }
 
-  #start(): void {
-    this.#pace.pause();
-    this.#chain.pause();
-  }
-
   #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -196,10 +195,10 @@ export class NetworkHeads implements CanonicalChain {
     }, ms).unref();
   }
 
-  #heard(follower: HeadFollower): void {
+  readonly #heard = (follower: HeadFollower): void => {
     this.#agree(follower);
     follower.source.headMeters.lag(this.lagOf(follower.source));
-  }
+  };
 
   /** @param speaker who has just been heard of, if anybody */
   #agree(speaker: HeadFollower | undefined): void {

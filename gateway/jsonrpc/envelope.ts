@@ -1,3 +1,4 @@
+import { BatchText } from './batch-text.ts';
 import { RpcError } from './errors.ts';
 import { exceeds } from './nesting.ts';
 import { scanIds } from './scan-ids.ts';
@@ -38,15 +39,46 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
   if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanIds(text)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) {
-    throw new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
-  }
+  if (body.length > maxItems) throw tooLarge(maxItems);
   const ids = scanIds(text);
   return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
 }
 
+/** Characters of a batch that is read item by item: parsed in one go it would take more than a millisecond. */
+const LARGE_CHARS = 100_000;
+
+export function isLargeBatch(text: string): boolean {
+  return text.length > LARGE_CHARS && BatchText.isBatch(text);
+}
+
+/** The same for a large batch. @param slices what `next` gives between items, if anything, is waited for */
+export async function readLargeBatch(
+  text: string,
+  maxItems: number,
+  slices: { next(): Promise<void> | undefined },
+): Promise<Envelope> {
+  const batch = new BatchText(text, MOST);
+  const items: (Call | NotACall)[] = [];
+  for (let item = batch.next(); item !== undefined; item = batch.next()) {
+    if (items.length === maxItems) throw tooLarge(maxItems);
+    items.push(readCall(parseJson(item), scanIds(item)[0]));
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+  }
+  if (items.length === 0) throw new RpcError('empty-batch');
+  return { isBatch: true, items };
+}
+
+function tooLarge(maxItems: number): RpcError {
+  return new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
+}
+
 function parse(text: string): unknown {
   if (exceeds(text, MOST)) throw new RpcError('nested-too-deep');
+  return parseJson(text);
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

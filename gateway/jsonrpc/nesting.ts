@@ -1,3 +1,5 @@
+import { endOfString } from './batch-text.ts';
+
 /**
  * Tells, before it is parsed, whether a text is nested deeper, or has more values in it, than any call has. JSON.parse of
  * 5 MB of `[` holds the event loop for 1.6 s, 5 MB of `[],` for 0.3 s (measured, Node 20) and JSON.stringify of the former
@@ -17,14 +19,4 @@ export function exceeds(text: string, limits: { readonly depth: number; readonly
     else if (code === 44 && ++values > limits.values) return true;
   }
   return false;
-}
-
-/** The closing quote, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 92) at++;
-    else if (code === 34) return at;
-  }
-  return text.length;
 }

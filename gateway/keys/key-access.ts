@@ -27,6 +27,11 @@ export interface KeyLimits {
   readonly subscriptions: number | undefined;
 }
 
+/** What is open at once is counted by it, too: to rotate a key gives nobody twice its limits. */
+export function accountOf({ record: { id, rules } }: KeyAccess): string {
+  return rules?.['account'] ?? id;
+}
+
 /** Done once for each record that is looked up. @throws KeyRulesError */
 export function compileAccess(record: KeyRecord): KeyAccess {
   if (record.rules === undefined)

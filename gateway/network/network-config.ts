@@ -14,7 +14,7 @@ export interface NetworkConfig {
   readonly upstreams: readonly UpstreamConfig[];
 }
 
-/** `behind`: when the upstream is behind the network's newest head, or is known to lack a part of the chain. */
+/** `behind`: when the upstream lags, is known to lack a part of the chain, or denies a block that callers were told of. */
 export type ConfirmNull = 'never' | 'behind' | 'always';
 
 export interface UpstreamConfig {

@@ -536,6 +536,27 @@ export const methods: readonly MethodSpec[] = [
     }
   },
   {
+    "name": "eth_simulateV1",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "blockStateCalls"
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
+    "weight": 5
+  },
+  {
     "name": "eth_gasPrice",
     "namespace": "eth",
     "nullable": false,

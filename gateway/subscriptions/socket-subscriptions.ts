@@ -7,8 +7,8 @@ import { Subscription } from './subscription.ts';
 
 export interface SocketSubscriptionsParts {
   readonly subscriptions: NetworkSubscriptions;
-  /** The key of the socket: with what it opens by now, and how many subscriptions it has on all its sockets. */
-  readonly holder: { readonly access: KeyAccess; subscriptions: number };
+  /** The key of the socket: with what it opens by now, and how many subscriptions its account has on all sockets. */
+  readonly holder: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
   /** Most subscriptions of a key; its rules may allow less. */
   readonly max: number;
   /** Sends each text as a message. */
@@ -73,13 +73,18 @@ export class SocketSubscriptions {
     if (!mayOpen(holder.access, method, wish)) throw new RpcError('key-settings');
     const cost = costOf(wish);
     const most = Math.min(max, holder.access.limits?.subscriptions ?? Infinity);
-    if (holder.subscriptions + cost > most) throw new RpcError('too-many-subscriptions');
+    if (holder.open.subscriptions + cost > most) throw new RpcError('too-many-subscriptions');
     const subscription = new Subscription(this.#parts, method, wish);
-    holder.subscriptions += cost;
+    holder.open.subscriptions += cost;
     try {
       subscription.leave = await subscriptions.join(wish, subscription);
+      // Its rules may have become stricter meanwhile.
+      if (!mayOpen(holder.access, method, wish)) {
+        subscription.leave();
+        throw new RpcError('key-settings');
+      }
     } catch (error) {
-      holder.subscriptions -= cost;
+      holder.open.subscriptions -= cost;
       throw error;
     }
     this.#open.set(subscription.id, subscription);
@@ -95,7 +100,7 @@ export class SocketSubscriptions {
   #close(subscription: Subscription): void {
     this.#open.delete(subscription.id);
     subscription.leave();
-    this.#parts.holder.subscriptions -= costOf(subscription.wish);
+    this.#parts.holder.open.subscriptions -= costOf(subscription.wish);
     this.#parts.subscriptions.meters[subscription.wish.kind].closed();
   }
 }

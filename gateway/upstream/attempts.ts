@@ -129,13 +129,20 @@ export class Attempts {
     if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(name);
-    if (reply.kind !== 'error' && asking.method.isForeign !== true && upstream.sampling.isDue(name, now)) {
+    if (mayInspect(reply) && asking.method.isForeign !== true && upstream.sampling.isDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, reply);
       });
     }
     this.#options.onReply(upstream, asking, reply, now - startedAt, now);
   }
+}
+
+/** More than that would hold up others for longer than it is worth. */
+const INSPECTED_BYTES = 250_000;
+
+function mayInspect(reply: Reply): reply is ResultReply | LargeReply {
+  return reply.kind === 'large' ? reply.parts[0].length <= INSPECTED_BYTES : reply.kind === 'result';
 }
 
 async function observed(made: Promise<Verdict>, ended: (outcome: string) => void): Promise<Verdict> {

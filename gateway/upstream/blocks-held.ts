@@ -12,7 +12,12 @@ export interface NamedBlocks {
   readonly highest: number;
   /** The state after them is meant, which few nodes keep for long. */
   readonly readsState: boolean;
+  /** It goes up to the block of this tag. */
+  readonly tag?: Tag | undefined;
 }
+
+/** Tags that move on. */
+export type Tag = 'latest' | 'safe' | 'finalized';
 
 /** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
 export interface Heads<U> {
@@ -20,6 +25,8 @@ export interface Heads<U> {
   /** Blocks that it was behind the network's head. */
   lagOf(upstream: U): number;
   hasBlock(upstream: U, number: bigint): boolean;
+  /** Whether a block is among the network's newest. */
+  has(hash: string): boolean;
 }
 
 /** Which blocks an upstream lacks, as far as it has said so, by method: few keep the states that they keep blocks of. */
@@ -65,24 +72,44 @@ export function isOld(block: number, head: bigint): boolean {
   return block <= Number(head) - RECENT_BLOCKS;
 }
 
-/** Undefined where it names none by its number: a tag, a hash, nothing. */
+/** Undefined where it names none by its number or by a tag that moves on: by a hash, by nothing that is known. */
 export function namedBlocks({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
   if (blockAt === undefined) return undefined;
   const given = params[blockAt.param];
   const { readsState = false } = blockAt;
   if (typeof given !== 'object' || given === null) return between(given, given, readsState);
-  const { blockNumber, fromBlock, toBlock } = given as Readonly<Record<string, unknown>>;
-  return between(fromBlock ?? blockNumber, toBlock ?? blockNumber, readsState);
+  const { blockHash, blockNumber, fromBlock, toBlock } = given as Readonly<Record<string, unknown>>;
+  return blockHash === undefined ? between(fromBlock ?? blockNumber, toBlock ?? blockNumber, readsState) : undefined;
 }
 
 function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks | undefined {
   const lowest = numberOf(from);
   const highest = numberOf(to);
+  const tag = highest === undefined ? tagOf(to) : undefined;
+  if (lowest === undefined && tag !== undefined) return tagged[tag];
   if (lowest === undefined && highest === undefined) return undefined;
-  return { lowest: lowest ?? Infinity, highest: highest ?? -Infinity, readsState };
+  return { lowest: lowest ?? Infinity, highest: highest ?? -Infinity, readsState, tag };
+}
+
+/** One for all calls. */
+const tagged: Readonly<Record<Tag, NamedBlocks>> = {
+  latest: upTo('latest'),
+  safe: upTo('safe'),
+  finalized: upTo('finalized'),
+};
+
+function upTo(tag: Tag): NamedBlocks {
+  return { lowest: Infinity, highest: -Infinity, readsState: false, tag };
+}
+
+/** What is pending stands on the latest, which is also what is meant where nothing is said. Undefined: no tag. */
+function tagOf(block: unknown): Tag | undefined {
+  if (block === 'safe' || block === 'finalized') return block;
+  return block === 'latest' || block === 'pending' || block === undefined || block === null ? 'latest' : undefined;
 }
 
 function numberOf(block: unknown): number | undefined {
   if (block === 'earliest') return 0;
-  return typeof block === 'string' && block.startsWith('0x') ? Number(block) : undefined;
+  // A hash is longer.
+  return typeof block === 'string' && block.startsWith('0x') && block.length < 66 ? Number(block) : undefined;
 }

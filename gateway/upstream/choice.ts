@@ -1,6 +1,7 @@
 import type { Asking, PassedOver } from './asking.ts';
 import { isOld, type Heads, type NamedBlocks } from './blocks-held.ts';
 import { Ranking } from './ranking.ts';
+import type { ServedBlocks } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
 
 /** An upstream that is further behind is out of step. proxyd's number. */
@@ -11,12 +12,14 @@ export class Choice {
   readonly #all: readonly Upstream[];
   readonly #ranking: Ranking<Upstream>;
   readonly #heads: Heads<Upstream>;
+  readonly #served: ServedBlocks<Upstream>;
   readonly #hasArchives: boolean;
 
-  constructor(all: readonly Upstream[], heads: Heads<Upstream>) {
+  constructor(all: readonly Upstream[], heads: Heads<Upstream>, served: ServedBlocks<Upstream>) {
     this.#all = all;
     this.#ranking = new Ranking(all);
     this.#heads = heads;
+    this.#served = served;
     this.#hasArchives = all.some(({ blocks }) => blocks.isArchive);
   }
 
@@ -59,6 +62,7 @@ export class Choice {
     if (this.#all.length > 1) {
       if (blocks !== undefined && this.#lacksBlock(upstream, method.name, blocks, now)) return 'lacks-block';
       if (this.#heads.lagOf(upstream) > LAG_MAX) return 'behind';
+      if (blocks?.tag !== undefined && this.#served.isBehind(upstream, blocks.tag, now)) return 'behind';
     }
     // A transaction is no trial: it would wait for what may hang.
     if (upstream.health.isUp || (method.sends !== true && upstream.mayBeAsked(now))) return undefined;

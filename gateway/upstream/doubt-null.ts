@@ -3,11 +3,22 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Reply } from './reply.ts';
 
 /**
- * Whether a null is worth a second opinion: the look-up is by hash, and the node may be the only one not to know. geth
- * with a short transaction index, and a node that lags, say null for what exists (node-variants §1.7).
+ * Whether a null, or a node that says it is syncing, is worth a second opinion: the node may be the only one not to know. geth with a short transaction
+ * index, and a node that lags, say null for what exists (node-variants §1.7).
  * @param isBehind whether the node lags, or was found to lack a part of the chain
+ * @param isKnown whether callers have seen what is said not to be
  */
-export function doubtsNull(when: ConfirmNull, method: MethodSpec, reply: Reply, isBehind: () => boolean): boolean {
-  if (reply.kind !== 'result' || reply.result !== null || method.nullWhenUnsupported !== true) return false;
-  return when === 'always' || (when === 'behind' && isBehind());
+export function doubtsNull(
+  when: ConfirmNull,
+  method: MethodSpec,
+  reply: Reply,
+  isBehind: () => boolean,
+  isKnown: () => boolean,
+): boolean {
+  if (reply.kind !== 'result') return false;
+  // Callers are served by those that keep up.
+  if (method.name === 'eth_syncing') return reply.result !== false;
+  if (reply.result !== null || !method.nullable || when === 'never') return false;
+  if (when === 'always' && method.nullWhenUnsupported === true) return true;
+  return isBehind() || isKnown();
 }

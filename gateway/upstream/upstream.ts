@@ -7,6 +7,7 @@ import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
 import type { MethodGroup } from './method-group.ts';
 import { MethodsLacked } from './methods-lacked.ts';
+import { LARGE_BYTES } from './read-large.ts';
 import { readReply } from './read-reply.ts';
 import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { Sampling } from './sampling.ts';
@@ -15,10 +16,14 @@ import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
+import { Turns } from './turns.ts';
 import { within } from './within.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
+
+/** Of all upstreams: the process has one event loop. */
+const turns = new Turns();
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
@@ -240,6 +245,8 @@ export class Upstream {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { transport } = this.#options;
     const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation, group);
+    const turn = said.length < LARGE_BYTES ? undefined : turns.take(said.length);
+    if (turn !== undefined) await turn;
     return readReply(status, said, id, retryAfter);
   }
 }

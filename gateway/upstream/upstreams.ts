@@ -18,12 +18,14 @@ import { Race, type RaceOptions } from './race.ts';
 import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
+import { ServedBlocks, type NumberIn } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
 import { within } from './within.ts';
 
 export interface UpstreamsOptions {
   readonly judge: Judge;
   readonly check: ResultCheck;
+  readonly numberIn: NumberIn;
   readonly confirmNull: ConfirmNull;
   readonly hedgeAfterMs: number | undefined;
   readonly meters: RoutingMeters;
@@ -42,6 +44,7 @@ export class Upstreams {
   readonly #options: UpstreamsOptions;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
+  readonly #served: ServedBlocks<Upstream>;
   readonly #choice: Choice;
   readonly #attempts: Attempts;
   readonly #budget = new RetryBudget();
@@ -56,7 +59,8 @@ export class Upstreams {
     this.#options = options;
     this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
-    this.#choice = new Choice(all, this.#heads);
+    this.#served = before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn) : before.#served;
+    this.#choice = new Choice(all, heads, this.#served);
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
     this.#attempts = new Attempts({
       judge,
@@ -78,7 +82,7 @@ export class Upstreams {
       attempt: (upstream, asking, cancellation, isHedge) =>
         this.#attempts.make(upstream, asking, cancellation, isHedge),
       second: (asking) => this.#second(asking),
-      isSure: ({ upstream, verdict }, { method }) => verdict.final && !this.#doubts(method, verdict.reply, upstream),
+      isSure: ({ upstream, verdict }, asking) => verdict.final && !this.#doubts(asking, verdict.reply, upstream),
       onHedged: (isWon) => {
         meters.hedged(isWon ? 'won' : 'lost');
       },
@@ -126,7 +130,7 @@ export class Upstreams {
       const now = performance.now();
       if (asking.asked.length === 0) this.#budget.called(now);
       const upstream = this.#next(asking, now);
-      if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
+      if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
       if (upstream === undefined)
         return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
       if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
@@ -138,8 +142,9 @@ export class Upstreams {
       if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
       else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
       if (verdict.final) {
-        const { reply } = verdict;
-        if (doubted !== undefined || !this.#doubts(method, reply, by)) return reply;
+        const reply = doubted === undefined ? verdict.reply : this.#served.better(doubted, verdict.reply);
+        const isDoubted = doubted === undefined ? this.#doubts(asking, reply, by) : this.#served.isOlder(asking, reply);
+        if (!isDoubted) return this.all.length > 1 ? this.#served.notBelow(method, reply) : reply;
         doubted = reply;
         continue;
       }
@@ -208,10 +213,11 @@ export class Upstreams {
     return upstream;
   }
 
-  #doubts(method: MethodSpec, reply: Reply, by: Upstream): boolean {
+  #doubts(asking: Asking, reply: Reply, by: Upstream): boolean {
     if (this.all.length === 1) return false;
-    const isBehind = (): boolean => by.blocks.lacksHistory || this.#heads.lagOf(by) > 0;
-    return doubtsNull(this.#options.confirmNull, method, reply, isBehind);
+    if (this.#served.isOlder(asking, reply)) return true;
+    const isBehind = (): boolean => by.blocks.lacksHistory || this.#served.lags(by);
+    return doubtsNull(this.#options.confirmNull, asking.method, reply, isBehind, () => this.#served.knows(asking));
   }
 
   async #learnGasLimit(): Promise<bigint> {
@@ -237,8 +243,6 @@ export class Upstreams {
       this.#hedgeDelay?.add(asking.method.name, ms, now);
     }
     this.#heads.used(now);
-    // What a caller was told of the head is not to be taken back by another upstream.
-    const isHead = asking.method.name === 'eth_blockNumber' && reply.kind === 'result';
-    if (isHead) this.#heads.saw(upstream, String(reply.result), now);
+    this.#served.gave(upstream, asking, reply, now);
   }
 }

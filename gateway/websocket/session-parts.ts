@@ -16,7 +16,7 @@ export interface SessionParts {
   readonly network: ServedNetwork;
   readonly caller: Caller;
   /** With what the key opens by now: its rules may change while the socket is open. */
-  readonly holder: { readonly access: KeyAccess; subscriptions: number };
+  readonly holder: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
   readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for a message, all its calls together. */

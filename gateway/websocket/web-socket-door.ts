@@ -7,7 +7,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Caller } from '../keys/entry-rules.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
+import { accountOf, type KeyAccess } from '../keys/key-access.ts';
 import { digestOf } from '../keys/key.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -46,13 +46,19 @@ export interface WebSocketDoorParts {
   readonly tracing: CallTracing | undefined;
 }
 
+/** What the keys of one account have open: a key, and those that it was rotated to. */
+interface Open {
+  sockets: number;
+  subscriptions: number;
+}
+
 /** The sessions of one key. */
 interface Holder {
   readonly digest: string;
   access: KeyAccess;
   readonly sessions: Set<Session>;
-  /** How many its sessions have. */
-  subscriptions: number;
+  readonly account: string;
+  readonly open: Open;
   isBeingConfirmed: boolean;
 }
 
@@ -61,6 +67,7 @@ export class WebSocketDoor {
   readonly #parts: WebSocketDoorParts;
   readonly #server: WebSocketServer;
   readonly #holders = new Map<string, Holder>();
+  readonly #accounts = new Map<string, Open>();
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
@@ -90,7 +97,7 @@ export class WebSocketDoor {
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#parts.socketsPerKey, access.limits?.sockets ?? Infinity);
-      if ((this.#holders.get(digest)?.sessions.size ?? 0) >= socketsMax) {
+      if ((this.#accounts.get(accountOf(access))?.sockets ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
       const socket = this.#shakeHands(request, wire, head, requestId);
@@ -154,11 +161,14 @@ export class WebSocketDoor {
   }
 
   #holderOf(digest: string, access: KeyAccess): Holder {
-    const holder = this.#holders.get(digest) ?? {
-      ...{ digest, access, sessions: new Set(), subscriptions: 0, isBeingConfirmed: false },
-    };
-    holder.access = access;
-    return holder;
+    const known = this.#holders.get(digest);
+    if (known !== undefined) {
+      known.access = access;
+      return known;
+    }
+    const account = accountOf(access);
+    const open = this.#accounts.get(account) ?? { sockets: 0, subscriptions: 0 };
+    return { digest, access, account, open, sessions: new Set(), isBeingConfirmed: false };
   }
 
   #open(
@@ -167,10 +177,11 @@ export class WebSocketDoor {
     own: { network: ServedNetwork; caller: Caller; holder: Holder; requestId: string },
   ): void {
     const { network, holder } = own;
-    const { digest } = holder;
+    const { digest, account, open } = holder;
     const session = new Session(socket, wire, { ...this.#parts, ...own }, (reason) => {
       network.sockets.closed(reason);
       holder.sessions.delete(session);
+      if (--open.sockets === 0) this.#accounts.delete(account);
       if (holder.sessions.size === 0) this.#holders.delete(digest);
       if (this.#holders.size > 0) return;
       clearInterval(this.#timer);
@@ -179,6 +190,8 @@ export class WebSocketDoor {
     network.sockets.opened();
     holder.sessions.add(session);
     this.#holders.set(digest, holder);
+    open.sockets++;
+    this.#accounts.set(account, open);
     this.#timer ??= setInterval(() => {
       this.#beat();
     }, BEAT_MS).unref();

@@ -64,6 +64,11 @@ function calls(): [method: string, params: unknown[], holds: unknown][] {
       `0x${'70000000'.padStart(64, '0')}`,
     ],
     ['eth_createAccessList', [call, 'latest'], { accessList: [{ address: counter.address }], gasUsed: quantity }],
+    [
+      'eth_simulateV1',
+      [{ blockStateCalls: [{ calls: [call] }], traceTransfers: true }, 'latest'],
+      [{ calls: [{ status: '0x1', gasUsed: quantity }] }],
+    ],
     ['eth_estimateGas', [call], quantity],
     ['eth_gasPrice', [], quantity],
     ['eth_maxPriorityFeePerGas', [], quantity],

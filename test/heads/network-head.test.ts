@@ -125,9 +125,9 @@ describe('the network’s head', () => {
     const { heads, upstreams } = await inUse(2, { usedMin: 1_000, usedMax: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    heads.saw(first, '0x65', performance.now());
+    heads.saw(first, 0x65n, performance.now());
     expect([heads.number, heads.hasBlock(first, 101n), heads.hasBlock(second, 101n)]).toEqual([101n, true, false]);
-    heads.saw(second, '0xde0b6b3a7640000', performance.now());
+    heads.saw(second, 0xde0b6b3a7640000n, performance.now());
     expect(heads.number).toBe(101n);
   });
 });

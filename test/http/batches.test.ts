@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { slow, status } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -170,6 +171,10 @@ describe('the limits of a batch', () => {
       expect(good.length).toBeGreaterThan(5);
       expect(JSON.stringify(good).length).toBeLessThanOrEqual(1_000);
       expect(answers.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
+      // Whatever became of them, each counts once.
+      const { samples } = await readMetrics(small.address);
+      const counted = samples.filter(({ name }) => name === 'gatehouse_calls_total');
+      expect(counted.reduce((sum, { value }) => sum + value, 0)).toBe(50);
     } finally {
       await small.stop();
     }

@@ -1,6 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readEnvelope } from '../../gateway/jsonrpc/envelope.ts';
+import { readEnvelope, readLargeBatch } from '../../gateway/jsonrpc/envelope.ts';
+import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import { scanIds } from '../../gateway/jsonrpc/scan-ids.ts';
 
@@ -89,6 +91,62 @@ describe('the envelope', () => {
     expect(() => readEnvelope('[1,2,3]', 2)).toThrow(expect.objectContaining({ reason: 'batch-too-large' }));
     const deep = `{"jsonrpc":"2.0","id":1,"method":"m","params":[${'['.repeat(100)}${']'.repeat(100)}]}`;
     expect(() => read(deep)).toThrow(expect.objectContaining({ reason: 'nested-too-deep' }));
+  });
+});
+
+describe('a large batch, read item by item,', () => {
+  let waits = 0;
+  const slices = {
+    next: async () => {
+      waits++;
+      await turn();
+    },
+  };
+  const reasonOf = (error: unknown): string => (error as RpcError).reason;
+  /** What comes of a text, whichever way it is read; a refusal by its reason. */
+  const bothWays = async (text: string, maxItems = 1000): Promise<unknown[]> => [
+    await Promise.resolve()
+      .then(() => readEnvelope(text, maxItems))
+      .catch(reasonOf),
+    await readLargeBatch(text, maxItems, slices).catch(reasonOf),
+  ];
+
+  it('is the same as in one piece, whatever stands in it', async () => {
+    const call = '{"jsonrpc":"2.0","id":1.0,"method":"m","params":["]},{\\"[\\\\"]}';
+    const item = fc.oneof(
+      fc.json({ maxDepth: 3 }),
+      fc.constant(call),
+      fc.constantFrom('', '{]', '[}', '"', '1 2', '\u00a0'),
+    );
+    const batch = fc
+      .tuple(
+        fc.array(item, { maxLength: 4 }),
+        fc.constantFrom(',', ' , ', ',,'),
+        fc.constantFrom(']', ' ] ', ']]', '}', '', '] 1'),
+      )
+      .map(([items, between, end]) => `[${items.join(between)}${end}`);
+    await fc.assert(
+      fc.asyncProperty(batch, async (text) => {
+        const [whole, sliced] = await bothWays(text);
+        expect(sliced).toEqual(whole);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([
+    ['[ ]', 'empty-batch'],
+    [`[${'['.repeat(70)}${']'.repeat(70)}]`, 'nested-too-deep'],
+    [`[[${'0,'.repeat(200_000)}0]]`, 'nested-too-deep'],
+    ['[1,2,3,4]', 'batch-too-large'],
+  ])('is refused for the same: %#', async (text, reason) => {
+    expect(await bothWays(text, 3)).toEqual([reason, reason]);
+  });
+
+  it('lets others have their turn between items', async () => {
+    waits = 0;
+    const { items } = await readLargeBatch(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]', 3, slices);
+    expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 3]);
   });
 });
 

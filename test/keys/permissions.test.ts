@@ -77,7 +77,10 @@ describe('a key that says what it may do', () => {
       logs({ address: null }),
       logs({ address: [] }),
       logs({ address: [contract, other] }),
-    ];
+      // What it names lies too deep to be judged.
+      ['eth_simulateV1', [{ blockStateCalls: [{ calls: [{ to: contract }] }] }]],
+      ['eth_simulateV1', [{ blockStateCalls: [] }]],
+    ] as const;
     for (const each of refused) expect([each, await statusOf(each)]).toEqual([each, 403]);
     // Code of one's own in a contract's place is a contract of one's own.
     const pretending = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;

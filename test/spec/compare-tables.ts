@@ -98,7 +98,7 @@ function compareObject(name: string, tables: Tables, document: OpenRpcDocument):
 }
 
 function compareMethod(name: string, tables: Tables, document: OpenRpcDocument): string[] {
-  const table = methodsOf(tables)[name];
+  const table = tables.methods[name] ?? tables.beyond.methods[name];
   const method = document.methods.find((candidate) => candidate.name === name);
   if (table === undefined || method === undefined) return [`${name}: there is no such method`];
   const rows: Rows = { ...table.params, ...table.beyond };

@@ -99,6 +99,7 @@ test('hashes are found among the parameters, also where a block may be named by 
     eth_getTransactionCount: [1],
     eth_call: [1],
     eth_createAccessList: [1],
+    eth_simulateV1: [1],
     eth_getLogs: [0],
     eth_getBlockReceipts: [0],
     eth_getTransactionByBlockHashAndIndex: [0],
@@ -125,11 +126,17 @@ test('every kind of result is known', () => {
     ...['eth_getUncleByBlockNumberAndIndex', 'eth_getProof', 'rpc.discover', 'zks_estimateFee'],
     ...['zks_getFeeParams', 'zks_getBridgeContracts', 'zks_getBlockDetails', 'zks_getTransactionDetails'],
   ]);
-  expect(of('array')).toEqual(['eth_accounts', 'eth_getLogs', 'eth_getBlockReceipts', 'eth_getFilterLogs']);
+  expect(of('array')).toEqual([
+    'eth_accounts',
+    'eth_simulateV1',
+    'eth_getLogs',
+    'eth_getBlockReceipts',
+    'eth_getFilterLogs',
+  ]);
   expect(of('boolean')).toEqual(['eth_unsubscribe', 'eth_uninstallFilter', 'net_listening']);
   expect(of('object,boolean')).toEqual(['eth_syncing']);
   expect(of('array,array,array')).toEqual(['eth_getFilterChanges']);
-  expect(of('string')).toHaveLength(methods.length - 26);
+  expect(of('string')).toHaveLength(methods.length - 27);
   // Each says how it is written, but for the one text that is free.
   expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
 });

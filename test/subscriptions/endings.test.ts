@@ -1,16 +1,18 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { RuleChange } from '../../gateway/keys/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { chainNetwork, startChainNode } from './chain-node.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const allowed = addressOf('allowed');
 
 interface Parts {
+  readonly node: ChainNode;
   readonly chain: ScriptedChain;
   readonly gateway: TestGateway;
   readonly subscriber: Subscriber;
@@ -31,7 +33,7 @@ async function start(env: Record<string, string> = {}): Promise<Parts> {
   const rules = async (change: RuleChange): Promise<void> => {
     await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);
   };
-  return { chain, gateway, subscriber, rules };
+  return { node, chain, gateway, subscriber, rules };
 }
 
 const refusal = { code: -32002, message: 'rejected due to project ID settings' };
@@ -65,6 +67,55 @@ it.each<[string, RuleChange, { code: number; reason: string }]>([
   await subscriber.subscribe('logs', { address: allowed });
   await rules(change);
   expect(await subscriber.caller.closed).toEqual(end);
+});
+
+/** The head becomes known when it is let go: subscribing waits for it. */
+function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
+  let letGo: () => void = () => undefined;
+  const gone = new Promise<void>((resolve) => (letGo = resolve));
+  const { eth_getBlockByNumber: answer } = chain.answers() as Record<string, (params: readonly unknown[]) => unknown>;
+  node.answer('eth_getBlockByNumber', async (params) => {
+    await gone;
+    return answer?.(params);
+  });
+  return letGo;
+}
+
+it('rules that become stricter while a subscription is being opened hold for it', async () => {
+  const { chain, node, gateway, subscriber, rules } = await start();
+  const letGo = holdHead(node, chain);
+  const answer = subscriber.call('eth_subscribe', ['newHeads']);
+  await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0, 5_000);
+  await rules({ methods: 'net' });
+  await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(refusal);
+  letGo();
+  expect((await answer).error).toEqual(refusal);
+  expect((await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' }) ?? 0).toBe(0);
+});
+
+it('a subscription in a batch whose answers are too large together is told of all the same', async () => {
+  const { chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
+  const letGo = holdHead(node, chain);
+  node.answer('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
+  const { socket } = subscriber.caller;
+  socket.removeAllListeners('message');
+  const answered = new Promise<string>((resolve) => {
+    socket.once('message', (data) => {
+      resolve((data as Buffer).toString());
+    });
+  });
+  const batch = [
+    { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [allowed, 'latest'] },
+    { jsonrpc: '2.0', id: 2, method: 'eth_subscribe', params: ['newHeads'] },
+  ];
+  subscriber.caller.send(JSON.stringify(batch));
+  await eventually(() => node.callsOf('eth_getCode').length > 0, 5_000);
+  await pause(50);
+  letGo();
+  expect(JSON.parse(await answered)).toMatchObject([
+    { id: 1, error: { code: -32603 } },
+    { id: 2, result: expect.stringMatching(/^0x/) as string },
+  ]);
 });
 
 it('a key that is revoked hears nothing more', async () => {

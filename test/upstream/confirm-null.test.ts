@@ -88,6 +88,22 @@ describe('a null', () => {
   });
 });
 
+describe('eth_syncing', () => {
+  const syncing = { startingBlock: '0x0', currentBlock: '0x10', highestBlock: '0x11' };
+
+  it.each([
+    ['one has caught up', syncing, false, false, [1, 1]],
+    ['the first has caught up', false, syncing, false, [1, 0]],
+    ['none has', syncing, { ...syncing, currentBlock: '0x9' }, { ...syncing, currentBlock: '0x9' }, [1, 1]],
+  ])('where %s', async (_, first, second, said, asked) => {
+    const { one, two, send } = await withHeads('0x11', '0x11', 'never');
+    one.answer('eth_syncing', first);
+    two.answer('eth_syncing', second);
+    expect((await send('eth_syncing', [])).answer.result).toEqual(said);
+    expect([one, two].map((node) => node.callsOf('eth_syncing').length)).toEqual(asked);
+  });
+});
+
 it('the heads of all upstreams are looked at while the network is in use, once for calls that come close together', async () => {
   const clock = shiftClock();
   const { nodes, ask } = await withNodes(2);

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { KeyManager } from '../../gateway/keys/manage-keys.ts';
 import { limited, storage, type Limited } from '../limits/limited.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 
@@ -57,6 +58,26 @@ it('a key may have fewer sockets than others', async () => {
   await one.rules({ sockets: '9' });
   await open(one);
   await expect(open(one)).rejects.toThrow('429');
+});
+
+it('a key and the one that it was rotated to share what may be open', async () => {
+  const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
+  await one.rules({ subscriptions: '2' });
+  const { key } = await new KeyManager(one.gateway.gateway.keys).rotate(one.id, 60_000);
+  const second = socketUrl(one.gateway, 'test', key);
+  const callers = [await open(one), await openCaller(second), await openCaller(second)];
+  await expect(openCaller(second)).rejects.toThrow('429');
+  await expect(open(one)).rejects.toThrow('429');
+  const subscribe = (at: number): Promise<unknown> | undefined => callers[at]?.call('eth_subscribe', ['syncing']);
+  const first = (await subscribe(0)) as { result: string };
+  expect(first).toHaveProperty('result');
+  await callers[0]?.next();
+  expect(await subscribe(1)).toHaveProperty('result');
+  expect(await subscribe(2)).toMatchObject({ error: { code: -32005 } });
+  expect(await callers[0]?.call('eth_unsubscribe', [first.result])).toMatchObject({ result: true });
+  expect(await subscribe(2)).toHaveProperty('result');
+  callers[0]?.socket.terminate();
+  await expect.poll(() => openCaller(second).catch(() => undefined)).toBeDefined();
 });
 
 it('a key whose time is over closes its sockets within a second', async () => {

@@ -1,0 +1,40 @@
+import { openSync, readSync } from 'node:fs';
+
+/**
+ * Loaded into a process before its program (`--import`): tells its parent, when that asks, how long its event loop was
+ * held since the last time. A step counts with the CPU time that the main thread had of it, so that other programs'
+ * turns on the machine are not taken for it. Linux only.
+ */
+export interface Holds {
+  readonly maxMs: number;
+  /** Steps that took longer than this many ms. */
+  readonly over: Readonly<Record<'2' | '5' | '10' | '20', number>>;
+}
+
+// Its first number is the thread's time on a CPU, in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
+const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
+const bytes = Buffer.alloc(64);
+let maxMs = 0;
+let over = { 2: 0, 5: 0, 10: 0, 20: 0 };
+let lookedAt = performance.now();
+let had = cpuMs();
+
+setInterval(() => {
+  const now = performance.now();
+  const has = cpuMs();
+  const heldMs = Math.min(now - lookedAt, has - had);
+  lookedAt = now;
+  had = has;
+  maxMs = Math.max(maxMs, heldMs);
+  for (const limit of [2, 5, 10, 20] as const) if (heldMs > limit) over[limit]++;
+}, 1).unref();
+
+process.on('message', () => {
+  process.send?.({ maxMs, over } satisfies Holds);
+  maxMs = 0;
+  over = { 2: 0, 5: 0, 10: 0, 20: 0 };
+});
+
+function cpuMs(): number {
+  return parseInt(bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0)), 10) / 1e6;
+}
