@@ -7,7 +7,7 @@ import { keepUnchanged } from './network/keep-unchanged.ts';
 import { checkFiles, NetworkFilesError, readFolder, writeMistake, type LoadOptions } from './network/load-networks.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { FolderWatch } from './network/watch-folder.ts';
-import { serveNetwork, type ServeParts } from './serve-network.ts';
+import { serveNetwork, takeOver, type ServeParts } from './serve-network.ts';
 import type { ServedNetwork } from './served-network.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
@@ -53,6 +53,11 @@ export class NetworksInForce {
     this.#parts = { ...parts, localChains: this.localChains, opened: new Map<UpstreamConfig, Upstream>() };
     this.#options = options;
     this.#meters = new ReloadMeters(parts.metrics.registry);
+    parts.metrics.routing.watch(() =>
+      this.finder.all.flatMap(({ config: { slug }, upstreams }) =>
+        upstreams.all.map(({ name, health: { breaker } }) => ({ network: slug, upstream: name, breaker })),
+      ),
+    );
   }
 
   get configuration(): Configuration {
@@ -113,6 +118,8 @@ export class NetworksInForce {
       const old = finder.named(config.slug);
       return old?.config === config ? old : serveNetwork(config, this.#parts, old);
     });
+    // Nothing of it can fail from here on.
+    for (const network of after) takeOver(network);
     finder.replace(after);
     for (const network of after) this.#alive.add(network);
     this.onChange();

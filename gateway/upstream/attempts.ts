@@ -133,7 +133,6 @@ export class Attempts {
 
   #succeeded(upstream: Upstream, asking: Asking, reply: Reply, startedAt: number): void {
     const { name } = asking.method;
-    if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(name);
     if (reply.kind !== 'error' && asking.method.isForeign !== true && upstream.isSampled(name, now)) {

@@ -41,6 +41,9 @@ export class BlocksHeld {
   saidToLack(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
     // A new block it only has not heard of yet.
     if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#lacks.size >= METHODS_MAX) return;
+    const known = this.#lacks.get(method);
+    // Asked as a last resort: of the blocks between, this says nothing.
+    if (known !== undefined && known.upTo > lowest && now < known.until) return;
     this.#lacks.set(method, { upTo: lowest, until: now + LACKING_MS });
   }
 

@@ -13,9 +13,10 @@ export class Choice {
   readonly #heads: Heads<Upstream>;
   readonly #hasArchives: boolean;
 
-  constructor(all: readonly Upstream[], heads: Heads<Upstream>) {
+  /** @param before of the same network before its file was changed */
+  constructor(all: readonly Upstream[], heads: Heads<Upstream>, before?: Choice) {
     this.#all = all;
-    this.#ranking = new Ranking(all);
+    this.#ranking = new Ranking(all, before === undefined ? undefined : before.#ranking);
     this.#heads = heads;
     this.#hasArchives = all.some(({ blocks }) => blocks.isArchive);
   }

@@ -11,7 +11,7 @@ import { namedBlocks } from './blocks-held.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
-import { exhausted, unsupported } from './exhausted.ts';
+import { exhausted, nobodyLeft, unsupported } from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { groupOf, isRead } from './method-group.ts';
 import { Race, type RaceOptions } from './race.ts';
@@ -44,7 +44,7 @@ export class Upstreams {
   readonly #heads: NetworkHeads;
   readonly #choice: Choice;
   readonly #attempts: Attempts;
-  readonly #budget = new RetryBudget();
+  readonly #budget: RetryBudget;
   readonly #hedgeDelay: HedgeDelay | undefined;
   readonly #race: RaceOptions;
   #learning: Promise<bigint> | undefined;
@@ -56,8 +56,11 @@ export class Upstreams {
     this.#options = options;
     this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
-    this.#choice = new Choice(all, this.#heads);
-    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
+    this.#choice = new Choice(all, this.#heads, before === undefined ? undefined : before.#choice);
+    this.#budget = before === undefined ? new RetryBudget() : before.#budget;
+    if (hedgeAfterMs !== undefined && all.length > 1) {
+      this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, before === undefined ? undefined : before.#hedgeDelay);
+    }
     this.#attempts = new Attempts({
       judge,
       check,
@@ -127,8 +130,7 @@ export class Upstreams {
       if (asking.asked.length === 0) this.#budget.called(now);
       const upstream = this.#next(asking, now);
       if (doubted !== undefined && upstream?.health.isUp !== true) return doubted;
-      if (upstream === undefined)
-        return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
+      if (upstream === undefined) return exhausted(method, asking.failed, this.all, now);
       if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
       asking.asked.push(upstream);
       if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
@@ -219,7 +221,7 @@ export class Upstreams {
     for (;;) {
       const now = performance.now();
       const upstream = this.#choice.next(asking, now);
-      if (upstream === undefined) throw new RpcError('no-upstream');
+      if (upstream === undefined) throw nobodyLeft(asking.asked.length === 0 ? this.all : [], now);
       asking.asked.push(upstream);
       try {
         const block = await this.#heads.look(upstream);
