@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { status } from '../support/behaviours.ts';
+import { asUsual, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
 
@@ -117,6 +117,46 @@ describe('an upstream with limits', () => {
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([4, 1]);
+  });
+
+  it('is no last resort at its limit: what it lacks besides is no reason to overrun it', async () => {
+    const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 1 } }, { archive: true }]);
+    await withHeads(all);
+    all.nodes[1]?.always(status(503));
+    let letGo: () => void = () => undefined;
+    all.nodes[0]?.next((exchange) => void (letGo = () => void asUsual(exchange)));
+    const call = all.ask();
+    await until(() => all.asked()[0] === 1);
+    expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
+    letGo();
+    expect(await call).toMatchObject({ result: word(1) });
+    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect(all.asked()[0]).toBe(2);
+  });
+
+  it('has the caller come again in a second, where only its calls under way are limited', async () => {
+    const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
+    await all.ask();
+    await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
+    let letGo: () => void = () => undefined;
+    all.nodes[0]?.next((exchange) => void (letGo = () => void asUsual(exchange)));
+    const call = all.ask();
+    await until(() => all.asked()[0] === 2);
+    const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
+    const response = await all.gateway.post('test', JSON.stringify(body));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '01']);
+    letGo();
+    expect(await call).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([2]);
+  });
+
+  it('has the caller come again, too, where what a block may hold was to be learned first', async () => {
+    const { nodes, send } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 2 } }]);
+    nodes[0]?.next(status(503));
+    await send();
+    const refused = await send('eth_estimateGas', [{ to: storageParams[0], gas: '0x5208' }]);
+    expect(refused.answer.error?.message).toBe('the upstreams of this network are at their limits');
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId', 'eth_getStorageAt']);
   });
 
   it('has the caller come again, where there is no other one', async () => {
