@@ -66,6 +66,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       units = method.spec.weight ?? 1;
       const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
+      if (reply.kind === 'kept') observer?.cached('hit');
       if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) {
         takeRoom(reply, context.room);
@@ -147,8 +148,15 @@ function askUpstreams(
   observer: CallObserver | undefined,
 ): Promise<Reply | KeptReply> {
   const params = lowerHashes(method.spec, given);
-  if (method.cache === undefined) return askInTurn(method, params, context, observer);
-  return method.cache.reply(params, () => askInTurn(method, params, context, observer));
+  const { cache, spec } = method;
+  if (cache === undefined) {
+    observer?.cached(spec.cache === undefined ? 'not-kept' : 'off');
+    return askInTurn(method, params, context, observer);
+  }
+  return cache.reply(params, () => {
+    observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
+    return askInTurn(method, params, context, observer);
+  });
 }
 
 async function askInTurn(

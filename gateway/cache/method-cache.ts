@@ -52,6 +52,13 @@ export class MethodCache {
     return reply;
   }
 
+  /** Whether what is asked may be kept for a while, if the answer allows it. */
+  mayKeep(params: readonly unknown[]): boolean {
+    const { spec, keepsAtHead } = this.#parts;
+    const kind = spec.cache === undefined ? 'none' : blockNamed(spec.cache, params).kind;
+    return kind === 'head' ? keepsAtHead : kind !== 'none';
+  }
+
   /** @param text of the parameters, as JSON @returns the result as JSON */
   find(text: string): string | Buffer | undefined {
     const { answers, chain, count } = this.#parts;
