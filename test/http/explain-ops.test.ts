@@ -92,7 +92,7 @@ describe('a call at the ops port', () => {
     await explain(all, call(1, 'eth_gasPrice', []));
     await until(() => node?.callsOf('eth_getBlockByNumber').length === 1);
     const head = async (): Promise<number | undefined> =>
-      (await readMetrics(all.gateway.address)).value('gatehouse_network_head_block');
+      (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
     await eventually(async () => (await head()) === 100, 2_000);
     const verdicts: unknown[] = [];
     const ask = async (method: string, params: readonly unknown[]): Promise<void> => {

@@ -124,7 +124,12 @@ describe('an upstream with limits', () => {
     await withHeads(all);
     all.nodes[1]?.always(status(503));
     let letGo: () => void = () => undefined;
-    all.nodes[0]?.next((exchange) => void (letGo = () => void asUsual(exchange)));
+    all.nodes[0]?.next(
+      (exchange) =>
+        void (letGo = () => {
+          asUsual(exchange);
+        }),
+    );
     const call = all.ask();
     await until(() => all.asked()[0] === 1);
     expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
@@ -139,7 +144,12 @@ describe('an upstream with limits', () => {
     await all.ask();
     await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
     let letGo: () => void = () => undefined;
-    all.nodes[0]?.next((exchange) => void (letGo = () => void asUsual(exchange)));
+    all.nodes[0]?.next(
+      (exchange) =>
+        void (letGo = () => {
+          asUsual(exchange);
+        }),
+    );
     const call = all.ask();
     await until(() => all.asked()[0] === 2);
     const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };

@@ -46,7 +46,9 @@ it('a second upstream that the first one forestalls each time has not been too s
   for (let times = 1; times <= 6; times++) {
     let answer: () => void = () => undefined;
     all.nodes[0]?.next((exchange: Exchange) => {
-      answer = () => void asUsual(exchange);
+      answer = () => {
+        asUsual(exchange);
+      };
     });
     const call = all.ask();
     await until(() => all.asked()[1] === times);
