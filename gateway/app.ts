@@ -145,7 +145,7 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const people = { finder: networks.finder, proxies };
+  const people = { finder: networks.finder, proxies, configuration: () => networks.configuration };
   const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
   if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (delayMs?: number): Promise<void> => {
