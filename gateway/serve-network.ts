@@ -66,6 +66,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     check: parts.resultCheck,
     confirmNull: config.confirmNull,
     hedgeAfterMs: config.hedgeAfterMs,
+    maxLagBlocks: config.maxLagBlocks,
     meters: parts.metrics.routing.ofNetwork(config.slug),
     heads,
     log,

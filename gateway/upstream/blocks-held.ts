@@ -17,6 +17,7 @@ export interface NamedBlocks {
 /** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
 export interface Heads<U> {
   readonly number: bigint | undefined;
+  readonly pace: { readonly mostBehind: number };
   /** Blocks that it was behind the network's head. */
   lagOf(upstream: U): number;
   hasBlock(upstream: U, number: bigint): boolean;

@@ -26,6 +26,7 @@ export interface UpstreamsOptions {
   readonly check: ResultCheck;
   readonly confirmNull: ConfirmNull;
   readonly hedgeAfterMs: number | undefined;
+  readonly maxLagBlocks: number | undefined;
   readonly meters: RoutingMeters;
   readonly heads: NetworkHeads;
   readonly log: Log;
@@ -51,16 +52,15 @@ export class Upstreams {
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, hedgeAfterMs, meters, heads, before, log } = options;
+    const { judge, check, hedgeAfterMs, maxLagBlocks, meters, heads, before, log } = options;
     this.all = all;
     this.#options = options;
     this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
-    this.#choice = new Choice(all, this.#heads, before === undefined ? undefined : before.#choice);
+    this.#choice = new Choice(all, heads, maxLagBlocks, before === undefined ? undefined : before.#choice);
     this.#budget = before === undefined ? new RetryBudget() : before.#budget;
-    if (hedgeAfterMs !== undefined && all.length > 1) {
-      this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, before === undefined ? undefined : before.#hedgeDelay);
-    }
+    const delayBefore = before === undefined ? undefined : before.#hedgeDelay;
+    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, delayBefore);
     this.#attempts = new Attempts({
       judge,
       check,

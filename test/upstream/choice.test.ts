@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { asUsual, status } from '../support/behaviours.ts';
+import { asUsual, slow, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
 
@@ -86,6 +87,51 @@ describe('an upstream out of step with the head', () => {
     all.nodes[1]?.always(status(503));
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([1, 2]);
+  });
+
+  it('is not one that is seconds behind on a network with many blocks a second', async () => {
+    const clock = shiftClock();
+    const all = await withNodes(2);
+    // Four blocks a second, as the clock of the blocks has it.
+    const block = (number: number) => ({
+      ...{ number: `0x${number.toString(16)}`, timestamp: `0x${Math.floor(1e9 + number / 4).toString(16)}` },
+      ...{ gasLimit: '0x1c9c380', transactions: [] },
+    });
+    const looks = (times: number): boolean =>
+      all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length === times);
+    const lag = async (): Promise<unknown> =>
+      (await readMetrics(all.gateway.address)).value('gatehouse_upstream_head_lag_blocks', { upstream: 'node-0' });
+    // Heard of after the other one, so that it is seen to be behind.
+    all.nodes[0]?.always(slow(50), 'eth_getBlockByNumber');
+    let round = 0;
+    for (const [behind, says] of [
+      [0, word(1)],
+      [60, word(1)],
+      [70, word(2)],
+    ] as const) {
+      const head = 100_000 + 1_000 * round++;
+      all.nodes[0]?.answer('eth_getBlockByNumber', block(head - behind));
+      all.nodes[1]?.answer('eth_getBlockByNumber', block(head));
+      await all.ask();
+      await until(() => looks(round));
+      await eventually(async () => (await lag()) === behind, 2_000);
+      expect(await all.ask()).toMatchObject({ result: says });
+      clock.forward(16_000);
+    }
+    expect(all.asked()).toEqual([5, 1]);
+  });
+
+  it('is one that is further behind than the network’s file allows', async () => {
+    const all = await withNodes(2, {}, { maxLagBlocks: 2 });
+    await withHeads(all, '0x10000', '0x10002');
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    const other = await withNodes(2, {}, { maxLagBlocks: 2 });
+    await withHeads(other, '0x10000', '0x10003');
+    expect(await other.ask()).toMatchObject({ result: word(2) });
+    expect([all.asked(), other.asked()]).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
   });
 });
 
