@@ -14,7 +14,7 @@ export function faultSummary(page: string): Row[] {
   const redis = rowsOf(page, 'redis');
   const keysSeen = [1, 2].map((column) => times(redis, column));
   return [
-    ['what fails', 'ways', 'right answer after', 'the next call', 'refusal, where there is no other'],
+    ['what fails', 'ways', 'right answer after', 'the next call', 'answer, where there is no other'],
     ...upstreams,
     ['Redis', String(redis.length), ...keysSeen, `${times(redis, 4)}, for keys not seen before`],
   ];

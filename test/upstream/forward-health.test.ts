@@ -41,13 +41,14 @@ describe('an upstream that is too slow for one call', () => {
 
 it('a reply of any sort shows that an upstream is there', async () => {
   const clock = shiftClock();
-  const { nodes, ask, gateway } = await withNodes(2);
+  const { nodes, ask, gateway, asked } = await withNodes(2);
   nodes[0]?.next(status(503));
   await ask();
   nodes[0]?.answer('eth_getStorageAt', rpcError(-32000, 'header not found'));
   clock.forward(1_100);
   expect(await ask()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+  expect(asked()).toEqual([2, 2]);
 });
 
 describe('an upstream that fails', () => {
@@ -65,11 +66,12 @@ describe('an upstream that fails', () => {
   });
 
   it('comes back by the clock on the wall, too', async () => {
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     nodes[0]?.next(status(503));
     await ask();
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([2, 1]);
   });
 
   it('rests twice as long when it fails again', async () => {
@@ -89,13 +91,14 @@ describe('an upstream that fails', () => {
 
   it('rests no longer because many calls failed at once', async () => {
     const clock = shiftClock();
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     await ask();
     nodes[0]?.always(status(503));
     await Promise.all(Array.from({ length: 20 }, ask));
     nodes[0]?.always(undefined);
     clock.forward(1_100);
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()[1]).toBe(20);
   });
 
   it('holds up one call at a time, when it hangs, and not all of them', async () => {
@@ -118,12 +121,13 @@ describe('an upstream that fails', () => {
   });
 
   it('counts as down in the metrics until it has answered', async () => {
-    const { gateway, nodes, ask } = await withNodes(1);
+    const { gateway, nodes, ask, asked } = await withNodes(1);
     nodes[0]?.next(status(503));
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
+    expect(asked()).toEqual([2]);
   });
 });
 
@@ -148,12 +152,13 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   });
 
   it('is replaced when the upstream was started anew', async () => {
-    const { nodes, ask } = await withNodes(1);
+    const { nodes, ask, asked } = await withNodes(1);
     await Promise.all([ask(), ask(), ask()]);
     await nodes[0]?.refuse();
     await nodes[0]?.listen();
     const answers = await Promise.all([ask(), ask(), ask()]);
     expect(answers.map(({ result }) => result)).toEqual([word(1), word(1), word(1)]);
+    expect(asked()).toEqual([6]);
   });
 });
 

@@ -59,9 +59,10 @@ describe('an upstream of another chain', () => {
   });
 
   it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
-    const { nodes, ask } = await withNodes(1);
+    const { nodes, ask, asked } = await withNodes(1);
     nodes[0]?.answer('eth_chainId', chainId);
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([1]);
   });
 
   it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {

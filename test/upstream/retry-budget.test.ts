@@ -51,9 +51,13 @@ describe('an outage of all upstreams', () => {
     const all = await withNodes(2);
     for (const node of all.nodes) node.always(status(503));
     for (let times = 0; times < 30; times++) await all.send();
-    for (const node of all.nodes) node.always(undefined);
+    for (const node of all.nodes) {
+      node.always(undefined);
+      node.calls.length = 0;
+    }
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([2, 0]);
   });
 });
 
