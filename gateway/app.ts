@@ -3,6 +3,7 @@ import { openSharedAnswers } from './cache/open-shared-answers.ts';
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { adminRoutes } from './http/admin-routes.ts';
+import { explainCalls } from './http/explain-calls.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './http/ops-routes.ts';
@@ -104,9 +105,6 @@ export async function openGateway(
       ),
     },
   }));
-  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
-    ops.use(adminRoutes({ token: settings.ADMIN_TOKEN, keys, usage: usageStore, dataDir: settings.DATA_DIR, log }));
-  }
   const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
   const callers = {
     networks: networks.finder,
@@ -125,6 +123,11 @@ export async function openGateway(
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
+  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
+    const explain = explainCalls({ ...callers, nextRequestId });
+    const { ADMIN_TOKEN: token, DATA_DIR: dataDir } = settings;
+    ops.use(adminRoutes({ token, keys, usage: usageStore, dataDir, log, explain }));
+  }
   const rpc = rpcRoute({
     ...callers,
     nextRequestId,
@@ -147,7 +150,7 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const people = { finder: networks.finder, proxies };
+  const people = { finder: networks.finder, proxies, configuration: () => networks.configuration };
   const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
   if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (delayMs?: number): Promise<void> => {

@@ -66,6 +66,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       units = method.spec.weight ?? 1;
       const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
+      if (reply.kind === 'kept') observer?.cached('hit');
       if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) {
         takeRoom(reply, context.room);
@@ -147,8 +148,15 @@ function askUpstreams(
   observer: CallObserver | undefined,
 ): Promise<Reply | KeptReply> {
   const params = lowerHashes(method.spec, given);
-  if (method.cache === undefined) return askOnce(method, params, context, observer);
-  return method.cache.reply(params, () => askOnce(method, params, context, observer));
+  const { cache, spec } = method;
+  if (cache === undefined) {
+    observer?.cached(spec.cache === undefined ? 'not-kept' : 'off');
+    return askOnce(method, params, context, observer);
+  }
+  return cache.reply(params, () => {
+    observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
+    return askOnce(method, params, context, observer);
+  });
 }
 
 /** For all who ask the same at the same time. */
@@ -180,7 +188,7 @@ async function askInTurn(
   if (wait !== undefined) await wait;
   try {
     const params = namesGas(method.spec, given)
-      ? capGas(method.spec, given, await upstreams.blockGasLimit(deadline))
+      ? capGas(method.spec, given, await upstreams.gasLimit.get(deadline))
       : given;
     return await upstreams.ask(method.spec, params, deadline, caller, observer);
   } finally {

@@ -5,6 +5,7 @@ import { openGateway, type Gateway } from './app.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
+import { askRunning, reachable } from './cli/running-gateway.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addNetwork, initNetworks, NetworkFileRefusal } from './cli/network-files.ts';
 import { causeOf, openLog, type Log } from './config/log.ts';
@@ -46,12 +47,16 @@ program
   .option('--live', 'ask each upstream and Redis, too, as `doctor` does: exit code 1 where something is wrong')
   .option('--json', 'print what was found on one line')
   .option('--limit <seconds>', 'with --live: for each upstream', '10')
-  .action(({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
-    if (live) return examine(json, limit);
-    const { ok, text } = checkNetworks(settings().NETWORKS_DIR, process.env, json);
+  .action(async ({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
+    if (live) {
+      await examine(json, limit);
+      return;
+    }
+    const { NETWORKS_DIR, HOST, OPS_PORT } = settings();
+    const running = OPS_PORT === undefined ? undefined : await askRunning(addressOf(reachable(HOST), OPS_PORT));
+    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
-    return undefined;
   });
 program
   .command('doctor')

@@ -3,11 +3,19 @@ import { LocalChains } from './local-chain/local-chains.ts';
 import { forgetSeries } from './metrics/forget-series.ts';
 import { ReloadMeters } from './metrics/reload-meters.ts';
 import { NetworkFinder } from './network/find-network.ts';
+import type { Configuration } from './network/configuration.ts';
 import { keepUnchanged } from './network/keep-unchanged.ts';
-import { checkFiles, NetworkFilesError, readFolder, writeMistake, type LoadOptions } from './network/load-networks.ts';
+import {
+  checkFiles,
+  NetworkFilesError,
+  readFolder,
+  writeMistake,
+  writePlace,
+  type LoadOptions,
+} from './network/load-networks.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { FolderWatch } from './network/watch-folder.ts';
-import { serveNetwork, type ServeParts } from './serve-network.ts';
+import { serveNetwork, takeOver, type ServeParts } from './serve-network.ts';
 import type { ServedNetwork } from './served-network.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
@@ -15,15 +23,6 @@ import type { Upstream } from './upstream/upstream.ts';
 const MISTAKES_SHOWN = 10;
 
 export type InForceParts = Omit<ServeParts, 'localChains' | 'opened'>;
-
-/** Which configuration is in force; nothing secret. */
-export interface Configuration {
-  /** Of the files that are in force: the same on each gateway that has the same. */
-  readonly digest: string;
-  readonly loadedAt: string;
-  /** Why the files as they are now are not in force; null where they are. */
-  readonly refused: { readonly at: string; readonly digest: string; readonly mistakes: readonly string[] } | null;
-}
 
 /**
  * The networks that are served, as their files say. When those change they are checked as a whole; then all of the
@@ -53,6 +52,11 @@ export class NetworksInForce {
     this.#parts = { ...parts, localChains: this.localChains, opened: new Map<UpstreamConfig, Upstream>() };
     this.#options = options;
     this.#meters = new ReloadMeters(parts.metrics.registry);
+    parts.metrics.routing.watch(() =>
+      this.finder.all.flatMap(({ config: { slug }, upstreams }) =>
+        upstreams.all.map(({ name, health: { breaker } }) => ({ network: slug, upstream: name, breaker })),
+      ),
+    );
   }
 
   get configuration(): Configuration {
@@ -113,6 +117,8 @@ export class NetworksInForce {
       const old = finder.named(config.slug);
       return old?.config === config ? old : serveNetwork(config, this.#parts, old);
     });
+    // Nothing of it can fail from here on.
+    for (const network of after) takeOver(network);
     finder.replace(after);
     for (const network of after) this.#alive.add(network);
     this.onChange();
@@ -138,10 +144,13 @@ export class NetworksInForce {
   }
 
   #refuse(error: unknown, digest: string): void {
-    const all = error instanceof NetworkFilesError ? error.mistakes.map(writeMistake) : ['unforeseen: see the log'];
-    const mistakes = all.slice(0, MISTAKES_SHOWN);
-    if (all.length > mistakes.length) mistakes.push(`and ${all.length - mistakes.length} more`);
-    this.#configuration = { ...this.#configuration, refused: { at: new Date().toISOString(), digest, mistakes } };
+    const told = error instanceof NetworkFilesError ? error.mistakes : [{ message: 'unforeseen: see the log' }];
+    const shown = told.slice(0, MISTAKES_SHOWN);
+    const more = told.length > shown.length ? [`and ${told.length - shown.length} more`] : [];
+    const mistakes = [...shown.map(writeMistake), ...more];
+    const places = [...shown.map(writePlace), ...more];
+    const refused = { at: new Date().toISOString(), digest, mistakes, places };
+    this.#configuration = { ...this.#configuration, refused };
     this.#meters.refused();
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);
     this.#parts.log.error({ mistakes, ...cause }, 'the network files were refused: those read before stay in force');

@@ -55,33 +55,32 @@ export interface ServeParts {
 }
 
 /**
- * Makes of a network's file all that its calls need. Asks nobody anything.
+ * Makes of a network's file all that its calls need. Asks nobody anything, and changes nothing of what is in force.
  * @param before the same network as its file was until now
  */
 export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
   const log = parts.log.child({ network: config.slug });
   const upstreams = config.upstreams.flatMap((upstream) => {
-    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts);
+    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts, log);
     if (opened !== undefined) parts.opened.set(upstream, opened);
     return opened ?? [];
   });
   const memory = before?.config.chainId === config.chainId ? before : undefined;
   // Its blocks are still the same, and callers may be told of them.
   const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
-  heads.moveTo(upstreams);
   const network = new Upstreams(upstreams, {
     judge,
     check: parts.resultCheck,
     numberIn: (reply) => blockInResult(reply)?.number,
     confirmNull: config.confirmNull,
     hedgeAfterMs: config.hedgeAfterMs,
+    maxLagBlocks: config.maxLagBlocks,
     meters: parts.metrics.routing.ofNetwork(config.slug),
     heads,
     log,
     before: memory?.upstreams,
   });
   const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
-  subscriptions.moveTo(network);
   return {
     config,
     methods: servedMethods(config, parts, methodCaches(config, heads, network, parts)),
@@ -94,15 +93,26 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     subscriptions,
     filters: memory?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
     document: documentOnce(config),
-    queue: new CallQueue({
-      concurrency: parts.settings.NETWORK_CONCURRENCY,
-      queueMax: parts.settings.NETWORK_QUEUE_MAX,
-      onWaiting: parts.metrics.calls.queueMeter(config.slug),
-    }),
+    // Calls under way still count.
+    queue: memory?.queue ?? openQueue(config.slug, parts),
     shared: new SharedCalls(() => heads.head, parts.metrics.calls.sharedMeter(config.slug)),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
+}
+
+/** Has what it shares with the network as it was before go by it. Cannot fail. */
+export function takeOver({ heads, subscriptions, upstreams }: ServedNetwork): void {
+  heads.moveTo(upstreams.all);
+  subscriptions.moveTo(upstreams);
+}
+
+function openQueue(slug: string, { settings, metrics }: ServeParts): CallQueue {
+  return new CallQueue({
+    concurrency: settings.NETWORK_CONCURRENCY,
+    queueMax: settings.NETWORK_QUEUE_MAX,
+    onWaiting: metrics.calls.queueMeter(slug),
+  });
 }
 
 function methodCaches(
@@ -172,6 +182,7 @@ function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
   { settings, metrics, localChains }: ServeParts,
+  log: Log,
 ): Upstream | undefined {
   const { name } = upstream;
   const spawned = localChains.at(upstream);
@@ -196,6 +207,7 @@ function openUpstream(
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
     meters: metrics.upstreamMeters(config.slug, name),
+    log,
   });
 }
 

@@ -34,7 +34,8 @@ function generate(checkOnly: boolean): void {
     fail(problems);
     return;
   }
-  const readme = withTables(readFileSync(join(packageRoot, 'README.md'), 'utf8'), sources.methods);
+  const [before, faults] = ['README.md', 'docs/faults.md'].map((path) => readFileSync(join(packageRoot, path), 'utf8'));
+  const readme = withTables(before ?? '', sources.methods, faults ?? '');
   const stale = [...artefacts(sources), ['README.md', readme] as const].filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);

@@ -1,5 +1,6 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
+import { failoverSummary, faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import type { MethodSource } from './read-sources.ts';
 
@@ -7,9 +8,19 @@ type Row = readonly string[];
 
 type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
 
-/** README with its tables of methods, settings and errors as schemas and code have them. */
-export function withTables(readme: string, methods: readonly Method[]): string {
-  const tables = { Methods: methodsTable(methods), Settings: settingsTable(), Errors: errorsTable() };
+/**
+ * README with its tables of methods, settings and errors as schemas and code have them, and of faults as they were
+ * measured.
+ * @param faults docs/faults.md
+ */
+export function withTables(readme: string, methods: readonly Method[], faults: string): string {
+  const tables = {
+    Methods: methodsTable(methods),
+    Settings: settingsTable(),
+    Errors: errorsTable(),
+    'Faults, measured': faultSummary(faults),
+    'When the first upstream dies': failoverSummary(faults),
+  };
   return Object.entries(tables).reduce((text, [heading, rows]) => replaceTable(text, heading, rows), readme);
 }
 
@@ -46,7 +57,7 @@ function errorsTable(): Row[] {
 
 /** The first table below a heading. */
 function replaceTable(readme: string, heading: string, rows: readonly Row[]): string {
-  const section = readme.indexOf(`\n## ${heading}\n`);
+  const section = Math.max(readme.indexOf(`\n## ${heading}\n`), readme.indexOf(`\n### ${heading}\n`));
   const start = readme.indexOf('\n|', section) + 1;
   const end = /\n(?!\|)/.exec(readme.slice(start))?.index;
   if (section === -1 || start === 0 || end === undefined) throw new Error(`README.md has no table under ${heading}`);

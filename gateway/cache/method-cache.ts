@@ -66,6 +66,12 @@ export class MethodCache {
     return kept === undefined ? reply : { kind: 'kept', result: kept };
   }
 
+  /** Whether what is asked may be kept for a while, if the answer allows it. */
+  mayKeep(params: readonly unknown[]): boolean {
+    const { cache } = this.#parts.spec;
+    return cache !== undefined && blockNamed(cache, params).kind !== 'none';
+  }
+
   /** @param text of the parameters, as JSON @returns the result as JSON, where it is kept in memory */
   find(text: string): string | Buffer | undefined {
     const { answers, chain, finalized, count } = this.#parts;

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
-import { findFolder, loadNetworks, NetworkFilesError, type FileMistake } from '../network/load-networks.ts';
+import type { Configuration } from '../network/configuration.ts';
+import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileMistake } from '../network/load-networks.ts';
 import type { NetworkConfig } from '../network/network-config.ts';
+import { writeRunning } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 
 /** What `gatehouse check` found. */
@@ -21,19 +23,24 @@ interface CheckedNetwork {
   readonly methods: number;
 }
 
-/** Reads all network files of a folder as `gatehouse start` does, and asks no upstream anything. */
+/**
+ * Reads all network files of a folder as `gatehouse start` does, and asks no upstream anything.
+ * @param running what a gateway that runs has in force
+ */
 export function checkNetworks(
   folder: string,
   env: Readonly<Record<string, string | undefined>>,
   asJson: boolean,
+  running?: Configuration,
 ): CheckReport {
+  const also = running === undefined ? '' : writeRunning(running, readFolder(folder).digest);
   try {
     const networks = checkedNetworks(folder, env);
-    return { ok: true, text: asJson ? jsonLine(networks, []) : networks.map(writeNetwork).join('') };
+    return { ok: true, text: asJson ? jsonLine(networks, [], running) : networks.map(writeNetwork).join('') + also };
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
     // No network would be served: one mistake keeps the gateway from starting.
-    return { ok: false, text: asJson ? jsonLine([], error.mistakes) : `${error.message}\n` };
+    return { ok: false, text: asJson ? jsonLine([], error.mistakes, running) : `${error.message}\n${also}` };
   }
 }
 
@@ -63,7 +70,11 @@ function count(number: number, what: string): string {
 }
 
 /** Every mistake has all four members; null where it is of a whole file, or of the folder. */
-function jsonLine(networks: readonly CheckedNetwork[], mistakes: readonly FileMistake[]): string {
+function jsonLine(
+  networks: readonly CheckedNetwork[],
+  mistakes: readonly FileMistake[],
+  running: Configuration | undefined,
+): string {
   const all = mistakes.map(({ file = null, line = null, column = null, message }) => ({ file, line, column, message }));
-  return `${JSON.stringify({ ok: mistakes.length === 0, networks, mistakes: all })}\n`;
+  return `${JSON.stringify({ ok: mistakes.length === 0, networks, mistakes: all, running })}\n`;
 }

@@ -3,6 +3,11 @@ import type { Look } from './look.ts';
 /** So many blocks make the mean: enough to even out seconds that hold four blocks or none. */
 const BLOCKS = 32;
 
+/** How far behind an upstream may be: proxyd's number, which is of networks with a block every two seconds. */
+const BEHIND_BLOCKS = 8;
+/** So long, then, on quicker ones, whose nodes are seconds apart as well. */
+const BEHIND_MS = 16_000;
+
 const LEAST_MS = 100;
 const MOST_MS = 60_000;
 
@@ -15,6 +20,11 @@ export class BlockPace {
   /** Undefined until two heads were seen. */
   get ms(): number | undefined {
     return this.#blocks === 0 ? undefined : Math.min(Math.max(this.#meanMs, LEAST_MS), MOST_MS);
+  }
+
+  /** In blocks: an upstream that is further behind is out of step. */
+  get mostBehind(): number {
+    return this.ms === undefined ? BEHIND_BLOCKS : Math.max(BEHIND_BLOCKS, Math.ceil(BEHIND_MS / this.ms));
   }
 
   saw(look: Look): void {

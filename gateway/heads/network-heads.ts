@@ -20,7 +20,7 @@ const TIMES_BELOW = 3;
 export class NetworkHeads implements CanonicalChain {
   readonly #followers = new Map<HeadSource, HeadFollower>();
   readonly #chain: ChainFollower;
-  readonly #pace = new BlockPace();
+  readonly pace = new BlockPace();
   readonly #history = new HeadHistory();
   readonly #meters: NetworkHeadMeters;
   readonly #times: HeadTimes;
@@ -97,7 +97,7 @@ export class NetworkHeads implements CanonicalChain {
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
   lagOf(upstream: HeadSource): number {
     const look = this.lookOf(upstream);
-    return look === undefined ? 0 : this.#history.lagOf(look, this.#pace.ms);
+    return look === undefined ? 0 : this.#history.lagOf(look, this.pace.ms);
   }
 
   /** The gas limit of the newest block, where it was seen of late. */
@@ -157,10 +157,10 @@ export class NetworkHeads implements CanonicalChain {
     const isStart = this.#timer === undefined;
     if (isStart || isFirstWatch) this.#startedAt = now;
     if (isStart) {
-      this.#pace.pause();
+      this.pace.pause();
       this.#chain.pause();
     }
-    const pace = this.#pace.ms;
+    const pace = this.pace.ms;
     const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
     const doubt = doubtInterval(this.#times, pace);
     const interval = isFirstWatch ? 0 : this.#isInDoubt ? doubt : least;
@@ -207,7 +207,7 @@ export class NetworkHeads implements CanonicalChain {
     if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
     const heard = followers.filter(({ counts }) => counts);
     const looks = heard.flatMap(({ look }) => look ?? []);
-    const agreed = agreedHead(looks, this.#agreed, this.#pace.ms);
+    const agreed = agreedHead(looks, this.#agreed, this.pace.ms);
     const teller = heard.find(({ look }) => look === agreed);
     if (agreed === undefined || teller === undefined) return;
     const isBelow = this.#agreed !== undefined && agreed.number < this.#agreed.number;
@@ -219,7 +219,7 @@ export class NetworkHeads implements CanonicalChain {
     if (!isBelow || isDown) this.#accept(agreed, followers);
     else if (!this.#isInDoubt) {
       this.#isInDoubt = true;
-      this.#setTimer(doubtInterval(this.#times, this.#pace.ms));
+      this.#setTimer(doubtInterval(this.#times, this.pace.ms));
     }
     if (agreed.header !== undefined) this.#chain.follow(agreed.header, teller.source, isSure, this.#listeners.size > 0);
   }
@@ -231,7 +231,7 @@ export class NetworkHeads implements CanonicalChain {
       this.#history.moved(agreed);
       this.#meters.head(Number(agreed.number));
     }
-    this.#pace.saw(agreed);
+    this.pace.saw(agreed);
     this.#agreed = agreed;
     if (agreed.gasLimit !== undefined) this.#block = agreed;
   }

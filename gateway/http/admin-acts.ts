@@ -5,10 +5,13 @@ import { readName, type KeyManager } from '../keys/manage-keys.ts';
 import { shownRecord } from '../keys/shown-record.ts';
 import { lastDays, usageKeptDays, type UsageStore } from '../usage/usage-store.ts';
 import { AdminRefusal } from './admin-document.ts';
+import type { ExplainCalls } from './explain-calls.ts';
 
 /** A request of which the body was checked. */
 export interface AdminRequest {
   readonly id: string;
+  /** A slug. */
+  readonly network: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
   /** Notes in the audit who asks. */
@@ -17,6 +20,7 @@ export interface AdminRequest {
   readonly usage: UsageStore;
   /** Where the key file is. */
   readonly dataDir: string;
+  readonly explain: ExplainCalls;
 }
 
 export interface AdminAnswer {
@@ -60,6 +64,11 @@ export const adminActs: Readonly<Record<string, Act>> = {
     }
     await manager.show(id);
     return ok({ usage: await usage.read(id, lastDays(days)) });
+  },
+  explain: async ({ network, body, explain }) => {
+    const explained = await explain(network, body);
+    if (explained === undefined) throw new AdminRefusal(404, 'there is no network of this name');
+    return ok(explained);
   },
 };
 

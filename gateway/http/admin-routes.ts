@@ -7,6 +7,7 @@ import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
 import type { UsageStore } from '../usage/usage-store.ts';
 import { adminActs } from './admin-acts.ts';
 import { AdminRefusal, readAdminDocument } from './admin-document.ts';
+import type { ExplainCalls } from './explain-calls.ts';
 import { readPage, sendPage } from './read-page.ts';
 import { retryAfter } from './write-answer.ts';
 
@@ -20,10 +21,11 @@ export interface AdminParts {
   /** Where the key file is. */
   readonly dataDir: string;
   readonly log: Log;
+  readonly explain: ExplainCalls;
 }
 
 /** `/admin/…`: what `gatehouse keys` does, over HTTP, for whoever has the token. */
-export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): Router {
+export function adminRoutes({ token, keys, usage, dataDir, log, explain }: AdminParts): Router {
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
@@ -54,12 +56,13 @@ export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): R
     }
     const act = adminActs[id];
     if (act === undefined) throw new Error(`nothing is done for the operation ${id}`);
-    router[verb](path, readBody, async (request: Request<{ id?: string }>, response) => {
+    router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const manager = new KeyManager(keys, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
       const { params, query } = request;
-      const answer = await act({ id: params.id ?? '', body, query, manager, keys, usage, dataDir });
+      const { id = '', network = '' } = params;
+      const answer = await act({ id, network, body, query, manager, keys, usage, dataDir, explain });
       response.status(answer.status).json(answer.body);
     });
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Router, type Response } from 'express';
 import { version } from '../config/package.ts';
+import type { Configuration } from '../network/configuration.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import { knownChain } from '../network/known-chain.ts';
 import type { ServedNetwork } from '../served-network.ts';
@@ -19,6 +20,7 @@ export interface PageParts {
   readonly status: boolean;
   /** Whether the methods' reference and their document are here. */
   readonly docs: boolean;
+  readonly configuration: () => Configuration;
   /** Of the main port, where the pages are on another. */
   readonly port: () => number | undefined;
 }
@@ -42,7 +44,8 @@ export function pageRoutes(parts: PageParts): Router {
     if (known !== undefined && now - known.at < STATUS_AGE_MS) return known.text;
     const networks = (network === undefined ? finder.all : [network]).map((one) => statusOf(one, now));
     const scope = network === undefined ? 'gateway' : 'network';
-    const text = JSON.stringify({ version, scope, docs: parts.docs, port: port(), networks });
+    const configuration = shownConfiguration(parts.configuration(), port() === undefined);
+    const text = JSON.stringify({ version, scope, docs: parts.docs, port: port(), configuration, networks });
     written.set(network ?? parts, { at: now, text });
     return text;
   };
@@ -67,6 +70,13 @@ export function pageRoutes(parts: PageParts): Router {
     else next();
   });
   return router;
+}
+
+/** Everybody is told where a mistake is; what it is, whoever may open the port for operators. */
+function shownConfiguration({ digest, loadedAt, refused }: Configuration, isPublic: boolean): object {
+  if (refused === null) return { digest, loadedAt, refused };
+  const { at, places, mistakes } = refused;
+  return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : mistakes } };
 }
 
 function statusOf(network: ServedNetwork, now: number): object {

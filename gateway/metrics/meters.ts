@@ -9,7 +9,6 @@ export interface UpstreamMeters extends ChoiceMeters, HeadMeters {
   unusable(failure: string): void;
   /** A result that was passed on is not as the spec says. */
   deviates(method: string): void;
-  up(isUp: boolean): void;
   /** What it did in the last minutes. */
   history(): readonly Slice[];
 }

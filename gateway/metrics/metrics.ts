@@ -46,12 +46,6 @@ export class Metrics {
     labelNames: ['network', 'upstream', 'class'] as const,
     registers: [this.registry],
   });
-  readonly #upstreamUp = new Gauge({
-    name: 'gatehouse_upstream_up',
-    help: '1 unless the last request to the upstream failed by its own fault',
-    labelNames: ['network', 'upstream'] as const,
-    registers: [this.registry],
-  });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
     help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
@@ -93,10 +87,8 @@ export class Metrics {
   }
 
   upstreamMeters(network: string, upstream: string): UpstreamMeters {
-    const up = this.#upstreamUp.labels(network, upstream);
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const replies = this.#attempts.labels(network, upstream, 'reply');
-    up.set(1);
     return {
       ...this.routing.ofUpstream(network, upstream),
       answered: (took) => {
@@ -112,9 +104,6 @@ export class Metrics {
       },
       unusable: (failure) => {
         this.#unusable.inc({ network, upstream, class: failure });
-      },
-      up: (isUp) => {
-        up.set(isUp ? 1 : 0);
       },
       ...this.heads.upstreamMeters(network, upstream),
       history: () => this.upstreamHistory.of(network, upstream),

@@ -12,10 +12,16 @@ export interface RoutingMeters {
 /** Further reports of an upstream. */
 export interface ChoiceMeters {
   passedOver(reason: string): void;
-  breaker(state: BreakerState): void;
 }
 
 export type BreakerState = 'closed' | 'half-open' | 'open';
+
+/** An upstream of a network that is in force. */
+export interface UpstreamInForce {
+  readonly network: string;
+  readonly upstream: string;
+  readonly breaker: BreakerState;
+}
 
 const stateNumbers: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
@@ -25,7 +31,7 @@ export class RoutingMetrics {
   readonly #hedges: Counter<'network' | 'event'>;
   readonly #refusals: Counter<'network' | 'what'>;
   readonly #passedOver: Counter<'network' | 'upstream' | 'reason'>;
-  readonly #breaker: Gauge<'network' | 'upstream'>;
+  #inForce: () => readonly UpstreamInForce[] = () => [];
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -53,12 +59,26 @@ export class RoutingMetrics {
       labelNames: ['network', 'upstream', 'reason'] as const,
       registers,
     });
-    this.#breaker = new Gauge({
-      name: 'gatehouse_upstream_breaker_state',
-      help: '0 closed: it is asked; 1 half-open: it is tried with single calls; 2 open: it rests',
-      labelNames: ['network', 'upstream'] as const,
-      registers,
-    });
+    this.#gauge(
+      'gatehouse_upstream_up',
+      '1 unless the last request to the upstream failed by its own fault',
+      registry,
+      (state) => (state === 'closed' ? 1 : 0),
+    );
+    this.#gauge(
+      'gatehouse_upstream_breaker_state',
+      '0 closed: it is asked; 1 half-open: it is tried with single calls; 2 open: it rests',
+      registry,
+      (state) => stateNumbers[state],
+    );
+  }
+
+  /**
+   * Reads how upstreams are whenever metrics are asked for: one that was replaced, and still has a call under way, has no
+   * say in what is told under its name.
+   */
+  watch(inForce: () => readonly UpstreamInForce[]): void {
+    this.#inForce = inForce;
   }
 
   ofNetwork(network: string): RoutingMeters {
@@ -76,15 +96,24 @@ export class RoutingMetrics {
   }
 
   ofUpstream(network: string, upstream: string): ChoiceMeters {
-    const breaker = this.#breaker.labels(network, upstream);
-    breaker.set(stateNumbers.closed);
     return {
       passedOver: (reason) => {
         this.#passedOver.inc({ network, upstream, reason });
       },
-      breaker: (state) => {
-        breaker.set(stateNumbers[state]);
-      },
     };
+  }
+
+  #gauge(name: string, help: string, registry: Registry, valueOf: (state: BreakerState) => number): void {
+    const inForce = (): readonly UpstreamInForce[] => this.#inForce();
+    new Gauge({
+      name,
+      help,
+      labelNames: ['network', 'upstream'] as const,
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { network, upstream, breaker } of inForce()) this.set({ network, upstream }, valueOf(breaker));
+      },
+    });
   }
 }

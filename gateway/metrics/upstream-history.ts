@@ -5,14 +5,14 @@ import type { CounterTallies, HistogramTallies } from './tallies.ts';
 export interface Slice {
   /** Requests sent to it. */
   readonly asked: number;
-  /** Of these, without a reply that was of use. */
+  /** Of these, without a reply that was of use, though somebody waited for it. */
   readonly failed: number;
   /** Time that they took together. */
   readonly seconds: number;
 }
 
 export interface UpstreamCounters {
-  /** By outcome; each but `reply` is a failure. */
+  /** By outcome; each but `reply` and `cancelled` is a failure. */
   readonly attempts: CounterTallies;
   readonly attemptSeconds: HistogramTallies;
   readonly unusable: Counter;
@@ -62,6 +62,8 @@ export class UpstreamHistory {
       this.#slices.set(name, slices);
     }
     this.#totals = totals;
+    // Of those that are gone, the counters are.
+    for (const name of this.#slices.keys()) if (!totals.has(name)) this.#slices.delete(name);
   }
 
   async #read(): Promise<Map<string, Totals>> {
@@ -75,7 +77,7 @@ export class UpstreamHistory {
     };
     for (const { labels, value } of (await attempts.get()).values) {
       of(labels).asked += value;
-      if (labels['outcome'] !== 'reply') of(labels).failed += value;
+      if (labels['outcome'] !== 'reply' && labels['outcome'] !== 'cancelled') of(labels).failed += value;
     }
     for (const { labels, value } of (await unusable.get()).values) of(labels).failed += value;
     for (const { labels, value, metricName } of (await attemptSeconds.get()).values) {

@@ -159,6 +159,12 @@ function inOrder(file: string, mistakes: readonly Located[]): FileMistake[] {
   return more > 0 ? [...placed.slice(0, MISTAKES_SHOWN), { file, message: `and ${more} more` }] : placed;
 }
 
+/** Where it is, without a word of what is there. */
+export function writePlace({ file, line, column }: FileMistake): string {
+  if (file === undefined) return 'the folder as a whole';
+  return line === undefined || column === undefined ? basename(file) : `${basename(file)}:${line}:${column}`;
+}
+
 /** A line of it. */
 export function writeMistake({ file, line, column, message }: FileMistake): string {
   if (file === undefined) return message;

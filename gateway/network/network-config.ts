@@ -11,6 +11,8 @@ export interface NetworkConfig {
   readonly confirmNull: ConfirmNull;
   /** When a call that takes long is asked of a second upstream as well; ms. Undefined: never. */
   readonly hedgeAfterMs?: number | undefined;
+  /** An upstream that is further behind the head is passed over. Undefined: by the pace of the network. */
+  readonly maxLagBlocks?: number | undefined;
   readonly upstreams: readonly UpstreamConfig[];
 }
 

@@ -18,6 +18,7 @@ interface NetworkFile {
   readonly methods?: readonly string[];
   readonly confirmNull?: ConfirmNull;
   readonly hedge?: 'off' | number;
+  readonly maxLagBlocks?: number;
   readonly upstreams: readonly UpstreamConfig[];
 }
 
@@ -72,9 +73,10 @@ function complete(
     }
     return expandVariables(upstream, ['upstreams', index], options.env, mistakes);
   });
-  const { name, chainId, confirmNull = 'behind', hedge = DEFAULT_HEDGE_MS } = file;
+  const { name, chainId, confirmNull = 'behind', hedge = DEFAULT_HEDGE_MS, maxLagBlocks } = file;
   const hedgeAfterMs = hedge === 'off' ? undefined : hedge;
-  return { mistakes, network: { slug, name, chainId, baseUrls, methods, confirmNull, hedgeAfterMs, upstreams } };
+  const routing = { confirmNull, hedgeAfterMs, ...(maxLagBlocks !== undefined && { maxLagBlocks }) };
+  return { mistakes, network: { slug, name, chainId, baseUrls, methods, ...routing, upstreams } };
 }
 
 /**
@@ -82,7 +84,7 @@ function complete(
  * looked at all the same and everything is told at once.
  */
 function soundParts(value: unknown): NetworkFile {
-  const { name, chainId, baseUrls, methods, confirmNull, hedge, upstreams } = record(value);
+  const { name, chainId, baseUrls, methods, confirmNull, hedge, maxLagBlocks, upstreams } = record(value);
   return {
     name: text(name),
     chainId: typeof chainId === 'number' ? chainId : 0,
@@ -90,6 +92,7 @@ function soundParts(value: unknown): NetworkFile {
     ...(Array.isArray(methods) && { methods: methods.map(text) }),
     ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
     ...((hedge === 'off' || typeof hedge === 'number') && { hedge }),
+    ...(typeof maxLagBlocks === 'number' && { maxLagBlocks }),
     upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => soundUpstream(record(upstream))),
   };
 }

@@ -28,6 +28,8 @@ export class FolderWatch {
   #watched: bigint | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
+  /** What was looked at before that may be another by now. */
+  #isToldMeanwhile = false;
   /** As `lookAt` gives it: what was told last, and what has yet to settle. */
   #told: string | undefined;
   #settling: string | undefined;
@@ -60,12 +62,19 @@ export class FolderWatch {
   }
 
   async #look(): Promise<void> {
-    if (this.#isLooking) return;
+    if (this.#isLooking) {
+      this.#isToldMeanwhile = true;
+      return;
+    }
     this.#isLooking = true;
     const folder = findFolder(this.#folder);
     const { seen, number } = await lookAt(folder);
     this.#isLooking = false;
     if (this.#isClosed) return;
+    if (this.#isToldMeanwhile) {
+      this.#isToldMeanwhile = false;
+      this.#lookIn(this.#times.settleMs / 10);
+    }
     if (number !== this.#watched) this.#watch(folder, number);
     if (seen === this.#told) return;
     if (seen === this.#settling) {

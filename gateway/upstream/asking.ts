@@ -45,6 +45,9 @@ export function lookAtHead(): Asking {
 /** Why an upstream was not asked. */
 export type PassedOver = 'resting' | 'at-limit' | 'behind' | 'lacks-block' | 'lacks-method' | 'other-chain';
 
+/** `off`: there is no cache. `not-kept`: such answers never are. */
+export type CacheVerdict = 'hit' | 'miss' | 'not-kept' | 'off';
+
 /** Somebody who wants to know how a call came to its answer. */
 export interface CallObserver {
   passedOver(upstream: string, reason: PassedOver): void;
@@ -52,6 +55,8 @@ export interface CallObserver {
   attempt(upstream: string, isHedge: boolean): (outcome: string) => void;
   /** It was not made, since the network's budget is used up. */
   refused(what: 'retry' | 'hedge'): void;
+  /** What became of the look for an answer that was kept. Not told where there is nothing to ask anybody. */
+  cached(verdict: CacheVerdict): void;
   /** It is answered. @param code of the error, where it is answered with one */
   ended(outcome: string, code: number | undefined): void;
 }

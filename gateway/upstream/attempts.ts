@@ -126,7 +126,6 @@ export class Attempts {
 
   #succeeded(upstream: Upstream, asking: Asking, reply: Reply, startedAt: number): void {
     const { name } = asking.method;
-    if (!upstream.health.isUp) this.#options.log.info({ upstream: upstream.name }, 'upstream is back');
     const now = performance.now();
     upstream.succeeded(name);
     if (mayInspect(reply) && asking.method.isForeign !== true && upstream.sampling.isDue(name, now)) {

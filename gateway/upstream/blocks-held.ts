@@ -22,6 +22,7 @@ export type Tag = 'latest' | 'safe' | 'finalized';
 /** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
 export interface Heads<U> {
   readonly number: bigint | undefined;
+  readonly pace: { readonly mostBehind: number };
   /** Blocks that it was behind the network's head. */
   lagOf(upstream: U): number;
   hasBlock(upstream: U, number: bigint): boolean;
@@ -48,6 +49,9 @@ export class BlocksHeld {
   saidToLack(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
     // A new block it only has not heard of yet.
     if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#lacks.size >= METHODS_MAX) return;
+    const known = this.#lacks.get(method);
+    // Asked as a last resort: of the blocks between, this says nothing.
+    if (known !== undefined && known.upTo > lowest && now < known.until) return;
     this.#lacks.set(method, { upTo: lowest, until: now + LACKING_MS });
   }
 

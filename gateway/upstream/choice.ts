@@ -4,9 +4,6 @@ import { Ranking } from './ranking.ts';
 import type { ServedBlocks } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
 
-/** An upstream that is further behind is out of step. proxyd's number. */
-const LAG_MAX = 8;
-
 /** Whom to ask next. */
 export class Choice {
   readonly #all: readonly Upstream[];
@@ -14,12 +11,24 @@ export class Choice {
   readonly #heads: Heads<Upstream>;
   readonly #served: ServedBlocks<Upstream>;
   readonly #hasArchives: boolean;
+  readonly #maxLag: number | undefined;
 
-  constructor(all: readonly Upstream[], heads: Heads<Upstream>, served: ServedBlocks<Upstream>) {
+  /**
+   * @param maxLag blocks that one may be behind; undefined: by the pace of the network
+   * @param before of the same network before its file was changed
+   */
+  constructor(
+    all: readonly Upstream[],
+    heads: Heads<Upstream>,
+    served: ServedBlocks<Upstream>,
+    maxLag: number | undefined,
+    before?: Choice,
+  ) {
     this.#all = all;
-    this.#ranking = new Ranking(all);
+    this.#ranking = new Ranking(all, before === undefined ? undefined : before.#ranking);
     this.#heads = heads;
     this.#served = served;
+    this.#maxLag = maxLag;
     this.#hasArchives = all.some(({ blocks }) => blocks.isArchive);
   }
 
@@ -61,7 +70,7 @@ export class Choice {
     if (upstream.methods.has(method.name)) return 'lacks-method';
     if (this.#all.length > 1) {
       if (blocks !== undefined && this.#lacksBlock(upstream, method.name, blocks, now)) return 'lacks-block';
-      if (this.#heads.lagOf(upstream) > LAG_MAX) return 'behind';
+      if (this.#heads.lagOf(upstream) > (this.#maxLag ?? this.#heads.pace.mostBehind)) return 'behind';
       if (blocks?.tag !== undefined && this.#served.isBehind(upstream, blocks.tag, now)) return 'behind';
     }
     // A transaction is no trial: it would wait for what may hang.

@@ -8,7 +8,7 @@ const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
 
 /**
  * The answer when every upstream was tried: the class of what they said decides.
- * @param unasked where nobody was asked
+ * @param unasked all of them, for where nobody was asked
  * @throws RpcError where there is nothing to pass on
  */
 export function exhausted(
@@ -17,8 +17,7 @@ export function exhausted(
   unasked: readonly { readonly limits: UpstreamLimits | undefined }[],
   now: number,
 ): Reply {
-  const waits = unasked.flatMap(({ limits }) => (limits?.hasRoom(now) === false ? limits.waitMs(now) : []));
-  if (waits.length > 0) throw atLimits(Math.min(...waits));
+  if (failed.length === 0) throw nobodyLeft(unasked, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupported(method);
   for (const failure of telling) {
@@ -30,6 +29,12 @@ export function exhausted(
   // Nobody lacks a part of the chain: who could answer says that there is no such thing.
   if (classes.has('not-found')) return { kind: 'result', result: null };
   throw new RpcError('no-upstream');
+}
+
+/** Why nobody is asked: those who could be are at their limits, or there are none. */
+export function nobodyLeft(unasked: readonly { readonly limits: UpstreamLimits | undefined }[], now: number): RpcError {
+  const waits = unasked.flatMap(({ limits }) => (limits?.hasRoom(now) === false ? limits.waitMs(now) : []));
+  return waits.length > 0 ? atLimits(Math.min(...waits)) : new RpcError('no-upstream');
 }
 
 /** The answer where nobody has the method. @throws RpcError method-not-found */

@@ -1,4 +1,4 @@
-import type { CallObserver, CallWatch, PassedOver } from './asking.ts';
+import type { CacheVerdict, CallObserver, CallWatch, PassedOver } from './asking.ts';
 
 /** Bytes of it as a header: balancers allow all headers of an answer 4 to 8 kB. */
 const MAX_BYTES = 3_000;
@@ -15,6 +15,7 @@ interface ExplainedAttempt {
 class ExplainedCall implements CallObserver {
   readonly method: string;
   outcome: string | undefined;
+  cache: CacheVerdict | undefined;
   readonly passedOverFor: Record<string, PassedOver> = {};
   readonly attempts: ExplainedAttempt[] = [];
   readonly refusals: string[] = [];
@@ -41,15 +42,20 @@ class ExplainedCall implements CallObserver {
     this.refusals.push(what);
   }
 
+  cached(verdict: CacheVerdict): void {
+    this.cache = verdict;
+  }
+
   ended(outcome: string): void {
     this.outcome = outcome;
   }
 
   toJSON(): object {
-    const { method, outcome, passedOverFor: passedOver, attempts, refusals } = this;
+    const { method, outcome, cache, passedOverFor: passedOver, attempts, refusals } = this;
     return {
       method,
       outcome,
+      ...(cache !== undefined && { cache }),
       ...(Object.keys(passedOver).length > 0 && { passedOver }),
       attempts,
       ...(refusals.length > 0 && { overBudget: refusals }),
@@ -73,6 +79,11 @@ export class Explanation implements CallWatch {
     const call = new ExplainedCall(method);
     this.#calls.push(call);
     return call;
+  }
+
+  /** Of all calls. */
+  toJSON(): object {
+    return { network: this.#network, upstreams: this.#upstreams, calls: this.#calls };
   }
 
   /** In one line of JSON, of as many calls as there is room for. Names of networks, methods and upstreams are ASCII. */

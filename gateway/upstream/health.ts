@@ -1,3 +1,4 @@
+import type { BreakerState } from '../metrics/routing-metrics.ts';
 import type { FailureClass } from './reply.ts';
 
 const FIRST_REST_MS = 1_000;
@@ -36,6 +37,11 @@ export class Health {
   /** False from a failure until the next success. */
   get isUp(): boolean {
     return this.#failures === 0;
+  }
+
+  get breaker(): BreakerState {
+    if (this.isUp) return 'closed';
+    return this.#isOnTrial ? 'half-open' : 'open';
   }
 
   /** Whether a call may go there now. The first to ask when a rest is over is let through by itself. */

@@ -13,10 +13,12 @@ const METHODS_MAX = 500;
 /** After how long a call is asked of a second upstream. */
 export class HedgeDelay {
   readonly #leastMs: number;
-  readonly #times = new Map<string, LatencyWindow>();
+  readonly #times: Map<string, LatencyWindow>;
 
-  constructor(leastMs: number) {
+  /** @param before of the same network before its file was changed: its methods take as long as they did */
+  constructor(leastMs: number, before?: HedgeDelay) {
     this.#leastMs = leastMs;
+    this.#times = before === undefined ? new Map<string, LatencyWindow>() : before.#times;
   }
 
   /** A call of the method was answered. */

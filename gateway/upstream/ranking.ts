@@ -32,15 +32,34 @@ export class Ranking<U extends Ranked> {
   readonly #isFixed: boolean;
   #lookedAt = -Infinity;
 
-  /** @param inFile the first is the best, as far as the operator knows */
-  constructor(inFile: readonly U[]) {
+  /**
+   * @param inFile the first is the best, as far as the operator knows
+   * @param before whose choices stand among equals that are led by the same one still
+   */
+  constructor(inFile: readonly U[], before?: Ranking<U>) {
     const priorities = [...new Set(inFile.map(({ priority }) => priority))].sort((a, b) => a - b);
     const byPriority = priorities.map((priority) => inFile.filter((one) => one.priority === priority));
-    const tiers = (): Tier<U>[] =>
-      byPriority.flatMap((members) => (members[0] === undefined ? [] : [{ members, first: members[0], changedAt: 0 }]));
-    const order = byPriority.flat();
-    this.#tiers = { lookup: tiers(), execution: tiers(), list: tiers(), other: tiers() };
-    this.#orders = { lookup: order, execution: order, list: order, other: order };
+    const tiersBefore = before === undefined ? undefined : before.#tiers;
+    const tiers = (group: MethodGroup): Tier<U>[] =>
+      byPriority.flatMap((members) => {
+        const [inFront] = members;
+        const known = tiersBefore?.[group].find(({ members: [its] }) => its === inFront);
+        if (known !== undefined && members.includes(known.first)) return { ...known, members };
+        return inFront === undefined ? [] : { members, first: inFront, changedAt: 0 };
+      });
+    this.#tiers = {
+      lookup: tiers('lookup'),
+      execution: tiers('execution'),
+      list: tiers('list'),
+      other: tiers('other'),
+    };
+    const order = (group: MethodGroup): readonly U[] => this.#tiers[group].flatMap(inOrder);
+    this.#orders = {
+      lookup: order('lookup'),
+      execution: order('execution'),
+      list: order('list'),
+      other: order('other'),
+    };
     this.#isFixed = byPriority.every(({ length }) => length === 1);
   }
 
@@ -63,7 +82,7 @@ function choosesAnother<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now
   if (inFile === undefined || tier.members.length === 1) return false;
   const stayed = now - tier.changedAt;
   if (tier.first !== inFile && stayed > LONGEST_STAY_MS) {
-    inFile.standing.forget();
+    inFile.standing.forget(group);
     return change(tier, inFile, now);
   }
   const score = tier.first.standing.score(group, now);

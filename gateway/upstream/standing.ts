@@ -47,9 +47,8 @@ export class Standing {
     return typical === undefined ? undefined : typical + FAILURE_COST_MS * this.failureRate(now);
   }
 
-  /** It gets another chance: nothing is held against it. */
-  forget(): void {
-    for (const times of Object.values(this.#times)) times.forget();
-    this.#failures = 0;
+  /** It gets another chance: how long it took for calls of the group is not held against it. */
+  forget(group: MethodGroup): void {
+    this.#times[group].forget();
   }
 }

@@ -66,6 +66,10 @@ class TracedCall implements CallObserver {
     this.#span.addEvent('over budget', { 'gatehouse.what': what });
   }
 
+  cached(verdict: string): void {
+    this.#span.setAttribute('gatehouse.cache', verdict);
+  }
+
   ended(outcome: string, code: number | undefined): void {
     if (code !== undefined) this.#span.setAttribute('rpc.response.status_code', String(code));
     end(this.#span, outcome);

@@ -1,3 +1,4 @@
+import type { Log } from '../config/log.ts';
 import type { UpstreamMeters } from '../metrics/meters.ts';
 import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { Transport } from './transport.ts';
@@ -17,4 +18,6 @@ export interface UpstreamOptions {
   /** Over which it tells what is new. */
   readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
   readonly meters: UpstreamMeters;
+  /** Of its network. */
+  readonly log: Log;
 }

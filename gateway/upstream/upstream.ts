@@ -115,9 +115,7 @@ export class Upstream {
   mayBeAsked(now: number): boolean {
     if (this.limits?.hasRoom(now) === false) return false;
     if (this.health.isUp) return true;
-    const isOnTrial = this.health.letsThrough(now);
-    if (isOnTrial) this.#options.meters.breaker('half-open');
-    return isOnTrial;
+    return this.health.letsThrough(now);
   }
 
   wasPassedOver(reason: PassedOver): void {
@@ -131,7 +129,7 @@ export class Upstream {
 
   /** Its reply was of use. */
   succeeded(method: string): void {
-    if (!this.health.isUp) this.#tellState(true);
+    if (!this.health.isUp) this.#options.log.info({ upstream: this.name }, 'upstream is back');
     this.health.succeeded();
     this.methods.answered(method);
   }
@@ -141,16 +139,10 @@ export class Upstream {
     this.methods.failed(method, failure, reply !== undefined);
     this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
-    this.#tellState(this.health.isUp);
     if (reply !== undefined) this.#options.meters.unusable(failure);
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
-  }
-
-  #tellState(isUp: boolean): void {
-    this.#options.meters.up(isUp);
-    this.#options.meters.breaker(isUp ? 'closed' : 'open');
   }
 
   /**

@@ -1,12 +1,12 @@
 import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
 import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { lookAtHead, none, type Asking, type CallObserver } from './asking.ts';
+import { none, type Asking, type CallObserver } from './asking.ts';
 import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
 import { backOff } from './back-off.ts';
+import { BlockGasLimit } from './block-gas-limit.ts';
 import { namedBlocks } from './blocks-held.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Choice } from './choice.ts';
@@ -20,7 +20,6 @@ import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import { ServedBlocks, type NumberIn } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
-import { within } from './within.ts';
 
 export interface UpstreamsOptions {
   readonly judge: Judge;
@@ -28,6 +27,7 @@ export interface UpstreamsOptions {
   readonly numberIn: NumberIn;
   readonly confirmNull: ConfirmNull;
   readonly hedgeAfterMs: number | undefined;
+  readonly maxLagBlocks: number | undefined;
   readonly meters: RoutingMeters;
   readonly heads: NetworkHeads;
   readonly log: Log;
@@ -41,27 +41,35 @@ const UNKNOWN_ERRORS_MAX = 2;
 /** The nodes of one network, and how a call gets from one to the next. */
 export class Upstreams {
   readonly all: readonly Upstream[];
+  readonly gasLimit: BlockGasLimit;
   readonly #options: UpstreamsOptions;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #served: ServedBlocks<Upstream>;
   readonly #choice: Choice;
   readonly #attempts: Attempts;
-  readonly #budget = new RetryBudget();
+  readonly #budget: RetryBudget;
   readonly #hedgeDelay: HedgeDelay | undefined;
   readonly #race: RaceOptions;
-  #learning: Promise<bigint> | undefined;
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, hedgeAfterMs, meters, heads, before, log } = options;
+    const { judge, check, hedgeAfterMs, maxLagBlocks, meters, heads, before, log } = options;
     this.all = all;
     this.#options = options;
     this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
     this.#served = before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn) : before.#served;
-    this.#choice = new Choice(all, heads, this.#served);
-    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs);
+    this.#choice = new Choice(
+      all,
+      heads,
+      this.#served,
+      maxLagBlocks,
+      before === undefined ? undefined : before.#choice,
+    );
+    this.#budget = before === undefined ? new RetryBudget() : before.#budget;
+    const delayBefore = before === undefined ? undefined : before.#hedgeDelay;
+    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, delayBefore);
     this.#attempts = new Attempts({
       judge,
       check,
@@ -77,6 +85,12 @@ export class Upstreams {
         this.#replied(upstream, asking, reply, ms, now);
       },
       log,
+    });
+    this.gasLimit = new BlockGasLimit({
+      heads,
+      all,
+      next: (asking, now) => this.#choice.next(asking, now),
+      onFailed: (upstream, method, error) => void this.#attempts.failed(upstream, method, error),
     });
     this.#race = {
       attempt: (upstream, asking, cancellation, isHedge) =>
@@ -131,8 +145,7 @@ export class Upstreams {
       if (asking.asked.length === 0) this.#budget.called(now);
       const upstream = this.#next(asking, now);
       if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
-      if (upstream === undefined)
-        return exhausted(method, asking.failed, asking.asked.length === 0 ? this.all : [], now);
+      if (upstream === undefined) return exhausted(method, asking.failed, this.all, now);
       if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
       asking.asked.push(upstream);
       if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
@@ -152,20 +165,6 @@ export class Upstreams {
       if (doubted !== undefined) return doubted;
       asking.failed = [...asking.failed, verdict];
     }
-  }
-
-  /**
-   * The gas limit of the newest block seen; learned first when none was seen yet.
-   * @param deadline on the clock of performance.now()
-   * @throws RpcError when no upstream tells it in time
-   */
-  async blockGasLimit(deadline: number): Promise<bigint> {
-    const known = this.#heads.gasLimit(performance.now());
-    if (known !== undefined) return known;
-    this.#learning ??= this.#learnGasLimit().finally(() => {
-      this.#learning = undefined;
-    });
-    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */
@@ -218,23 +217,6 @@ export class Upstreams {
     if (this.#served.isOlder(asking, reply)) return true;
     const isBehind = (): boolean => by.blocks.lacksHistory || this.#served.lags(by);
     return doubtsNull(this.#options.confirmNull, asking.method, reply, isBehind, () => this.#served.knows(asking));
-  }
-
-  async #learnGasLimit(): Promise<bigint> {
-    const asking = lookAtHead();
-    for (;;) {
-      const now = performance.now();
-      const upstream = this.#choice.next(asking, now);
-      if (upstream === undefined) throw new RpcError('no-upstream');
-      asking.asked.push(upstream);
-      try {
-        const block = await this.#heads.look(upstream);
-        if (block !== undefined) return block.gasLimit;
-        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
-      } catch (error) {
-        this.#attempts.failed(upstream, asking.method.name, error);
-      }
-    }
   }
 
   #replied(upstream: Upstream, asking: Asking, reply: Reply, ms: number, now: number): void {

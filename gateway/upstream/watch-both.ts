@@ -21,6 +21,10 @@ function observeBoth(one: CallObserver, other: CallObserver): CallObserver {
       one.refused(what);
       other.refused(what);
     },
+    cached: (verdict) => {
+      one.cached(verdict);
+      other.cached(verdict);
+    },
     ended: (...given) => {
       one.ended(...given);
       other.ended(...given);

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
+import { eventually } from '../keys/eventually.ts';
+import { freePort } from '../support/redis.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 
 const EX_CONFIG = 78;
@@ -69,6 +71,24 @@ describe('gatehouse check', () => {
     expect(code).toBe(0);
     const file = join(packageRoot, 'networks/base.yaml');
     expect(stdout).toContain(`\n${file}: Base, chain 8453, 2 upstreams, ${served} methods\n`);
+  });
+});
+
+describe('gatehouse check beside a gateway that runs', () => {
+  it('tells what that has in force, where OPS_PORT says where it is', async () => {
+    place.withNetworks({ base });
+    const env = { OPS_PORT: String(await freePort()) };
+    const gateway = await place.start({ ...env, LOG_LEVEL: 'silent' });
+    expect((await check([], env)).stdout).toMatch(/\nthe running gateway has these files in force, read \d{4}-\S+Z\n$/);
+    place.withNetworks({ base: { ...base, chainId: 'x' } });
+    gateway.signal('SIGHUP');
+    const refused = /\nthe running gateway has other files in force, read \S+Z; it refused these \d{4}-\S+Z\n$/;
+    const told = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
+    await eventually(async () => (await told()).includes('"mistakes":['), 10_000);
+    expect((await check([], env)).stderr).toMatch(refused);
+    const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
+    expect(running.refused).toMatchObject({ mistakes: [expect.stringContaining('base.yaml:1:26 chainId: expected ')] });
+    expect(JSON.stringify(running)).not.toContain(secret);
   });
 });
 

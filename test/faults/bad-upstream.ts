@@ -24,7 +24,12 @@ export interface BadUpstream {
 /** The right answers. */
 export const word = `0x${'2a'.padStart(64, '0')}`;
 export const transaction = { hash: `0x${'7a'.repeat(32)}`, blockHash: `0x${'b1'.repeat(32)}`, blockNumber: '0x10' };
-export const head = (number: number): Answer => ({ number: `0x${number.toString(16)}`, gasLimit: '0x1c9c380' });
+/** Twelve seconds apart. */
+export const head = (number: number): Answer => ({
+  number: `0x${number.toString(16)}`,
+  timestamp: `0x${(1_700_000_000 + 12 * number).toString(16)}`,
+  gasLimit: '0x1c9c380',
+});
 
 export const goodAnswers: Readonly<Record<string, Answer>> = {
   eth_getStorageAt: word,

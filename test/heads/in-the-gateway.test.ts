@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
@@ -65,7 +66,9 @@ it('an upstream with url and websocketUrl tells of new heads over the WebSocket,
 
 it('an upstream that failed is up again when it tells its head after its rest, though no call is sent there', async () => {
   const chain = new ScriptedChain();
-  const { upstreams, watch, nodes } = await withHeads([chain, chain]);
+  const lines: { msg: string; upstream: string }[] = [];
+  const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as { msg: string; upstream: string }) });
+  const { upstreams, watch, nodes } = await withHeads([chain, chain], {}, log);
   await watch();
   upstreams[1]?.failed('eth_call', { final: false, failure: 'transport', reply: undefined }, performance.now());
   const looks = nodes[1]?.looks() ?? 0;
@@ -73,4 +76,7 @@ it('an upstream that failed is up again when it tells its head after its rest, t
   // It rests, whatever it tells.
   expect(upstreams[1]?.health.isUp).toBe(false);
   await expect.poll(() => upstreams[1]?.health.isUp, { timeout: 3_000 }).toBe(true);
+  const after = nodes[1]?.looks() ?? 0;
+  await until(() => (nodes[1]?.looks() ?? 0) > after + 1);
+  expect(lines).toMatchObject([{ msg: 'upstream is back', upstream: 'node-1' }]);
 });

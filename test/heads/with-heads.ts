@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { ChainChange } from '../../gateway/heads/canonical-chain.ts';
 import type { HeadTimes } from '../../gateway/heads/head-times.ts';
+import { openLog, type Log } from '../../gateway/config/log.ts';
 import { NetworkHeads } from '../../gateway/heads/network-heads.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { HttpUpstream } from '../../gateway/upstream/http-upstream.ts';
@@ -69,6 +70,7 @@ export interface Followed {
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
   times: Partial<HeadTimes> = {},
+  log: Log = openLog('silent'),
 ): Followed {
   const metrics = new Metrics();
   const upstreams = addresses.map(({ url, webSocketUrl }, index) => {
@@ -80,6 +82,7 @@ export function follow(
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),
       timeoutMs: 1_000,
       meters: metrics.upstreamMeters('test', `node-${index}`),
+      log,
     });
   });
   const heads = new NetworkHeads(upstreams, metrics.heads.networkMeters('test'), { ...quick, ...times });
@@ -101,9 +104,13 @@ export interface WithHeads extends Followed {
 }
 
 /** The same in front of scripted nodes, one for each chain. */
-export async function withHeads(chains: readonly ScriptedChain[], times: Partial<HeadTimes> = {}): Promise<WithHeads> {
+export async function withHeads(
+  chains: readonly ScriptedChain[],
+  times: Partial<HeadTimes> = {},
+  log?: Log,
+): Promise<WithHeads> {
   const nodes = await Promise.all(chains.map(scriptedNode));
-  return { nodes, ...follow(nodes, times) };
+  return { nodes, ...follow(nodes, times, log) };
 }
 
 /** The same with one scripted node, which has a WebSocket, too. */

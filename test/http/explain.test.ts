@@ -43,6 +43,7 @@ describe('a key that may explain', () => {
         {
           method: 'eth_getStorageAt',
           outcome: 'result',
+          cache: 'off',
           attempts: [{ upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'reply' }],
         },
       ],

@@ -72,6 +72,31 @@ describe('the status of a gateway, as JSON', () => {
     expect(networks[0]?.upstreams.map(({ state }) => state)).toEqual(['other-chain', 'failing']);
   });
 
+  it.each(['public', 'ops'])(
+    'shows both when files were refused: those in force, and where others are wrong: %s',
+    async (where) => {
+      const one = await open({ STATUS_PAGE: where, ...(where === 'ops' && { OPS_PORT: '0' }) });
+      const port = where === 'ops' ? one.gateway.opsPort : one.gateway.port;
+      one.save({ five: `name: Five\nchainId: ${secret}\nupstreams: []\n` });
+      await one.gateway.reload();
+      const { configuration, networks } = await jsonAt('/', json, `http://127.0.0.1:${port ?? 0}`);
+      const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string;
+      const [first, second] =
+        where === 'public'
+          ? ['five.yaml:2:10', 'five.yaml:3:12']
+          : [/\/five\.yaml:2:10 chainId: expected /, /\/five\.yaml:3:12 upstreams: expected /].map(
+              (pattern) => expect.stringMatching(pattern) as string,
+            );
+      expect(configuration).toEqual({
+        digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+        loadedAt: isoTime,
+        refused: { at: isoTime, mistakes: [first, second] },
+      });
+      expect(JSON.stringify(configuration)).not.toContain(secret);
+      expect(networks).toHaveLength(2);
+    },
+  );
+
   it.each(['/nope', '/five/nope', '/nope/docs', '/nope/openrpc.json', '/five/v3/key'])('is not at %s', async (path) => {
     expect([404, 405]).toContain((await get(path, json)).status);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { forgetSeries } from '../../gateway/metrics/forget-series.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 
 describe('the last minutes of an upstream', () => {
@@ -8,13 +9,14 @@ describe('the last minutes of an upstream', () => {
     const two = metrics.upstreamMeters('five', 'two');
     one.answered(0.5);
     one.failed('transport', 0.25);
+    one.failed('cancelled', 0.25);
     two.answered(1);
     await metrics.upstreamHistory.sample();
     one.answered(2);
     one.unusable('rate');
     await metrics.upstreamHistory.sample();
     expect(one.history()).toEqual([
-      { asked: 2, failed: 1, seconds: 0.75 },
+      { asked: 3, failed: 1, seconds: 1 },
       { asked: 1, failed: 1, seconds: 2 },
     ]);
     expect(two.history()).toEqual([
@@ -22,6 +24,19 @@ describe('the last minutes of an upstream', () => {
       { asked: 0, failed: 0, seconds: 0 },
     ]);
     expect(metrics.upstreamMeters('five', 'three').history()).toEqual([]);
+  });
+
+  it('are forgotten with its counters, and begin anew', async () => {
+    const metrics = new Metrics();
+    metrics.upstreamMeters('five', 'one').answered(1);
+    await metrics.upstreamHistory.sample();
+    await forgetSeries(metrics.registry, { network: 'five', upstream: 'one' });
+    await metrics.upstreamHistory.sample();
+    const again = metrics.upstreamMeters('five', 'one');
+    expect(again.history()).toEqual([]);
+    again.answered(2);
+    await metrics.upstreamHistory.sample();
+    expect(again.history()).toEqual([{ asked: 1, failed: 0, seconds: 2 }]);
   });
 
   it('are ten minutes at most', async () => {

@@ -55,6 +55,22 @@ describe('the status page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
+  it('shows that files were refused, where the mistakes are, and since when those before are in force', async () => {
+    const shown = `!document.querySelector('#configuration').hidden`;
+    const before = await open('/');
+    expect(await before.evaluate(shown)).toBe(false);
+    gateway.save({ more: 'name: More\nchainId: x\nupstreams: []\n' });
+    await gateway.gateway.reload();
+    // Not every three seconds only.
+    await before.until(`(window.again ??= setInterval(refresh, 100), ${shown})`);
+    expect(await textOf(before, '#refusal')).toMatch(/were refused\. Those of .*\d.* are in force\.$/);
+    expect(await textOf(before, '#mistakes')).toMatch(/more\.yaml:2:10\s+more\.yaml:3:12/);
+    gateway.save({ more: undefined });
+    await gateway.gateway.reload();
+    await before.until(`document.querySelector('#configuration').hidden`);
+    expect(before.complaints).toEqual([]);
+  });
+
   it('leads from a network’s name to its own page, with methods that lead to their reference', async () => {
     const tab = await open('/');
     await tab.evaluate(`document.querySelector('#networks a[href="/ten"]').click()`);

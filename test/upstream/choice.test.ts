@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { status } from '../support/behaviours.ts';
+import { asUsual, slow, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
 
@@ -87,6 +88,51 @@ describe('an upstream out of step with the head', () => {
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([1, 2]);
   });
+
+  it('is not one that is seconds behind on a network with many blocks a second', async () => {
+    const clock = shiftClock();
+    const all = await withNodes(2);
+    // Four blocks a second, as the clock of the blocks has it.
+    const block = (number: number) => ({
+      ...{ number: `0x${number.toString(16)}`, timestamp: `0x${Math.floor(1e9 + number / 4).toString(16)}` },
+      ...{ gasLimit: '0x1c9c380', transactions: [] },
+    });
+    const looks = (times: number): boolean =>
+      all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length === times);
+    const lag = async (): Promise<unknown> =>
+      (await readMetrics(all.gateway.address)).value('gatehouse_upstream_head_lag_blocks', { upstream: 'node-0' });
+    // Heard of after the other one, so that it is seen to be behind.
+    all.nodes[0]?.always(slow(50), 'eth_getBlockByNumber');
+    let round = 0;
+    for (const [behind, says] of [
+      [0, word(1)],
+      [60, word(1)],
+      [70, word(2)],
+    ] as const) {
+      const head = 100_000 + 1_000 * round++;
+      all.nodes[0]?.answer('eth_getBlockByNumber', block(head - behind));
+      all.nodes[1]?.answer('eth_getBlockByNumber', block(head));
+      await all.ask();
+      await until(() => looks(round));
+      await eventually(async () => (await lag()) === behind, 2_000);
+      expect(await all.ask()).toMatchObject({ result: says });
+      clock.forward(16_000);
+    }
+    expect(all.asked()).toEqual([5, 1]);
+  });
+
+  it('is one that is further behind than the network’s file allows', async () => {
+    const all = await withNodes(2, {}, { maxLagBlocks: 2 });
+    await withHeads(all, '0x10000', '0x10002');
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    const other = await withNodes(2, {}, { maxLagBlocks: 2 });
+    await withHeads(other, '0x10000', '0x10003');
+    expect(await other.ask()).toMatchObject({ result: word(2) });
+    expect([all.asked(), other.asked()]).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+  });
 });
 
 describe('an upstream with limits', () => {
@@ -117,6 +163,56 @@ describe('an upstream with limits', () => {
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([4, 1]);
+  });
+
+  it('is no last resort at its limit: what it lacks besides is no reason to overrun it', async () => {
+    const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 1 } }, { archive: true }]);
+    await withHeads(all);
+    all.nodes[1]?.always(status(503));
+    let letGo: () => void = () => undefined;
+    all.nodes[0]?.next(
+      (exchange) =>
+        void (letGo = () => {
+          asUsual(exchange);
+        }),
+    );
+    const call = all.ask();
+    await until(() => all.asked()[0] === 1);
+    expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
+    letGo();
+    expect(await call).toMatchObject({ result: word(1) });
+    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect(all.asked()[0]).toBe(2);
+  });
+
+  it('has the caller come again in a second, where only its calls under way are limited', async () => {
+    const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
+    await all.ask();
+    await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
+    let letGo: () => void = () => undefined;
+    all.nodes[0]?.next(
+      (exchange) =>
+        void (letGo = () => {
+          asUsual(exchange);
+        }),
+    );
+    const call = all.ask();
+    await until(() => all.asked()[0] === 2);
+    const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
+    const response = await all.gateway.post('test', JSON.stringify(body));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '01']);
+    letGo();
+    expect(await call).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([2]);
+  });
+
+  it('has the caller come again, too, where what a block may hold was to be learned first', async () => {
+    const { nodes, send } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 2 } }]);
+    nodes[0]?.next(status(503));
+    await send();
+    const refused = await send('eth_estimateGas', [{ to: storageParams[0], gas: '0x5208' }]);
+    expect(refused.answer.error?.message).toBe('the upstreams of this network are at their limits');
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId', 'eth_getStorageAt']);
   });
 
   it('has the caller come again, where there is no other one', async () => {

@@ -31,24 +31,27 @@ describe('a method that every upstream lacks', () => {
     ['eth_getTransactionReceipt', [hash]],
     ['eth_getTransactionByHash', [hash]],
   ])('is a lookup that found nothing: %s', async (method, params) => {
-    const { send } = await withNodes(2);
+    const { send, asked } = await withNodes(2);
     expect(await send(method, params)).toMatchObject({ status: 200, text: '{"jsonrpc":"2.0","id":1,"result":null}' });
+    expect(asked()).toEqual([1, 1]);
   });
 
   it('is asked of one that has it', async () => {
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     nodes[0]?.answer('eth_getStorageAt', rpcError(-32_601, 'the method eth_getStorageAt does not exist'));
     expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([1, 1]);
   });
 
   it('is not said to be missing while one upstream was not heard', async () => {
-    const { nodes, send } = await withNodes(2);
+    const { nodes, send, asked } = await withNodes(2);
     nodes[0]?.answer('eth_getTransactionByHash', rpcError(-32_601, 'Method not found'));
     nodes[1]?.always(status(503));
     expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({
       status: 503,
       answer: { error: { code: -32_603 } },
     });
+    expect(asked()).toEqual([1, 1]);
   });
 });
 
@@ -63,9 +66,10 @@ describe('when the answer would be too large for every upstream', () => {
   });
 
   it('and they say so by HTTP 413, it gets -32005 too', async () => {
-    const { nodes, send } = await withNodes(2);
+    const { nodes, send, asked } = await withNodes(2);
     for (const node of nodes) node.always(status(413));
     expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_005 } } });
+    expect(asked()).toEqual([1, 1]);
   });
 });
 
@@ -80,29 +84,33 @@ describe('when no upstream has the state that a call needs', () => {
   });
 
   it('and the others are away, it gets that text all the same', async () => {
-    const { nodes, send } = await withNodes(3);
+    const { nodes, send, asked } = await withNodes(3);
     nodes[0]?.always(status(503));
     nodes[1]?.answer('eth_getStorageAt', rpcError(-32_000, missing));
     await nodes[2]?.refuse();
     expect(await send()).toMatchObject({ status: 200, answer: { error: { code: -32_603 } } });
+    expect(asked()).toEqual([1, 1, 0]);
   });
 
   it('it is asked of one that has it', async () => {
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     nodes[0]?.answer('eth_getStorageAt', rpcError(-32_000, missing));
     expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([1, 1]);
   });
 
   it('a transaction is not said not to exist', async () => {
     const indexing = rpcError(-32_000, 'transaction indexing is in progress', 'transaction indexing is in progress');
-    const { send } = await allSay(2, 'eth_getTransactionReceipt', indexing);
+    const { send, asked } = await allSay(2, 'eth_getTransactionReceipt', indexing);
     expect((await send('eth_getTransactionReceipt', [hash])).answer.error?.code).toBe(-32_603);
+    expect(asked()).toEqual([1, 1]);
   });
 
   it('null in place of a value is no answer', async () => {
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     nodes[0]?.answer('eth_getStorageAt', null);
     expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([1, 1]);
   });
 });
 
@@ -132,21 +140,24 @@ describe('an error that no rule knows', () => {
   });
 
   it('under code 3, which is kept for reverts, becomes -32000', async () => {
-    const { send } = await allSay(1, 'eth_estimateGas', rpcError(3, 'something about a transaction', '0x'));
+    const { send, asked } = await allSay(1, 'eth_estimateGas', rpcError(3, 'something about a transaction', '0x'));
     const { answer } = await send('eth_estimateGas', call);
     expect(answer.error).toEqual({ code: -32_000, message: 'something about a transaction' });
+    expect(asked()).toEqual([1]);
   });
 
   it('may be a text by itself', async () => {
-    const { nodes, send } = await withNodes(1);
+    const { nodes, send, asked } = await withNodes(1);
     nodes[0]?.always(body('{"error":"the moon"}'));
     expect((await send()).answer.error).toEqual({ code: -32_000, message: 'the moon' });
+    expect(asked()).toEqual([1]);
   });
 
   it('is passed on when it has no envelope and no known code', async () => {
-    const { nodes, send } = await withNodes(1);
+    const { nodes, send, asked } = await withNodes(1);
     nodes[0]?.always(bareError(-32_098, 'no such plan'));
     expect((await send()).answer.error).toEqual({ code: -32_098, message: 'no such plan' });
+    expect(asked()).toEqual([1]);
   });
 });
 
@@ -191,7 +202,7 @@ it('an object that is not the one asked for is no answer: the next upstream is a
 
 describe('what a node’s error says', () => {
   it('is cleaned of the upstream’s host and URL', async () => {
-    const { nodes, send } = await withNodes(1);
+    const { nodes, send, asked } = await withNodes(1);
     const url = nodes[0]?.url ?? '';
     const { host, hostname } = new URL(url);
     const message = `Post "${url}/v1": dial tcp ${host}: lookup ${hostname}: refused`;
@@ -199,10 +210,11 @@ describe('what a node’s error says', () => {
     const { text, answer } = await send();
     expect(answer.error?.message).toBe('Post "<url>": dial tcp <address>: lookup <address>: refused');
     expect(text).not.toContain(hostname);
+    expect(asked()).toEqual([1]);
   });
 
   it('is cleaned of other hosts behind it, wherever in the error it stands', async () => {
-    const { nodes, send } = await withNodes(1);
+    const { nodes, send, asked } = await withNodes(1);
     const inner = 'Post "http://geth-internal-7:8545/abc": dial tcp 10.1.2.3:8545: connection refused';
     const wrapped = { code: -32_603, message: 'Internal error', data: { code: -32_000, message: inner } };
     for (const error of [rpcError(-32_099, inner), rpcError(wrapped.code, wrapped.message, wrapped.data)]) {
@@ -211,6 +223,7 @@ describe('what a node’s error says', () => {
       expect(text).toContain('connection refused');
       expect(text).not.toMatch(/geth-internal|10\.1\.2\.3|8545/);
     }
+    expect(asked()).toEqual([2]);
   });
 
   it('is cleaned of our keys in it, wherever in the error they stand', async () => {
@@ -227,13 +240,15 @@ describe('what a node’s error says', () => {
       const answer = await gateway.call('test', 'eth_getStorageAt', storageParams);
       expect(JSON.stringify(answer)).not.toMatch(new RegExp(key, 'i'));
     }
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(3);
   });
 
   it.each([{ reason: 'objects' }, ['arrays'], 'plain text', '0xabc', 7, true, null])(
     'has data in hexadecimal or none: %j is dropped',
     async (data) => {
-      const { send } = await allSay(1, 'eth_getStorageAt', rpcError(-32_099, 'no', data));
+      const { send, asked } = await allSay(1, 'eth_getStorageAt', rpcError(-32_099, 'no', data));
       expect((await send()).answer.error).toEqual({ code: -32_099, message: 'no' });
+      expect(asked()).toEqual([1]);
     },
   );
 });

@@ -6,76 +6,6 @@ import { shiftClock, until, withNodes, word } from './with-nodes.ts';
 
 const limits = { UPSTREAM_TIMEOUT_MS: '150' };
 
-describe('an upstream of another chain', () => {
-  it('never gets a call, from the first one on', async () => {
-    const { nodes, ask, asked } = await withNodes(2);
-    nodes[0]?.answer('eth_chainId', '0x8');
-    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
-    expect(new Set(answers.map(({ result }) => result))).toEqual(new Set([word(2)]));
-    await ask();
-    expect(asked()).toEqual([0, 5]);
-    // One check serves all who wait for it.
-    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
-  });
-
-  it('is none, where it is the only one', async () => {
-    const { nodes, send } = await withNodes(1);
-    nodes[0]?.answer('eth_chainId', '0x8');
-    expect(await send()).toMatchObject({ status: 503, answer: { error: { message: 'no upstream could answer' } } });
-    const estimate = [{ to: `0x${'22'.repeat(20)}`, gas: '0x5208' }];
-    expect(await send('eth_estimateGas', estimate)).toMatchObject({ status: 503 });
-    expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
-  });
-
-  it('is asked again after a while, and used once it is right', async () => {
-    const clock = shiftClock();
-    const { nodes, ask, asked } = await withNodes(2);
-    nodes[0]?.answer('eth_chainId', '0x8');
-    await ask();
-    nodes[0]?.answer('eth_chainId', '0x7');
-    clock.forward(30_000);
-    expect(await ask()).toMatchObject({ result: word(2) });
-    clock.forward(31_000);
-    expect(await ask()).toMatchObject({ result: word(1) });
-    expect(await ask()).toMatchObject({ result: word(1) });
-    expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
-    expect(asked()).toEqual([2, 2]);
-  });
-
-  it('is no last resort either, while it is known to be one', async () => {
-    const { nodes, send } = await withNodes(2);
-    nodes[0]?.answer('eth_chainId', '0x8');
-    nodes[1]?.always(status(503));
-    for (let calls = 0; calls < 3; calls++) expect(await send()).toMatchObject({ status: 503 });
-    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
-  });
-
-  it('is found out when it takes the place of one that went down', async () => {
-    const clock = shiftClock();
-    const { nodes, ask, asked } = await withNodes(2);
-    expect(await ask()).toMatchObject({ result: word(1) });
-    nodes[0]?.next(status(503));
-    await ask();
-    nodes[0]?.answer('eth_chainId', '0x8');
-    clock.forward(1_100);
-    expect(await ask()).toMatchObject({ result: word(2) });
-    expect(asked()).toEqual([2, 2]);
-  });
-
-  it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
-    const { nodes, ask } = await withNodes(1);
-    nodes[0]?.answer('eth_chainId', chainId);
-    expect(await ask()).toMatchObject({ result: word(1) });
-  });
-
-  it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {
-    const { nodes, send, asked } = await withNodes(1);
-    nodes[0]?.answer('eth_chainId', chainId);
-    expect(await send()).toMatchObject({ status: 503 });
-    expect(asked()).toEqual([0]);
-  });
-});
-
 it('an upstream is asked for its chain id once, not with every call', async () => {
   const { nodes, ask } = await withNodes(1);
   await Promise.all([ask(), ask(), ask()]);
@@ -111,13 +41,14 @@ describe('an upstream that is too slow for one call', () => {
 
 it('a reply of any sort shows that an upstream is there', async () => {
   const clock = shiftClock();
-  const { nodes, ask, gateway } = await withNodes(2);
+  const { nodes, ask, gateway, asked } = await withNodes(2);
   nodes[0]?.next(status(503));
   await ask();
   nodes[0]?.answer('eth_getStorageAt', rpcError(-32000, 'header not found'));
   clock.forward(1_100);
   expect(await ask()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+  expect(asked()).toEqual([2, 2]);
 });
 
 describe('an upstream that fails', () => {
@@ -135,11 +66,12 @@ describe('an upstream that fails', () => {
   });
 
   it('comes back by the clock on the wall, too', async () => {
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     nodes[0]?.next(status(503));
     await ask();
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([2, 1]);
   });
 
   it('rests twice as long when it fails again', async () => {
@@ -159,13 +91,14 @@ describe('an upstream that fails', () => {
 
   it('rests no longer because many calls failed at once', async () => {
     const clock = shiftClock();
-    const { nodes, ask } = await withNodes(2);
+    const { nodes, ask, asked } = await withNodes(2);
     await ask();
     nodes[0]?.always(status(503));
     await Promise.all(Array.from({ length: 20 }, ask));
     nodes[0]?.always(undefined);
     clock.forward(1_100);
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()[1]).toBe(20);
   });
 
   it('holds up one call at a time, when it hangs, and not all of them', async () => {
@@ -188,12 +121,13 @@ describe('an upstream that fails', () => {
   });
 
   it('counts as down in the metrics until it has answered', async () => {
-    const { gateway, nodes, ask } = await withNodes(1);
+    const { gateway, nodes, ask, asked } = await withNodes(1);
     nodes[0]?.next(status(503));
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
+    expect(asked()).toEqual([2]);
   });
 });
 
@@ -218,12 +152,13 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   });
 
   it('is replaced when the upstream was started anew', async () => {
-    const { nodes, ask } = await withNodes(1);
+    const { nodes, ask, asked } = await withNodes(1);
     await Promise.all([ask(), ask(), ask()]);
     await nodes[0]?.refuse();
     await nodes[0]?.listen();
     const answers = await Promise.all([ask(), ask(), ask()]);
     expect(answers.map(({ result }) => result)).toEqual([word(1), word(1), word(1)]);
+    expect(asked()).toEqual([6]);
   });
 });
 

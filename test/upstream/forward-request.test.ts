@@ -84,4 +84,5 @@ it('a provider’s key in path, query, user part or header is kept out of what t
     const { error } = await gateway.call('test', 'eth_getStorageAt', storageParams);
     expect(error?.message).toBe('the app <upstream> of plan v2 is disabled');
   }
+  expect(node.callsOf('eth_getStorageAt')).toHaveLength(4);
 });

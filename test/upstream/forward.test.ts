@@ -60,23 +60,27 @@ describe('when the first upstream', () => {
   });
 
   it('refuses connections, the second gives the answer', async () => {
-    const { nodes, ask } = await withNodes(2, limits);
+    const { nodes, ask, asked } = await withNodes(2, limits);
     await nodes[0]?.refuse();
     expect(await ask()).toMatchObject({ result: word(2) });
+    expect(asked()).toEqual([0, 1]);
   });
 });
 
 describe('when the only upstream', () => {
   it.each(failures)('%s, the caller is told that there is none, and nothing else', async (_, behaviour) => {
-    const { nodes, send } = await withNodes(1, limits);
+    const { nodes, send, asked } = await withNodes(1, limits);
     nodes[0]?.always(behaviour);
     expect(await send()).toMatchObject(noUpstream);
+    // What broke off in the midst of a reply to a connection kept alive is sent once more.
+    expect(asked()).toEqual([behaviour === cutInHeaders ? 2 : 1]);
   });
 
   it('refuses connections, the caller is told that there is none', async () => {
-    const { nodes, send } = await withNodes(1, limits);
+    const { nodes, send, asked } = await withNodes(1, limits);
     await nodes[0]?.refuse();
     expect(await send()).toMatchObject(noUpstream);
+    expect(asked()).toEqual([0]);
   });
 
   it('does not tell its chain id, the caller is told that there is none, and the call is not sent', async () => {
@@ -98,7 +102,7 @@ describe('when every upstream fails, each in its own way', () => {
   });
 
   it('each call of a batch is answered for itself, with HTTP 200', async () => {
-    const { gateway, nodes } = await withNodes(1, limits);
+    const { gateway, nodes, asked } = await withNodes(1, limits);
     nodes[0]?.always(status(503));
     const call = (id: number, method: string, params: unknown[]) => ({ jsonrpc: '2.0', id, method, params });
     const batch = [call(1, 'eth_getTransactionReceipt', [word(1)]), call(2, 'eth_chainId', [])];
@@ -110,6 +114,7 @@ describe('when every upstream fails, each in its own way', () => {
         { jsonrpc: '2.0', id: 2, result: '0x7' },
       ],
     ]);
+    expect(asked()).toEqual([1]);
   });
 });
 
@@ -122,22 +127,25 @@ describe('an upstream’s answer is taken', () => {
   });
 
   it.each([400, 404, 500, 503])('under HTTP %i, because the body counts before the status', async (code) => {
-    const { nodes, ask } = await withNodes(2, limits);
+    const { nodes, ask, asked } = await withNodes(2, limits);
     nodes[0]?.always(statusWithReply(code));
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([1, 0]);
   });
 
   it('when it is as large as it may be', async () => {
-    const { gateway, nodes } = await withNodes(1, { UPSTREAM_RESPONSE_MAX_BYTES: '3000000' });
+    const { gateway, nodes, asked } = await withNodes(1, { UPSTREAM_RESPONSE_MAX_BYTES: '3000000' });
     const block = { hash: word(9), extraData: `0x${'00'.repeat(1_400_000)}` };
     nodes[0]?.answer('eth_getBlockByHash', block);
     expect(await gateway.call('test', 'eth_getBlockByHash', [word(9), false])).toMatchObject({ result: block });
+    expect(asked()).toEqual([1]);
   });
 
   it('when it dribbles, but in time', async () => {
-    const { nodes, ask } = await withNodes(1, { UPSTREAM_TIMEOUT_MS: '2000' });
+    const { nodes, ask, asked } = await withNodes(1, { UPSTREAM_TIMEOUT_MS: '2000' });
     nodes[0]?.always(dribble(20, 5));
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(asked()).toEqual([1]);
   });
 
   it('once: a call that was answered is not repeated', async () => {
@@ -149,19 +157,21 @@ describe('an upstream’s answer is taken', () => {
 });
 
 it('a reply that is only too large is cut off, and the next upstream is asked', async () => {
-  const { nodes, send } = await withNodes(2, { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
+  const { nodes, send, asked } = await withNodes(2, { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
   for (const node of nodes) node.answer('eth_estimateGas', '0x5208');
   nodes[0]?.always(huge(500));
   expect((await send('eth_estimateGas', [{}])).answer).toEqual({ jsonrpc: '2.0', id: 1, result: '0x5208' });
+  expect(asked()).toEqual([1, 1]);
 });
 
 it('a redirect is not followed', async () => {
-  const { nodes, ask } = await withNodes(2, limits);
+  const { nodes, ask, asked } = await withNodes(2, limits);
   const elsewhere = await startFakeNode({ chainId: 7 });
   nodes[0]?.always(redirect(elsewhere.url, 307));
   expect(await ask()).toMatchObject({ result: word(2) });
   expect(elsewhere.calls).toEqual([]);
   await elsewhere.close();
+  expect(asked()).toEqual([1, 1]);
 });
 
 describe('the time for a whole call', () => {
@@ -182,19 +192,21 @@ describe('the time for a whole call', () => {
   });
 
   it('holds when the chain id is slow and the call after it too', async () => {
-    const { nodes, send } = await withNodes(1, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
+    const { nodes, send, asked } = await withNodes(1, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
     nodes[0]?.always(slow(200), 'eth_chainId');
     nodes[0]?.always(slow(200));
     const startedAt = performance.now();
     expect(await send()).toMatchObject(noUpstream);
     expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(asked()).toEqual([1]);
   });
 
   it('holds for those too who wait for a check of the chain id that another call began', async () => {
-    const { nodes, send } = await withNodes(2, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
+    const { nodes, send, asked } = await withNodes(2, { CALL_TIMEOUT_MS: '300', UPSTREAM_TIMEOUT_MS: '1000' });
     for (const node of nodes) node.always(hang, 'eth_chainId');
     const startedAt = performance.now();
     await Promise.all([send(), send(), send()]);
     expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(asked()).toEqual([0, 0]);
   });
 });

@@ -29,12 +29,13 @@ it('it is asked for other methods', async () => {
 });
 
 it('it is asked all the same when the others fail', async () => {
-  const { nodes, ask } = await withNodes(2);
+  const { nodes, ask, asked } = await withNodes(2);
   nodes[0]?.answer('eth_getStorageAt', unsupported);
   await ask();
   nodes[0]?.answer('eth_getStorageAt', word(1));
   nodes[1]?.always(status(503));
   expect(await ask()).toMatchObject({ result: word(1) });
+  expect(asked()).toEqual([2, 2]);
 });
 
 it('a method that all lack is -32601 every time, and nobody is asked again', async () => {

@@ -49,22 +49,24 @@ describe('a revert whose payload the node has lost', () => {
   });
 
   it('has its reason from the payload, whatever the estimate said', async () => {
-    const { first, send } = await withLostPayload('execution reverted: words of the node');
+    const { first, send, asked } = await withLostPayload('execution reverted: words of the node');
     first.answer('eth_call', rpcError(3, 'execution reverted', encodePanic('11')));
     expect((await send('eth_estimateGas', [call])).answer.error).toEqual({
       code: 3,
       message: 'execution reverted: arithmetic underflow or overflow',
       data: encodePanic('11'),
     });
+    expect(asked()).toEqual([2, 0]);
   });
 
   it('may be a result of eth_call, as geth to 1.9.13 has it', async () => {
-    const { first, send } = await withLostPayload();
+    const { first, send, asked } = await withLostPayload();
     first.answer('eth_call', encodeReason('plain'));
     expect((await send('eth_estimateGas', [call])).answer.error).toMatchObject({
       message: 'execution reverted: plain',
       data: encodeReason('plain'),
     });
+    expect(asked()).toEqual([2, 0]);
   });
 
   it.each([
@@ -88,7 +90,7 @@ describe('a revert whose payload the node has lost', () => {
     ['fails', status(500)],
     ['hangs', hang],
   ])('is empty when eth_call %s and there is no reason, in time', async (_, behaviour) => {
-    const { first, send } = await withLostPayload('execution reverted', { CALL_TIMEOUT_MS: '300' });
+    const { first, send, asked } = await withLostPayload('execution reverted', { CALL_TIMEOUT_MS: '300' });
     first.always(behaviour, 'eth_call');
     const start = performance.now();
     expect((await send('eth_estimateGas', [call])).answer.error).toEqual({
@@ -97,6 +99,7 @@ describe('a revert whose payload the node has lost', () => {
       data: '0x',
     });
     expect(performance.now() - start).toBeLessThan(1_000);
+    expect(asked()).toEqual([2, 0]);
   });
 
   it('is not asked for when it is there, empty or not', async () => {

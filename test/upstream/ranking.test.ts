@@ -4,6 +4,14 @@ import type { FailureClass } from '../../gateway/upstream/reply.ts';
 import { Standing } from '../../gateway/upstream/standing.ts';
 import { withNodes, word } from './with-nodes.ts';
 
+interface RankedOne {
+  readonly name: string | undefined;
+  readonly priority: number;
+  readonly standing: Standing;
+}
+
+const namesOf = (all: readonly RankedOne[]): string => all.map(({ name }) => name).join('');
+
 /** Upstreams by name, with these priorities; they are measured as a test says. */
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({ name: 'abcdef'[index], priority, standing: new Standing() }));
@@ -21,11 +29,10 @@ function ranked(...priorities: number[]) {
     pass: (ms: number) => void (now += ms),
     order: (group: 'lookup' | 'execution' = 'lookup') => {
       now += 1_001;
-      return ranking
-        .order(group, now)
-        .map(({ name }) => name)
-        .join('');
+      return namesOf(ranking.order(group, now));
     },
+    ranking,
+    now: () => now,
   };
 }
 
@@ -94,6 +101,34 @@ describe('the order of upstreams', () => {
     expect(order()).toBe('ab');
     took(1, 50, 64);
     expect(order()).toBe('ab');
+  });
+
+  it('lets no other kind of method forget how long it takes', () => {
+    const { took, order, pass, all } = ranked(0, 0);
+    took(0, 100);
+    took(1, 50);
+    expect(order()).toBe('ba');
+    pass(299_000);
+    took(0, 7, 20, 'execution');
+    expect(order()).toBe('ab');
+    expect(all[0]?.standing.score('execution', 1_300_000)).toBe(7);
+    expect(all[0]?.standing.score('lookup', 1_300_000)).toBeUndefined();
+  });
+
+  it('stays as it was when the file changes, where the same one leads and the better one is still there', () => {
+    const { all, took, order, ranking, now } = ranked(0, 0, 0);
+    took(0, 100);
+    took(2, 50);
+    expect(order()).toBe('cab');
+    const [a, b, c] = all as [RankedOne, RankedOne, RankedOne];
+    const after = (...inFile: RankedOne[]): string => namesOf(new Ranking(inFile, ranking).order('lookup', now()));
+    expect(after(a, c, b)).toBe('cab');
+    expect(after(a, b)).toBe('ab');
+    expect(after(b, a, c)).toBe('bac');
+    // No sooner than after half a minute, as before.
+    took(2, 200, 64);
+    expect(order()).toBe('cab');
+    expect(after(a, b, c)).toBe('cab');
   });
 
   it('lets no priority be overtaken', () => {

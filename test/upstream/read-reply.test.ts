@@ -117,6 +117,8 @@ describe('Retry-After', () => {
     ['7', 7_000],
     ['0', undefined],
     ['soon', undefined],
+    ['NaN', undefined],
+    ['-5', undefined],
     ['Wed, 21 Oct 2015 07:28:00 GMT', undefined],
   ])('of %s is %s ms', (header, ms) => {
     expect(failureOf('', 429, header).retryAfterMs).toBe(ms);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RetryBudget } from '../../gateway/upstream/retry-budget.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { status } from '../support/behaviours.ts';
-import { withNodes, word } from './with-nodes.ts';
+import { status, type Exchange } from '../support/behaviours.ts';
+import { shiftClock, until, withNodes, word } from './with-nodes.ts';
 
 function drawAll(budget: RetryBudget, now: number): number {
   let drawn = 0;
@@ -51,10 +51,34 @@ describe('an outage of all upstreams', () => {
     const all = await withNodes(2);
     for (const node of all.nodes) node.always(status(503));
     for (let times = 0; times < 30; times++) await all.send();
-    for (const node of all.nodes) node.always(undefined);
+    for (const node of all.nodes) {
+      node.always(undefined);
+      node.calls.length = 0;
+    }
     expect(await all.ask()).toMatchObject({ result: word(1) });
     expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([2, 0]);
   });
+});
+
+it('an upstream that works is asked, though the budget has none left for one before it that is on trial', async () => {
+  const clock = shiftClock();
+  const all = await withNodes(3, {}, { hedge: 'off' });
+  await all.ask();
+  const held: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void held.push(exchange));
+  const calls = Array.from({ length: 50 }, all.ask);
+  await until(() => held.length === 50);
+  for (const exchange of held) void status(503)(exchange);
+  await Promise.all(calls);
+  for (const node of all.nodes.slice(0, 2)) node.always(status(503));
+  expect(await all.ask()).toMatchObject({ result: word(3) });
+  clock.forward(1_100);
+  for (const node of all.nodes) node.calls.length = 0;
+  expect(await all.ask()).toMatchObject({ result: word(3) });
+  expect(all.asked()).toEqual([1, 0, 1]);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBe(1);
 });
 
 it('the loss of one upstream of two is seen by no caller, however many calls are under way', async () => {

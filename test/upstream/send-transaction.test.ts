@@ -59,10 +59,11 @@ describe('a transaction', () => {
   });
 
   it('has the hash that the node gives, also where it is not the usual one', async () => {
-    const { nodes, sendRaw } = await senders(2);
+    const { nodes, sendRaw, sent } = await senders(2);
     nodes[0].answer(send, word(5));
     expect((await sendRaw()).answer.result).toBe(word(5));
     expect((await sendRaw(foreign)).answer.result).toBe(word(5));
+    expect(sent()).toEqual([2, 0]);
   });
 });
 
@@ -82,19 +83,21 @@ describe('a transaction that an upstream may have taken', () => {
   });
 
   it.each(lost)('is sent, when %s and the next one has heard of it', async (_, behaviour) => {
-    const { nodes, sendRaw } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
     nodes[1].answer(send, rpcError(-32_000, 'already known'));
     expect((await sendRaw()).answer).toEqual({ jsonrpc: '2.0', id: 1, result: hash });
+    expect(sent()).toEqual([1, 1]);
   });
 
   it.each(lost)('is sent, when %s and the next one has it in a block', async (_, behaviour) => {
-    const { nodes, sendRaw } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
     nodes[1].answer(send, rpcError(-32_000, 'nonce too low: next nonce 4, tx nonce 3'));
     nodes[1].answer('eth_getTransactionByHash', taken.transaction);
     expect((await sendRaw()).answer.result).toBe(hash);
     expect(nodes[1].callsOf('eth_getTransactionByHash')[0]?.params).toEqual([hash]);
+    expect(sent()).toEqual([1, 1]);
   });
 
   it('goes once more to the only upstream when its connection was closed under us', async () => {
@@ -161,10 +164,11 @@ describe('a nonce that is too low', () => {
   ] as const;
 
   it.each(texts)('is success where the transaction is there: %i %s', async (code, message) => {
-    const { nodes, sendRaw } = await senders(2);
+    const { nodes, sendRaw, sent } = await senders(2);
     nodes[0].answer(send, rpcError(code, message));
     nodes[0].answer('eth_getTransactionByHash', taken.transaction);
     expect((await sendRaw()).answer.result).toBe(hash);
+    expect(sent()).toEqual([1, 0]);
   });
 
   it.each(texts)('is the node’s error where it is not: %i %s', async (code, message) => {
@@ -176,12 +180,13 @@ describe('a nonce that is too low', () => {
   });
 
   it('is the node’s error where another transaction, or none, can be had', async () => {
-    const { nodes, sendRaw } = await senders(2);
+    const { nodes, sendRaw, sent } = await senders(2);
     nodes[0].answer(send, rpcError(-32_000, 'nonce too low'));
     nodes[0].answer('eth_getTransactionByHash', { ...taken.transaction, hash: word(9) });
     expect((await sendRaw()).answer.error?.message).toBe('nonce too low');
     nodes[0].always(status(500), 'eth_getTransactionByHash');
     expect((await sendRaw()).answer.error?.message).toBe('nonce too low');
+    expect(sent()).toEqual([2, 0]);
   });
 });
 
@@ -283,13 +288,15 @@ describe('after a transaction, its taker is asked first', () => {
 
   it('also where it said that it had it already', async () => {
     const clock = shiftClock();
-    const { nodes, call, sendRaw } = await senders(2);
+    const { nodes, call, sendRaw, sent } = await senders(2);
     nodes[0].next(status(502), send);
     nodes[1].answer(send, rpcError(-32_000, 'already known'));
     nodes[1].answer('eth_getTransactionCount', '0x4');
     await sendRaw();
     clock.forward(60_000);
     expect((await call('eth_getTransactionCount', [sender, 'pending'])).answer.result).toBe('0x4');
+    expect(sent()).toEqual([1, 1]);
+    expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 1]);
   });
 });
 

@@ -73,7 +73,7 @@ describe('where an SDK is loaded', () => {
         name: 'eth_getStorageAt',
         kind: SpanKind.SERVER,
         parent: undefined,
-        attributes: { ...rpc, 'jsonrpc.request.id': 'an id', 'gatehouse.network': 'test' },
+        attributes: { ...rpc, 'jsonrpc.request.id': 'an id', 'gatehouse.network': 'test', 'gatehouse.cache': 'off' },
         isEnded: true,
         isError: false,
       },

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionTimes } from '../../gateway/upstream/websocket-connection.ts';
 import { WebSocketUpstream } from '../../gateway/upstream/websocket-upstream.ts';
 import { startAnvil } from '../support/anvil.ts';
-import { startFakeNode } from '../support/fake-node.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, shiftClock, until, word } from './with-nodes.ts';
@@ -14,17 +14,19 @@ interface OverWebSocket {
   readonly gateway: TestGateway;
   /** Asks for the value at a storage position, which a good node answers with the position. */
   readonly ask: (position?: number) => Promise<JsonRpcAnswer>;
+  /** How often each was asked that, the one over WebSocket first. */
+  readonly received: () => number[];
 }
 
 /** A gateway whose best upstream is a fake node over WebSocket, and other upstreams behind it. */
 async function overWebSocket(
-  { upstream = {}, others = [] }: { upstream?: object; others?: readonly string[] } = {},
+  { upstream = {}, others = [] }: { upstream?: object; others?: readonly FakeNode[] } = {},
   env: Record<string, string> = {},
 ): Promise<OverWebSocket> {
   const node = await startFakeWebSocketNode(CHAIN_ID);
   const upstreams = [
     { name: 'node', websocketUrl: node.url, ...upstream },
-    ...others.map((url, index) => ({ name: `other-${index}`, url })),
+    ...others.map(({ url }, index) => ({ name: `other-${index}`, url })),
   ];
   const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } }, env);
   onTestFinished(async () => {
@@ -34,14 +36,16 @@ async function overWebSocket(
   return {
     node,
     gateway,
+    received: () =>
+      [node, ...others].map(({ calls }) => calls.filter(({ method }) => method === 'eth_getStorageAt').length),
     ask: (position = 1) => gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
   };
 }
 
-async function anotherNode(): Promise<string> {
+async function anotherNode(): Promise<FakeNode> {
   const node = await startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(99) } });
   onTestFinished(() => node.close());
-  return node.url;
+  return node;
 }
 
 const positions = Array.from({ length: 50 }, (_, index) => index);
@@ -49,7 +53,7 @@ const soon = { UPSTREAM_TIMEOUT_MS: '200' };
 
 describe('an upstream with only a websocketUrl', () => {
   it('is connected to by the first call, not before, and by one connection for all', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(node.handshakes).toHaveLength(0);
     const answers = await Promise.all(positions.map(ask));
@@ -58,10 +62,11 @@ describe('an upstream with only a websocketUrl', () => {
     expect(node.handshakes).toHaveLength(1);
     expect(node.calls[0]?.method).toBe('eth_chainId');
     expect(node.handshakes[0]?.headers['sec-websocket-extensions']).toBeUndefined();
+    expect(received()).toEqual([51]);
   });
 
   it('may answer in any order', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     await ask();
     const held: (() => void)[] = [];
     node.onCall(({ answer }) => {
@@ -70,6 +75,7 @@ describe('an upstream with only a websocketUrl', () => {
     });
     const answers = await Promise.all(positions.map(ask));
     expect(answers.map(({ result }) => result)).toEqual(positions.map(word));
+    expect(received()).toEqual([51]);
   });
 
   it('is sent headers, user and password with the handshake, and its path and query', async () => {
@@ -91,12 +97,13 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('has its host kept out of what callers hear', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     const { host } = new URL(node.url);
     node.onCall(({ id, say }) => {
       say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
     });
     expect((await ask()).error?.message).toBe('dialing <address> failed');
+    expect(received()).toEqual([1]);
   });
 
   it('may be a real node', async () => {
@@ -122,10 +129,11 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('is used over its url where it has both', async () => {
-    const url = await anotherNode();
-    const { node, ask } = await overWebSocket({ upstream: { url } });
+    const { url } = await anotherNode();
+    const { node, ask, received } = await overWebSocket({ upstream: { url } });
     expect(await ask()).toMatchObject({ result: word(99) });
     expect(node.handshakes).toEqual([]);
+    expect(received()).toEqual([0]);
   });
 });
 
@@ -139,25 +147,27 @@ describe('a reply over WebSocket', () => {
     ],
     ['with blanks', (id: number) => ` { "id" : ${id} , "jsonrpc" : "2.0" , "result" : "${word(1)}" } \n`],
   ])('is matched %s', async (_, reply) => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     node.onCall(({ id, say }) => {
       say(reply(id));
     });
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(received()).toEqual([1]);
   });
 
   it('to nobody’s call, and a notification, are passed over', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     node.onCall(({ id, say, answer }) => {
       say(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
       say('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
       answer();
     });
     expect(await ask()).toMatchObject({ result: word(1) });
+    expect(received()).toEqual([1]);
   });
 
   it('that comes too late is passed over', async () => {
-    const { node, ask } = await overWebSocket({}, { ...soon });
+    const { node, ask, received } = await overWebSocket({}, { ...soon });
     let late: (() => void) | undefined;
     node.onCall(({ answer }) => {
       late = answer;
@@ -169,18 +179,20 @@ describe('a reply over WebSocket', () => {
     });
     expect(await ask(4)).toMatchObject({ result: word(4) });
     expect(node.handshakes).toHaveLength(1);
+    expect(received()).toEqual([2]);
   });
 
   it('that is an error without id belongs to the only call under way', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     node.onCall(({ say }) => {
       say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
     });
     expect((await ask()).error).toEqual({ code: -32_602, message: 'bad' });
+    expect(received()).toEqual([1]);
   });
 
   it('that is an error without id is nobody’s where several are under way', async () => {
-    const { node, ask } = await overWebSocket({}, soon);
+    const { node, ask, received } = await overWebSocket({}, soon);
     await ask();
     const held: (() => void)[] = [];
     node.onCall(({ say, answer }) => {
@@ -193,20 +205,22 @@ describe('a reply over WebSocket', () => {
     const results = [first.result, second.result].filter((result) => result !== undefined);
     expect(results).toHaveLength(1);
     expect([first.error?.code, second.error?.code]).toContain(-32_603);
+    expect(received()).toEqual([3]);
   });
 
   it('that is no JSON is a failure at once', async () => {
-    const { node, ask } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.onCall(({ say }) => {
       say('Too many requests');
     });
     const start = performance.now();
     expect(await ask()).toMatchObject({ result: word(99) });
     expect(performance.now() - start).toBeLessThan(1_000);
+    expect(received()).toEqual([1, 1]);
   });
 
   it('that is too large ends the connection, and no call on it is sent again: it would end the next one too', async () => {
-    const { node, gateway, ask } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, gateway, ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     let held = 0;
     node.onCall(({ id, say }) => {
@@ -219,10 +233,11 @@ describe('a reply over WebSocket', () => {
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     const label = 'network="test",upstream="node",outcome="transport"';
     expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 2`);
+    expect(received()).toEqual([3]);
   });
 
   it('that is too large is a failure, and the next call has a new connection', async () => {
-    const { node, ask } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     node.onCall(({ id, say }) => {
       say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
@@ -231,12 +246,13 @@ describe('a reply over WebSocket', () => {
     node.onCall(undefined);
     expect(await ask(5)).toMatchObject({ result: word(5) });
     expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([3]);
   });
 });
 
 describe('a WebSocket that is lost', () => {
   it('lets all that is under way go to the next upstream', async () => {
-    const { node, ask } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] });
     await ask();
     let held = 0;
     node.onCall(({ socket }) => {
@@ -244,10 +260,11 @@ describe('a WebSocket that is lost', () => {
     });
     const answers = await Promise.all(positions.slice(0, 20).map(ask));
     expect(answers.map(({ result }) => result)).toEqual(answers.map(() => word(99)));
+    expect(received()).toEqual([21, 20]);
   });
 
   it('is not visible to callers where there is no other: calls are sent once more', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     await ask();
     node.onCall(({ socket }) => {
       node.onCall(undefined);
@@ -255,27 +272,30 @@ describe('a WebSocket that is lost', () => {
     });
     expect(await ask(6)).toMatchObject({ result: word(6) });
     expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([3]);
   });
 
   it('is opened again by the next call, and not before', async () => {
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     await ask();
     for (const socket of node.sockets) socket.terminate();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(node.handshakes).toHaveLength(1);
     expect(await ask(2)).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([2]);
   });
 
   it('comes back after the node was away', async () => {
     const clock = shiftClock();
-    const { node, ask } = await overWebSocket();
+    const { node, ask, received } = await overWebSocket();
     await ask();
     await node.stop();
     expect((await ask()).error?.code).toBe(-32_603);
     await node.listen();
     clock.forward(6_000);
     expect(await ask(2)).toMatchObject({ result: word(2) });
+    expect(received()).toEqual([2]);
   });
 });
 
@@ -289,20 +309,22 @@ describe('a handshake', () => {
     [404, 'malformed'],
     [200, 'malformed'],
   ])('answered with %i sends calls to the next upstream, as class %s', async (status, failure) => {
-    const { node, gateway, ask } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, gateway, ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.refuseWith(status);
     expect(await ask()).toMatchObject({ result: word(99) });
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     const label = `network="test",upstream="node",outcome="${failure}"`;
     expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 1`);
+    expect(received()).toEqual([0, 1]);
   });
 
   it('that never ends costs the caller no more than the limit of an attempt', async () => {
-    const { node, ask } = await overWebSocket({ others: [await anotherNode()] }, soon);
+    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
     node.refuseWith(0);
     const start = performance.now();
     expect(await ask()).toMatchObject({ result: word(99) });
     expect(performance.now() - start).toBeLessThan(1_000);
+    expect(received()).toEqual([0, 1]);
   });
 });
 

@@ -20,7 +20,7 @@ async function refresh() {
   }
 }
 
-function show({ scope, networks, docs, port }) {
+function show({ scope, networks, docs, port, configuration }) {
   const isOne = scope === 'network';
   const all = networks.flatMap(({ upstreams }) => upstreams);
   const failing = all.filter(({ state }) => state === 'failing' || state === 'other-chain').length;
@@ -29,6 +29,7 @@ function show({ scope, networks, docs, port }) {
     `${networksToo}${many(all.length, 'upstream')}, ${failing === 0 ? 'none of them failing' : `${failing} failing`}`;
   byId('summary').className = failing === 0 ? 'quiet' : 'warn';
   byId('networks').replaceChildren(...networks.map((network) => card(network, isOne)));
+  showConfiguration(configuration);
   byId('docs').hidden = !docs;
   byId('docs').href = `${base}/docs`;
   byId('home').hidden = base === '';
@@ -41,6 +42,16 @@ function show({ scope, networks, docs, port }) {
     byId('methods').hidden = false;
     connect(network, addressOf(network, port), place[2] ?? '');
   }
+}
+
+/** Where the files as they are now were refused: since when the others are in force, and where the mistakes are. */
+function showConfiguration({ loadedAt, refused }) {
+  byId('configuration').hidden = refused === null;
+  if (refused === null) return;
+  const time = (text) => new Date(text).toLocaleString();
+  byId('refusal').textContent =
+    `▲ Network files of ${time(refused.at)} were refused. Those of ${time(loadedAt)} are in force.`;
+  byId('mistakes').replaceChildren(...refused.mistakes.map((text) => element('li', {}, text)));
 }
 
 /** The base URL to give to programs: this page's own, unless it is on the port for operators. */

@@ -1,0 +1,27 @@
+import type { Configuration } from '../network/configuration.ts';
+
+const LIMIT_MS = 1_000;
+
+/** Of the gateway whose ops port this is: which files it has in force. Undefined where none says so. */
+export async function askRunning(address: string): Promise<Configuration | undefined> {
+  try {
+    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(LIMIT_MS) });
+    const { configuration } = (await response.json()) as { configuration?: Configuration };
+    return typeof configuration?.digest === 'string' ? configuration : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Who listens on all addresses is on this one, too. */
+export function reachable(host: string): string {
+  return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+}
+
+/** A line for people. @param digest of the files that were checked */
+export function writeRunning({ digest: inForce, loadedAt, refused }: Configuration, digest: string): string {
+  if (inForce === digest) return `the running gateway has these files in force, read ${loadedAt}\n`;
+  const others = `the running gateway has other files in force, read ${loadedAt}`;
+  if (refused === null) return `${others}\n`;
+  return `${others}; it refused ${refused.digest === digest ? 'these' : 'others'} ${refused.at}\n`;
+}

@@ -1,0 +1,64 @@
+import { handleBody, type BatchLimits } from '../handle-body.ts';
+import { refusalAnswer, type Answer } from '../jsonrpc/answer.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { compileAccess } from '../keys/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { NetworkFinder } from '../network/find-network.ts';
+import type { Log } from '../config/log.ts';
+import type { ServedNetwork } from '../served-network.ts';
+import { Cancellation } from '../upstream/cancellation.ts';
+import { Explanation } from '../upstream/explanation.ts';
+
+export interface ExplainParts {
+  readonly networks: NetworkFinder<ServedNetwork>;
+  readonly limiter: Limiter;
+  readonly log: Log;
+  readonly callTimeoutMs: number;
+  readonly batch: BatchLimits;
+  readonly nextRequestId: () => string;
+}
+
+export interface ExplainedAnswer {
+  /** As the caller of a key without rules would get it; null where there were notifications only. */
+  readonly answer: unknown;
+  readonly explanation: Explanation;
+}
+
+/** An operator needs no key. What is done is counted all the same, under this id. */
+const operator = compileAccess({ id: 'operator', name: 'operator', createdAt: '' });
+
+/**
+ * Makes calls on a network, and tells how each came to its answer.
+ * @param slug of the network
+ * @param body a call or a list of calls; what is wrong with it is told in the answer
+ * @returns undefined where there is no such network
+ */
+export type ExplainCalls = (slug: string, body: unknown) => Promise<ExplainedAnswer | undefined>;
+
+export function explainCalls(parts: ExplainParts): ExplainCalls {
+  const { networks, limiter, log, callTimeoutMs, batch, nextRequestId } = parts;
+  return async (slug, body) => {
+    const network = networks.named(slug);
+    if (network === undefined) return undefined;
+    network.use.begin();
+    try {
+      const explanation = new Explanation(
+        slug,
+        network.upstreams.all.map(({ name }) => name),
+      );
+      const context = {
+        ...{ network, limiter, log, access: operator, watch: explanation, requestId: nextRequestId() },
+        ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
+      };
+      const answer = await handleBody(JSON.stringify(body), context, batch).catch(refusalOf);
+      return { answer: answer === undefined ? null : (JSON.parse(answer.body.toString()) as unknown), explanation };
+    } finally {
+      network.use.end();
+    }
+  };
+}
+
+function refusalOf(error: unknown): Answer {
+  if (error instanceof RpcError) return refusalAnswer('null', error);
+  throw error;
+}

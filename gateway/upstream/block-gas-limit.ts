@@ -1,0 +1,57 @@
+import type { NetworkHeads } from '../heads/network-heads.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { lookAtHead, type Asking } from './asking.ts';
+import { nobodyLeft } from './exhausted.ts';
+import { UpstreamFailure } from './reply.ts';
+import type { Upstream } from './upstream.ts';
+import { within } from './within.ts';
+
+export interface BlockGasLimitOptions {
+  readonly heads: NetworkHeads;
+  readonly all: readonly Upstream[];
+  /** Whom to ask next. */
+  readonly next: (asking: Asking, now: number) => Upstream | undefined;
+  readonly onFailed: (upstream: Upstream, method: string, error: unknown) => void;
+}
+
+/** The gas limit of a network's newest block, above which no call can use gas. */
+export class BlockGasLimit {
+  readonly #options: BlockGasLimitOptions;
+  #learning: Promise<bigint> | undefined;
+
+  constructor(options: BlockGasLimitOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * That of the newest block seen; learned first when none was seen yet.
+   * @param deadline on the clock of performance.now()
+   * @throws RpcError when no upstream tells it in time
+   */
+  async get(deadline: number): Promise<bigint> {
+    const known = this.#options.heads.gasLimit(performance.now());
+    if (known !== undefined) return known;
+    this.#learning ??= this.#learn().finally(() => {
+      this.#learning = undefined;
+    });
+    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
+  }
+
+  async #learn(): Promise<bigint> {
+    const { heads, all, next, onFailed } = this.#options;
+    const asking = lookAtHead();
+    for (;;) {
+      const now = performance.now();
+      const upstream = next(asking, now);
+      if (upstream === undefined) throw nobodyLeft(asking.asked.length === 0 ? all : [], now);
+      asking.asked.push(upstream);
+      try {
+        const block = await heads.look(upstream);
+        if (block !== undefined) return block.gasLimit;
+        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
+      } catch (error) {
+        onFailed(upstream, asking.method.name, error);
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { asUsual, hang, slow, type Exchange } from '../support/behaviours.ts';
+import { storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+
+async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> {
+  return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream }) === 1;
+}
+
+describe('an upstream that said nothing', () => {
+  it('to a call for which the rest of a batch had left no time has not failed', async () => {
+    const all = await withNodes(1, { CALL_TIMEOUT_MS: '700', BATCH_CONCURRENCY: '1' });
+    await all.ask();
+    all.nodes[0]?.next(slow(500));
+    all.nodes[0]?.next(hang);
+    const calls = [word(8), word(9)].map((position, id) => {
+      const params = [storageParams[0], position, 'latest'];
+      return { jsonrpc: '2.0', id, method: 'eth_getStorageAt', params };
+    });
+    const response = await all.gateway.post('test', JSON.stringify(calls));
+    expect(await response.json()).toMatchObject([
+      { id: 0, result: word(1) },
+      { id: 1, error: { message: 'no upstream could answer' } },
+    ]);
+    expect(await isUp(all, 'node-0')).toBe(true);
+    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([4]);
+  });
+
+  it('to a call that had time enough has', async () => {
+    const all = await withNodes(1, { CALL_TIMEOUT_MS: '500' });
+    await all.ask();
+    all.nodes[0]?.next(hang);
+    expect(await all.ask()).toMatchObject({ error: { message: 'no upstream could answer' } });
+    expect(await isUp(all, 'node-0')).toBe(false);
+    expect(all.asked()).toEqual([2]);
+  });
+});
+
+it('a second upstream that the first one forestalls each time has not been too slow', async () => {
+  const all = await withNodes(2);
+  for (let times = 0; times < 5; times++) await Promise.all([all.ask(), all.ask(), all.ask(), all.ask()]);
+  for (const node of all.nodes) node.calls.length = 0;
+  all.nodes[1]?.always(hang);
+  // Three such of one method, and it would be held to lack it; five, and it would be down.
+  for (let times = 1; times <= 6; times++) {
+    let answer: () => void = () => undefined;
+    all.nodes[0]?.next((exchange: Exchange) => {
+      answer = () => {
+        asUsual(exchange);
+      };
+    });
+    const call = all.ask();
+    await until(() => all.asked()[1] === times);
+    answer();
+    expect(await call).toMatchObject({ result: word(1) });
+  }
+  expect(await isUp(all, 'node-1')).toBe(true);
+  all.nodes[1]?.always(undefined);
+  await all.nodes[0]?.refuse();
+  expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(all.asked()).toEqual([6, 7]);
+});
