@@ -64,7 +64,7 @@ function barsOf(results: Results): Bar[] {
     const scenario = scenarios.find(({ name }) => name === result.name);
     if (scenario?.kind !== 'cost') return [];
     return Object.keys(result.rounds[0] ?? {})
-      .filter((through) => through !== 'nginx' && (result.name === 'single' || through === 'Gatehouse'))
+      .filter((through) => through !== 'nginx' && through !== scenario.against)
       .map((through) => {
         const isOurs = through === 'Gatehouse';
         const most = isOurs && scenario.against === undefined ? scenario.most : undefined;

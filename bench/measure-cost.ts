@@ -18,7 +18,7 @@ interface Contender {
 
 const CONNECTIONS = 64;
 /** CPU that each uses before it is measured: until then its code is being compiled. */
-const WARM_S = 2;
+const WARM_S = 3;
 const compiled: readonly string[] = ['nginx', 'HAProxy'];
 
 /** Rounds in which each has its turn, there and back, so that what else the machine does falls on all alike. */
@@ -33,7 +33,7 @@ export async function measureCost(
   try {
     const contenders = await enter(scenario, rig, gateways);
     for (const contender of contenders.filter(({ name }) => !compiled.includes(name))) {
-      const warmS = Math.min(WARM_S, 2 * seconds);
+      const warmS = Math.min(WARM_S, 10 * seconds);
       const { paths } = contender.door;
       let [usedS, asked] = [0, 0];
       // Every key was looked up then, too.

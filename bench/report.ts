@@ -1,4 +1,5 @@
 import { table } from '../schemas/readme-tables.ts';
+import type { Outcomes } from './asked-calls.ts';
 import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
@@ -22,6 +23,7 @@ every answer is held against its call. A multiple of nginx is that of nginx's co
 HTTP in the same round. Shown are medians of the rounds.`,
     '## Targets',
     targetsTable(results),
+    countsText(results),
     '## CPU per call',
     table([
       [
@@ -68,14 +70,25 @@ export function targetsTable({ scenarios: found }: Results): string {
 }
 
 /** Calls that were not answered rightly. */
-export function badCalls({ scenarios: found }: Results): number {
-  return found
-    .flatMap((result) => {
-      if (result.kind === 'script') return [];
-      if (result.kind === 'cost') return result.rounds.flatMap((round) => Object.values(round));
-      return result.rounds.map(({ outcomes }) => outcomes);
-    })
-    .reduce((total, { refused, failed }) => total + refused + failed, 0);
+export function badCalls(results: Results): number {
+  const { refused, failed } = total(results);
+  return refused + failed;
+}
+
+function countsText(results: Results): string {
+  const { right, refused, failed } = total(results);
+  const count = (number: number): string => number.toLocaleString('en');
+  return `Of all calls ${count(right)} were answered rightly, ${count(refused)} were refused, ${count(failed)} failed.`;
+}
+
+function total({ scenarios: found }: Results): Outcomes {
+  const all: Readonly<Outcomes>[] = found.flatMap((result) => {
+    if (result.kind === 'script') return [];
+    if (result.kind === 'cost') return result.rounds.flatMap((round) => Object.values(round));
+    return result.rounds.map(({ outcomes }) => outcomes);
+  });
+  const sum = (of: keyof Outcomes): number => all.reduce((so, outcomes) => so + outcomes[of], 0);
+  return { right: sum('right'), refused: sum('refused'), failed: sum('failed') };
 }
 
 function madeBy({ command, machine, date }: Results): string {

@@ -69,7 +69,7 @@ export const scenarios: readonly Scenario[] = [
   { ...wallet, name: 'batch100', title: 'batches of 100', send: 100, connections: 4, most: 1.2 },
   { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', most: 3.0 },
   {
-    ...{ name: 'cached', title: 'cache hits', kind: 'cost', calls: finalMix, distinct: 700, most: 1.8 },
+    ...{ name: 'cached', title: 'cache hits', kind: 'cost', calls: finalMix, distinct: 210, most: 1.8 },
     env: { CACHE_MAX_BYTES: '50000000' },
   },
   {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { table } from '../schemas/readme-tables.ts';
-import { show } from './figures.ts';
+import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
 import { stepsOf, type Step } from './step-list.ts';
@@ -20,6 +20,7 @@ const kinds = [...methods.flatMap((name) => walletMix.find(({ method }) => metho
 
 const ROUNDS = 9;
 const ROUND_MS = 60;
+const WARM_MS = 1_000;
 const AT_ONCE = 64;
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-steps-'));
@@ -46,18 +47,20 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The median of some rounds, each long enough for the clock's grain. */
+/** The median of some rounds, each long enough for the clock's grain, once the code is compiled. */
 async function cost({ work }: Step): Promise<number> {
+  const isAsync = work.constructor.name === 'AsyncFunction';
+  const run = (forMs: number): number | Promise<number> =>
+    (isAsync ? together : inTurn)(work, performance.now() + forMs);
+  await run(isAsync ? WARM_MS : ROUND_MS);
   const rounds: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage();
-    const until = performance.now() + ROUND_MS;
-    const calls =
-      (await (work.constructor.name === 'AsyncFunction' ? together(work, until) : inTurn(work, until))) || 1;
+    const calls = await run(ROUND_MS);
     const { user, system } = process.cpuUsage(before);
     rounds.push((user + system) / calls);
   }
-  return rounds.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? NaN;
+  return median(rounds);
 }
 
 function inTurn(work: Step['work'], until: number): number {
