@@ -139,7 +139,8 @@ async function startAll(): Promise<Candidate[]> {
   writeFileSync(join(folder, 'nginx.conf'), nginxConf(nginx, second));
   start(findProgram(programs.nginx), ['-c', join(folder, 'nginx.conf'), '-e', '/dev/null']);
   const upstream = (name: string, port: number) => ({ name, url: `http://127.0.0.1:${port}`, timeoutMs: ATTEMPT_MS });
-  const upstreams = [upstream('first', wire.port), upstream('second', second)];
+  // As nginx has it: the first is asked again as soon as it is well.
+  const upstreams = [upstream('first', wire.port), { ...upstream('second', second), priority: 2 }];
   const { port, paths } = await startGateway(folder, { networks: { failover: { name: 'F', chainId: 1, upstreams } } });
   return [
     { name: 'Gatehouse', url: `http://127.0.0.1:${port}${paths[0] ?? ''}` },
