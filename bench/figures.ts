@@ -71,6 +71,8 @@ export function show(value: number): string {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
+/** The least and the most; of one value there is nothing to say. */
 export function spread(values: readonly number[]): string {
+  if (values.length < 2) return '';
   return `${show(Math.min(...values))} – ${show(Math.max(...values))}`;
 }

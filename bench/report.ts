@@ -14,13 +14,7 @@ export function pageOf(results: Results): string {
     `<!-- Made of bench.json by \`npm run bench\`: run it with \`--write\` rather than edit this. -->`,
     madeBy(results),
     '![CPU per call, as multiples of nginx](bench.svg)',
-    `An upstream that answers at once, nginx and HAProxy (one worker each, connections kept alive) and a bare Node proxy
-that pass calls on as they are, and Gatehouse, which checks key and parameters, chooses the upstream, checks and
-completes the result, and counts. ${results.rounds} rounds of ${results.seconds} s, in each of which everyone has a turn;
-what is measured ${results.isPinned ? 'has the first core, everything around it the others' : 'shares all cores with what is around it'}.
-CPU is user and system time of the process, from /proc. Each call differs from all others unless hits are asked for, and
-every answer is held against its call. A multiple of nginx is that of nginx's cost for the same calls one by one over
-HTTP in the same round. Shown are medians of the rounds.`,
+    howText(results),
     '## Targets',
     targetsTable(results),
     countsText(results),
@@ -89,6 +83,20 @@ function total({ scenarios: found }: Results): Outcomes {
   });
   const sum = (of: keyof Outcomes): number => all.reduce((so, outcomes) => so + outcomes[of], 0);
   return { right: sum('right'), refused: sum('refused'), failed: sum('failed') };
+}
+
+function howText({ rounds, seconds, isPinned }: Results): string {
+  const cores = isPinned ? 'has the first core to itself, all else the others' : 'shares all cores with all else';
+  return `Callers and an upstream that answers at once are one process; between them is nginx or HAProxy (one worker,
+connections kept alive) or a bare Node proxy, which pass calls on as they are, or Gatehouse, which checks key and
+parameters, chooses the upstream, checks and completes the result, and counts. In each of ${rounds} rounds each has a turn
+of ${seconds} s with as many calls as it can do, one at a time on each of 64 connections (blocks: 8, batches: 16 and 4). What
+is measured ${cores}; CPU is user and system time of its process, by /proc. Where
+nginx is not kept busy (\`core\`), a call costs it some more than where it is.
+
+All calls differ, unless hits are asked for, and each answer is held against its call. A multiple of nginx is that of its
+cost for the same calls one by one over HTTP in the same round; \`one of each\` is a gateway with one network and one key.
+Figures are medians of rounds.`;
 }
 
 function madeBy({ command, machine, date }: Results): string {
