@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const children = new Set<ChildProcess>();
+process.once('exit', stopAll);
 
 /** Starts a program that ends with this one, or before by `stopAll`. @param stdio errors are shown unless told otherwise */
 export function start(
@@ -67,9 +68,9 @@ export function option(name: string, fallback: number): number {
   return at === -1 ? fallback : Number(process.argv[at + 1]);
 }
 
-/** Waits until a GET of this is answered with 200. */
+/** Waits, up to a minute, until a GET of this is answered with 200. */
 export async function untilReady(url: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (const end = performance.now() + 60_000; performance.now() < end;) {
     const isReady = await fetch(url).then(
       ({ ok }) => ok,
       () => false,

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { onPath } from '../test/support/find-program.ts';
+import { figuresOf, median, show, spread } from './figures.ts';
 import { writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
 import { option } from './processes.ts';
@@ -33,7 +34,11 @@ async function bench(wanted: readonly Scenario[], rounds: number, seconds: numbe
   try {
     for (const scenario of wanted) {
       console.error(scenario.title);
-      found.push(await runScenario(scenario, rig, rounds, seconds));
+      const result = await runScenario(scenario, rig, rounds, seconds);
+      for (const { title, unit, values } of figuresOf(result)) {
+        console.error(`  ${title}: ${show(median(values))} ${unit}, ${spread(values)}`);
+      }
+      found.push(result);
     }
   } finally {
     rig.close();
