@@ -104,7 +104,7 @@ async function main(): Promise<void> {
   ]);
   try {
     const keys = { free: newKey(), limited: newKey('--rate', '100000000') };
-    await untilReady(port);
+    await untilReady(`http://127.0.0.1:${port}/readyz`);
     for (const one of cases.filter((_, index) => only === -1 || index === only)) {
       const key = one.isLimited === true ? keys.limited : keys.free;
       console.log(await measure(one, `http://127.0.0.1:${port}/batches/v3/${key}`, gateway));

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { createServer as createHttpServer } from 'node:http';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzip, gunzipSync, gzip, gzipSync } from 'node:zlib';
 import { Pool } from 'undici';
+import { freePorts, start, stopAll, untilOpen } from './processes.ts';
 
 /**
  * What compression costs the gateway, in CPU per call: of upstreams' replies (plain, or gzip and unpacked here), and of
@@ -22,12 +20,10 @@ if (process.argv[2] === 'serve') serve(Number(process.argv[3]));
 else await compare(Number(process.argv[3] ?? 1_000));
 
 async function compare(calls: number): Promise<void> {
-  const port = await freePort();
-  const upstream = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve', String(port)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const [port = 0] = await freePorts(1);
+  start(process.execPath, [fileURLToPath(import.meta.url), 'serve', String(port)]);
   try {
-    await once(upstream.stdout, 'data');
+    await untilOpen(port);
     const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 16 });
     const read = async (path: string): Promise<Buffer> => {
       const { body } = await pool.request({ path, method: 'POST', body: '{}' });
@@ -56,7 +52,7 @@ async function compare(calls: number): Promise<void> {
     for (const [name, costs] of rounds) console.log(`| ${name} | ${costs.sort((a, b) => a - b)[2]?.toFixed(0)} |`);
     await pool.close();
   } finally {
-    upstream.kill();
+    stopAll();
   }
 }
 
@@ -80,9 +76,7 @@ function serve(port: number): void {
       const headers = { 'content-type': 'application/json', 'content-length': body.length };
       response.writeHead(200, isPacked ? { ...headers, 'content-encoding': 'gzip' } : headers).end(body);
     });
-  }).listen(port, '127.0.0.1', () => {
-    console.log('ready');
-  });
+  }).listen(port, '127.0.0.1');
 }
 
 /** A block with whole transactions: hashes and signatures as random as real ones, so that it packs as a real one does. */
@@ -121,12 +115,4 @@ function makeBlock(transactions: number): object {
       s: word(),
     })),
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }

@@ -1,16 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent } from 'node:http';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/faults/fault-table.ts';
 import { startFaultProxy, type FaultProxy, type WireFault } from '../test/faults/fault-proxy.ts';
 import { status } from '../test/support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
-import { post } from './load.ts';
-import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
+import { findProgram } from '../test/support/find-program.ts';
+import { programs } from '../test/support/programs.ts';
+import { freePorts, option, start, stopAll } from './processes.ts';
+import { startGateway } from './start-gateway.ts';
 
 /**
  * How long callers wait for the right answer from the moment when the first of two upstreams dies, beside nginx with the
@@ -39,9 +40,8 @@ const ways: readonly { readonly name: string; readonly fault: WireFault | 503 }[
   { name: 'falls off the network', fault: { kind: 'vanish' } },
 ];
 
-const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));
-const primary = await startFakeNode({ chainId: 1, answers: { eth_getStorageAt: word } });
+const [primary, secondary] = (await Promise.all([0, 1].map(startNode))) as [FakeNode, FakeNode];
 const wire = await startFaultProxy(Number(new URL(primary.url).port));
 try {
   const [trials, seconds] = [option('trials', 3), option('seconds', 3)];
@@ -59,7 +59,7 @@ try {
   writeTable(join(packageRoot, 'docs/faults.md'), 'failover', rows, command);
 } finally {
   stopAll();
-  await Promise.all([wire.close(), primary.close()]);
+  await Promise.all([wire.close(), primary.close(), secondary.close()]);
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -95,6 +95,7 @@ async function measure(url: string, fault: WireFault | 503, forMs: number, times
   agent.destroy();
   await turn(wire, primary, undefined);
   primary.calls.length = 0;
+  secondary.calls.length = 0;
 }
 
 async function turn(to: FaultProxy, node: FakeNode, fault: WireFault | 503 | undefined): Promise<void> {
@@ -128,21 +129,21 @@ function cellsOf({ ms, again }: Times): string[] {
   return [at(0.5), at(0.99), at(1), String(ms.length), String(again)];
 }
 
+function startNode(): Promise<FakeNode> {
+  return startFakeNode({ chainId: 1, answers: { eth_getStorageAt: word } });
+}
+
 async function startAll(): Promise<Candidate[]> {
-  const [second, nginx, gateway] = (await freePorts(3)) as [number, number, number];
-  start(process.execPath, [join(here, 'fixed-upstream.js'), String(second)]);
-  const upstream = (name: string, port: number) => ({ name, url: `http://127.0.0.1:${port}`, timeoutMs: ATTEMPT_MS });
+  const [nginx = 0] = await freePorts(1);
+  const second = Number(new URL(secondary.url).port);
   writeFileSync(join(folder, 'nginx.conf'), nginxConf(nginx, second));
-  start('nginx', ['-c', join(folder, 'nginx.conf'), '-e', '/dev/null']);
-  const upstreams = [upstream('first', wire.port), upstream('second', second)];
-  writeFileSync(join(folder, 'failover.yaml'), JSON.stringify({ name: 'Failover', chainId: 1, upstreams }));
-  const dataDir = join(folder, 'data');
-  const env = { ...process.env, PORT: String(gateway), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
-  start(process.execPath, [join(here, '../gateway/main.js')], env);
-  await untilReady(gateway);
-  const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
+  start(findProgram(programs.nginx), ['-c', join(folder, 'nginx.conf'), '-e', '/dev/null']);
+  const upstream = (name: string, port: number) => ({ name, url: `http://127.0.0.1:${port}`, timeoutMs: ATTEMPT_MS });
+  // As nginx has it: the first is asked again as soon as it is well.
+  const upstreams = [upstream('first', wire.port), { ...upstream('second', second), priority: 2 }];
+  const { port, paths } = await startGateway(folder, { networks: { failover: { name: 'F', chainId: 1, upstreams } } });
   return [
-    { name: 'Gatehouse', url: `http://127.0.0.1:${gateway}/failover/v3/${key}` },
+    { name: 'Gatehouse', url: `http://127.0.0.1:${port}${paths[0] ?? ''}` },
     { name: 'nginx', url: `http://127.0.0.1:${nginx}/` },
   ];
 }
@@ -168,4 +169,20 @@ function nginxConf(port: number, second: number): string {
         }
       }
     }`;
+}
+
+/** @returns the body of the answer */
+function post(url: string, agent: Agent, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': body.length };
+    const sent = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
+      let text = '';
+      response.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => {
+        resolve(text);
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
 }

@@ -1,30 +1,80 @@
-import { createServer } from 'node:http';
-import { largeBlock } from './large-block.ts';
+import { createServer, type Server } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { HttpFrames } from './http-frames.ts';
+import { allKinds, heads, SLOT } from './wallet-calls.ts';
 
-/**
- * Answers every call at once with the same storage word, or a block where that is asked for, under the call's id. Port:
- * the first argument.
- */
-const word = '"0x000000000000000000000000000000000000000000000000000000000000002a"';
-const block = JSON.stringify(largeBlock);
-const head = '{"number":"0x10","gasLimit":"0x1c9c380"}';
+/** A node that answers each known call at once, as cheaply as Node can. */
+export class FixedUpstream {
+  /** Known calls that it was asked. */
+  asked = 0;
+  readonly #server: Server;
 
-const server = createServer((request, response) => {
-  let body = '';
-  request.setEncoding('latin1').on('data', (chunk: string) => (body += chunk));
-  request.on('end', () => {
+  constructor() {
+    this.#server = createServer({ noDelay: true }, (socket) => {
+      const frames = new HttpFrames(
+        (_head, body) => {
+          const text = this.#replyTo(body);
+          socket.write(
+            `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+            'latin1',
+          );
+        },
+        (error) => socket.destroy(error),
+      );
+      socket.on('data', (chunk) => {
+        frames.feed(chunk);
+      });
+      socket.on('error', () => socket.destroy());
+    });
+  }
+
+  /** @param port 0: any that is free @returns the port */
+  listen(port = 0): Promise<number> {
+    return new Promise((resolve) => {
+      this.#server.listen(port, '127.0.0.1', () => {
+        resolve((this.#server.address() as { port: number }).port);
+      });
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  #replyTo(body: string): string {
+    if (!body.startsWith('[')) return this.#replyToCall(body);
+    const calls = JSON.parse(body) as unknown[];
+    return `[${calls.map((call) => this.#replyToCall(JSON.stringify(call))).join(',')}]`;
+  }
+
+  #replyToCall(body: string): string {
     const id = /"id":(\d+)/.exec(body)?.[1] ?? 'null';
-    const result = body.includes('eth_chainId')
-      ? '"0x1"'
-      : body.includes('eth_getBlockByNumber')
-        ? head
-        : body.includes('eth_getBlockByHash')
-          ? block
-          : word;
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
-    response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(text.length)]);
-    response.end(text);
-  });
-});
-server.keepAliveTimeout = 60_000;
-server.listen(Number(process.argv[2]), '127.0.0.1');
+    const method = /"method":"(\w+)"/.exec(body)?.[1] ?? '';
+    return `{"jsonrpc":"2.0","id":${id},${this.#outcome(method, body)}}`;
+  }
+
+  #outcome(method: string, body: string): string {
+    const parts = results.get(body.includes(',true]') ? `${method} whole` : method);
+    const at = body.indexOf(SLOT.slice(0, 4));
+    if (parts !== undefined && at !== -1) {
+      this.asked++;
+      return `"result":${parts.join(body.slice(at, at + SLOT.length))}`;
+    }
+    if (method === 'eth_chainId') return '"result":"0x1"';
+    if (method === 'eth_getBlockByNumber') {
+      return `"result":${body.includes('"latest"') ? heads.latest : heads.finalized}`;
+    }
+    return '"error":{"code":-32601,"message":"no such call in the bench"}';
+  }
+}
+
+/** Where the calls' own digits go, by method. */
+const results = new Map(
+  allKinds.map(({ method, params, result }) => [
+    params.includes(',true]') ? `${method} whole` : method,
+    result.split(SLOT),
+  ]),
+);
+
+// By itself, to look at a gateway by hand: node dist/bench/fixed-upstream.js <port>
+if (process.argv[1] === fileURLToPath(import.meta.url)) await new FixedUpstream().listen(Number(process.argv[2]));

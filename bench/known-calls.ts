@@ -37,7 +37,7 @@ const fails = (code: number): KnownCall['isRight'] => {
   return ({ error }) => error?.code === code;
 };
 
-/** One call of many kinds; blocks of 173 kB are rare. */
+/** One call of many kinds; blocks of 200 kB are rare. */
 export function knownCall(random: Random): KnownCall {
   const number = random.between(1, 1_000_000);
   const chance = random.next();

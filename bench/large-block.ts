@@ -1,4 +1,4 @@
-/** A block of 173 kB with whole transactions, as nodes give it since the merge: without a total difficulty. */
+/** A block of 200 kB with whole transactions, as nodes give it since the merge: without a total difficulty. */
 const word = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = (digit: string): string => `0x${digit.repeat(40)}`;
 
@@ -16,5 +16,5 @@ export const largeBlock = {
   ...{ logsBloom: `0x${'0'.repeat(512)}`, transactionsRoot: word('3'), stateRoot: word('4'), receiptsRoot: word('5') },
   ...{ miner: address('3'), difficulty: '0x0', extraData: '0x', size: '0x30000', gasLimit: '0x1c9c380' },
   ...{ gasUsed: '0x1c9c380', timestamp: '0x65000000', uncles: [], mixHash: word('6'), baseFeePerGas: '0x7' },
-  transactions: Array.from({ length: 215 }, () => transaction),
+  transactions: Array.from({ length: 248 }, () => transaction),
 };

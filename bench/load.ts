@@ -1,63 +1,135 @@
-import { request as httpRequest, Agent } from 'node:http';
-import { blockHash, largeBlock } from './large-block.ts';
+import type { Asked, AskedCalls, Outcomes } from './asked-calls.ts';
+import { openHttp, openWebSocket, type Connection, type Listener } from './connections.ts';
+import type { Random } from './random.ts';
 
-export interface Load {
-  readonly calls: number;
-  readonly wrong: number;
+/** Where calls are sent. */
+export interface Door {
+  readonly port: number;
+  /** Used in turns. */
+  readonly paths: readonly string[];
+  readonly isWebSocket?: boolean;
+}
+
+export interface Latencies {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
 }
 
-export type What = 'word' | 'block';
-
-const asked: Readonly<Record<What, { readonly call: string; readonly result: string }>> = {
-  word: {
-    call: '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]',
-    result: '"0x000000000000000000000000000000000000000000000000000000000000002a"',
-  },
-  block: {
-    call: `"method":"eth_getBlockByHash","params":["${blockHash}",true]`,
-    result: JSON.stringify(largeBlock.transactions),
-  },
-};
-
-/** Sends calls over kept-alive connections for a while, one at a time on each, and checks every answer. */
-export async function load(url: string, connections: number, seconds: number, what: What = 'word'): Promise<Load> {
-  const { call, result } = asked[what];
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const until = performance.now() + seconds * 1000;
-  const times: number[] = [];
-  let wrong = 0;
-  let id = 0;
-  const caller = async (): Promise<void> => {
-    while (performance.now() < until) {
-      const start = performance.now();
-      const own = ++id;
-      const answer = await post(url, agent, `{"jsonrpc":"2.0","id":${own},${call}}`);
-      times.push(performance.now() - start);
-      if (!answer.includes(`"id":${own},`) || !answer.includes(result)) wrong++;
-    }
-  };
-  await Promise.all(Array.from({ length: connections }, caller));
-  agent.destroy();
-  times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;
-  return { calls: times.length, wrong, p50: at(0.5), p99: at(0.99) };
+/** A connection, what was sent over it last, and when it should have been. */
+interface Line {
+  connection: Connection;
+  asked: Asked | undefined;
+  dueAt: number;
 }
 
-/** @returns the body of the answer */
-export function post(url: string, agent: Agent, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': body.length };
-    const sent = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => {
-        resolve(text);
-      });
+/** Connections that are kept open, each with one message under way at most. */
+export class Lines {
+  readonly #calls: AskedCalls;
+  readonly #lines: Line[] = [];
+  /** Called when a line is free again. */
+  #onFree: (line: Line) => void = () => undefined;
+  #path = 0;
+
+  private constructor(calls: AskedCalls) {
+    this.#calls = calls;
+  }
+
+  static async open(door: Door, count: number, calls: AskedCalls): Promise<Lines> {
+    const lines = new Lines(calls);
+    while (lines.#lines.length < count) await lines.#openOne(door);
+    return lines;
+  }
+
+  /** Each sends the next as soon as the last is answered: as much as there can be. @returns seconds until the last answer */
+  async flood(seconds: number): Promise<number> {
+    const from = performance.now();
+    const until = from + seconds * 1_000;
+    await new Promise<void>((resolve) => {
+      let open = this.#lines.length;
+      this.#onFree = (line) => {
+        if (performance.now() < until && line.asked === undefined) this.#send(line, 0);
+        else if (--open === 0) resolve();
+      };
+      for (const line of this.#lines) this.#send(line, 0);
     });
-    sent.on('error', reject);
-    sent.end(body);
-  });
+    return (performance.now() - from) / 1_000;
+  }
+
+  /**
+   * So many messages a second, at moments of chance, as callers who know nothing of each other send them. Times count
+   * from when a message was due, so that one that waits for a free connection counts as late. This process never sleeps
+   * meanwhile: timers are a millisecond late.
+   */
+  async pace(perSecond: number, seconds: number, random: Random): Promise<Latencies> {
+    const times: number[] = [];
+    const free = [...this.#lines];
+    const due: number[] = [];
+    const from = performance.now();
+    const until = from + seconds * 1_000;
+    let next = from;
+    let open = 0;
+    await new Promise<void>((resolve) => {
+      const work = (): void => {
+        const now = performance.now();
+        while (next <= now && next < until) {
+          due.push(next);
+          next += (-Math.log(1 - random.next()) * 1_000) / perSecond;
+        }
+        while (due.length > 0 && free.length > 0) {
+          open++;
+          this.#send(free.pop() as Line, due.shift() ?? now);
+        }
+        if (now > until && (open === 0 || now > until + 5_000)) resolve();
+        else setImmediate(work);
+      };
+      this.#onFree = (line) => {
+        open--;
+        times.push(performance.now() - line.dueAt);
+        if (line.asked === undefined) free.push(line);
+      };
+      work();
+    });
+    times.sort((a, b) => a - b);
+    const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;
+    return { p50: at(0.5), p99: at(0.99) };
+  }
+
+  get outcomes(): Readonly<Outcomes> {
+    return this.#calls.outcomes;
+  }
+
+  close(): void {
+    for (const { connection } of this.#lines) connection.close();
+  }
+
+  #send(line: Line, dueAt: number): void {
+    const asked = this.#calls.next();
+    line.asked = asked;
+    line.dueAt = dueAt;
+    line.connection.send(asked.text);
+  }
+
+  async #openOne({ port, paths, isWebSocket = false }: Door): Promise<void> {
+    const nextPath = (): string => paths[this.#path++ % paths.length] ?? '/';
+    const listener: Listener = {
+      answered: (body) => {
+        this.#calls.answered(line.asked as Asked, body);
+        line.asked = undefined;
+        this.#onFree(line);
+      },
+      failed: () => {
+        if (line.asked === undefined) return;
+        // It stays asked, and is used no more.
+        this.#calls.lost(line.asked);
+        this.#onFree(line);
+      },
+    };
+    const line: Line = {
+      connection: await (isWebSocket ? openWebSocket(port, nextPath(), listener) : openHttp(port, nextPath, listener)),
+      asked: undefined,
+      dueAt: 0,
+    };
+    this.#lines.push(line);
+  }
 }

@@ -1,8 +1,11 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const children = new Set<ChildProcess>();
+process.once('exit', stopAll);
 
 /** Starts a program that ends with this one, or before by `stopAll`. @param stdio errors are shown unless told otherwise */
 export function start(
@@ -24,6 +27,14 @@ export function stopAll(): void {
   for (const child of children) child.kill('SIGTERM');
 }
 
+/** Lets a program end, and waits for it. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+
 export function pidOf(child: ChildProcess): number {
   if (child.pid === undefined || child.exitCode !== null) throw new Error(`${child.spawnfile} did not start`);
   return child.pid;
@@ -38,21 +49,49 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
+/** User and system time of a process until now, from its clock ticks (100 a second on Linux). */
+export function cpuMicroseconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/** Resident memory of a process in MB (1,000,000 bytes). */
+export function residentMb(pid: number): number {
+  return (Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024) / 1e6;
+}
+
 /** The number after `--name` on the command line. */
 export function option(name: string, fallback: number): number {
   const at = process.argv.indexOf(`--${name}`);
   return at === -1 ? fallback : Number(process.argv[at + 1]);
 }
 
-/** Waits until the gateway at this port says that it is ready. */
-export async function untilReady(port: number): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    const isReady = await fetch(`http://127.0.0.1:${port}/readyz`).then(
+/** Waits, up to a minute, until a GET of this is answered with 200. */
+export async function untilReady(url: string): Promise<void> {
+  for (const end = performance.now() + 60_000; performance.now() < end;) {
+    const isReady = await fetch(url).then(
       ({ ok }) => ok,
       () => false,
     );
     if (isReady) return;
-    await delay(50);
+    await delay(25);
   }
-  throw new Error('the gateway did not become ready');
+  throw new Error(`${url} did not become ready`);
+}
+
+/** Waits until somebody listens at this port. */
+export async function untilOpen(port: number): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isOpen) return;
+    await delay(25);
+  }
+  throw new Error(`nobody listens at ${port}`);
 }

@@ -190,7 +190,7 @@ async function startGateway(
     CACHE_MAX_BYTES: '0',
   };
   const child = start(process.execPath, [join(here, '../gateway/main.js')], { ...process.env, ...settings });
-  await untilReady(port);
+  await untilReady(`http://127.0.0.1:${port}/readyz`);
   return { port, pid: pidOf(child) };
 }
 

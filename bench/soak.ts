@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,8 +11,9 @@ import { FaultSchedule, type Breakable } from './fault-schedule.ts';
 import { CHAIN_ID, knownAnswers } from './known-calls.ts';
 import type { Measures } from './measured-gateway.ts';
 import { OwnLateness } from './own-lateness.ts';
-import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
+import { option, stopAll } from './processes.ts';
 import { Random } from './random.ts';
+import { startGateway } from './start-gateway.ts';
 import { Tally } from './tally.ts';
 
 /**
@@ -124,7 +125,6 @@ async function breakable(): Promise<Breakable> {
 async function startMeasuredGateway(
   upstreams: readonly Breakable[],
 ): Promise<{ url: string; measure: () => Promise<Measures> }> {
-  const [port = 0] = await freePorts(1);
   const network = {
     name: 'Soak',
     chainId: CHAIN_ID,
@@ -134,22 +134,16 @@ async function startMeasuredGateway(
       timeoutMs: ATTEMPT_MS,
     })),
   };
-  writeFileSync(join(folder, 'soak.yaml'), JSON.stringify(network));
-  const dataDir = join(folder, 'data');
-  const env = { ...process.env, PORT: String(port), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
-  const limits = { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
-  const child = start(process.execPath, ['--expose-gc', join(here, 'measured-gateway.js')], { ...env, ...limits }, [
-    'ignore',
-    'ignore',
-    'inherit',
-    'ipc',
-  ]);
-  await untilReady(port);
-  const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
+  const { child, port, paths } = await startGateway(folder, {
+    networks: { soak: network },
+    env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' },
+    script: ['--expose-gc', join(here, 'measured-gateway.js')],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
   const measure = async (): Promise<Measures> => {
     const told = once(child, 'message');
     child.send('measure');
     return ((await told) as [Measures])[0];
   };
-  return { url: `http://127.0.0.1:${port}/soak/v3/${key}`, measure };
+  return { url: `http://127.0.0.1:${port}${paths[0] ?? ''}`, measure };
 }

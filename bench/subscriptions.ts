@@ -10,7 +10,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { live } from './busy-sockets.ts';
 import { addressOf, growingChain } from './growing-chain.ts';
-import { freePorts, option, pidOf, start, stopAll } from './processes.ts';
+import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 
 /**
  * What subscribers cost the gateway: memory of sockets at rest, those of callers who subscribe and ask beside them, and
@@ -170,16 +170,9 @@ async function startGateway(): Promise<{ url: string; pid: number }> {
   const env = { ...process.env, ...own, WS_SOCKETS_PER_KEY: '20000' };
   const main = join(dirname(fileURLToPath(import.meta.url)), '../gateway/main.js');
   const gateway = start(process.execPath, [main], env);
-  for (let round = 0; round < 100 && !(await isReady(port)); round++) await delay(200);
+  await untilReady(`http://127.0.0.1:${port}/readyz`);
   const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
   return { url: `ws://127.0.0.1:${port}/bench/ws/v3/${key}`, pid: pidOf(gateway) };
-}
-
-async function isReady(port: number): Promise<boolean> {
-  return fetch(`http://127.0.0.1:${port}/readyz`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }
 
 function mb(kilobytes: number): string {
@@ -194,12 +187,4 @@ function share(microseconds: number): string {
 /** Resident memory in kB. */
 function memory(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-}
-
-/** User and system time of a process, from its clock ticks (100 a second on Linux). */
-function cpuMicroseconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }

@@ -64,8 +64,8 @@ function replaceTable(readme: string, heading: string, rows: readonly Row[]): st
   return readme.slice(0, start) + table(rows) + readme.slice(start + end);
 }
 
-/** As Prettier would write it. */
-function table([head = [], ...rows]: readonly Row[]): string {
+/** A table in Markdown as Prettier would write it: the first row is its head. */
+export function table([head = [], ...rows]: readonly Row[]): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const line = (row: Row): string => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');

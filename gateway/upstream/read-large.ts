@@ -1,4 +1,4 @@
-/** From here on it is cheaper to look at a reply's bytes than to make values of them (bench/normalise.ts). */
+/** From here on it is cheaper to look at a reply's bytes than to make values of them (bench/steps.ts). */
 export const LARGE_BYTES = 8_192;
 
 /** What stands before a result, and after it, with nearly every node. */

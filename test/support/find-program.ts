@@ -17,7 +17,8 @@ export function findProgram(program: Program): string {
   return onPath(program.names) ?? install(program);
 }
 
-function onPath(names: readonly string[]): string | undefined {
+/** Where it is, if anywhere. */
+export function onPath(names: readonly string[]): string | undefined {
   // Debian's administrators' programs (nginx) are not on everybody's PATH.
   const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), '/usr/sbin'];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => isExecutable(path));

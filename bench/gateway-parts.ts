@@ -1,0 +1,37 @@
+import { openLog } from '../gateway/config/log.ts';
+import { readSettings } from '../gateway/config/settings.ts';
+import { Authenticator } from '../gateway/keys/authenticate.ts';
+import { digestOf, makeKey } from '../gateway/keys/key.ts';
+import { openKeyStore } from '../gateway/keys/open-key-store.ts';
+import { openLimiter } from '../gateway/limits/open-limiter.ts';
+import { Metrics } from '../gateway/metrics/metrics.ts';
+import { checkFiles, readFolder } from '../gateway/network/load-networks.ts';
+import { NetworksInForce } from '../gateway/networks-in-force.ts';
+import { compileParamChecks } from '../gateway/spec/check-params.ts';
+import { methods as specs } from '../gateway/spec/methods.generated.ts';
+import { compileResultCheck } from '../gateway/spec/result-check.ts';
+import { openUsageStore } from '../gateway/usage/open-usage-store.ts';
+import { UsageLedger } from '../gateway/usage/usage-ledger.ts';
+
+export type GatewayParts = Awaited<ReturnType<typeof openParts>>;
+
+/** The parts of a gateway as app.ts puts them together, with a key, but with nobody who listens. @param folder of networks */
+export async function openParts(folder: string) {
+  const settings = readSettings({ DATA_DIR: folder, NETWORKS_DIR: folder, LOG_LEVEL: 'silent' });
+  const log = openLog('silent');
+  const keys = openKeyStore(settings, log);
+  const key = makeKey();
+  await keys.add(digestOf(key), { name: 'steps', createdAt: new Date().toISOString(), rules: { rate: '1000000000' } });
+  const limiter = openLimiter(settings, log);
+  const metrics = new Metrics();
+  const usage = new UsageLedger(openUsageStore(settings, log), undefined);
+  const common = { settings, specs, metrics, usage, log, answers: undefined, sharedAnswers: undefined };
+  const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
+  const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
+  const networks = new NetworksInForce({ ...common, ...checks }, files);
+  const content = readFolder(folder);
+  await networks.open(checkFiles(content, files), content.digest);
+  const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, log });
+  const close = (): Promise<unknown> => Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+  return { key, limiter, log, networks, authenticator, close };
+}

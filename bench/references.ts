@@ -1,0 +1,77 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findProgram, onPath } from '../test/support/find-program.ts';
+import { programs } from '../test/support/programs.ts';
+import { pinned } from './pinning.ts';
+import { freePorts, pidOf, start, untilOpen } from './processes.ts';
+
+/** What a gateway is held against: a program that passes calls on as they are. */
+export interface Reference {
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** One worker, connections kept alive on both sides, and room for the largest reply, so that none goes by the disk. */
+export async function startNginx(folder: string, upstream: number): Promise<Reference> {
+  const [port = 0] = await freePorts(1);
+  mkdirSync(folder, { recursive: true });
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`);
+  // master_process off makes the process that we start do the work.
+  const configuration = `
+    master_process off; daemon off; pid ${folder}/nginx.pid; error_log /dev/null;
+    events { worker_connections 1024; }
+    http {
+      access_log off; keepalive_requests 100000000; client_body_buffer_size 256k; ${temporary.join(' ')}
+      upstream fixed { server 127.0.0.1:${upstream}; keepalive 64; keepalive_requests 100000000; }
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://fixed; proxy_http_version 1.1; proxy_set_header Connection "";
+          proxy_buffers 16 32k; proxy_busy_buffers_size 128k;
+        }
+      }
+    }`;
+  writeFileSync(join(folder, 'nginx.conf'), configuration);
+  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', '/dev/null'];
+  return started(port, findProgram(programs.nginx), args);
+}
+
+/** @returns undefined where it is not installed */
+export async function startHaproxy(folder: string, upstream: number): Promise<Reference | undefined> {
+  const program = onPath(['haproxy']);
+  if (program === undefined) return undefined;
+  const [port = 0] = await freePorts(1);
+  const file = join(folder, 'haproxy.cfg');
+  const configuration = `
+global
+  nbthread 1
+  maxconn 2000
+defaults
+  mode http
+  http-reuse always
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+frontend callers
+  bind 127.0.0.1:${port}
+  default_backend fixed
+backend fixed
+  server fixed 127.0.0.1:${upstream}
+`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, configuration);
+  return started(port, program, ['-db', '-q', '-f', file]);
+}
+
+export async function startBareProxy(upstream: number): Promise<Reference> {
+  const [port = 0] = await freePorts(1);
+  const script = join(dirname(fileURLToPath(import.meta.url)), 'bare-proxy.js');
+  return started(port, process.execPath, [script, String(port), String(upstream)]);
+}
+
+async function started(port: number, file: string, args: readonly string[]): Promise<Reference> {
+  const child = start(...pinned(file, args));
+  await untilOpen(port);
+  return { port, pid: pidOf(child) };
+}

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findProgram } from '../test/support/find-program.ts';
+import { programs } from '../test/support/programs.ts';
+import { FixedUpstream } from './fixed-upstream.ts';
+import { freePorts, pidOf, start, stop, stopAll, untilOpen } from './processes.ts';
+import { startBareProxy, startHaproxy, startNginx, type Reference } from './references.ts';
+import type { CostScenario } from './scenarios.ts';
+import { startGateway, type StartedGateway } from './start-gateway.ts';
+
+export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'rules' | 'env'>;
+
+/** A gateway, and the Redis that is its own. */
+export interface RigGateway extends StartedGateway {
+  readonly redisPid: number | undefined;
+  stop(): Promise<void>;
+}
+
+/** All that stands around a gateway: the upstream, and what it is held against. Each is started when it is first needed. */
+export class Rig {
+  readonly upstream = new FixedUpstream();
+  readonly #folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+  readonly #references = new Map<string, Promise<Reference | undefined>>();
+  #upstreamPort: Promise<number> | undefined;
+  #gateways = 0;
+
+  get upstreamPort(): Promise<number> {
+    return (this.#upstreamPort ??= this.upstream.listen());
+  }
+
+  /** @returns undefined where it is not installed */
+  reference(name: 'nginx' | 'HAProxy' | 'bare Node proxy'): Promise<Reference | undefined> {
+    let started = this.#references.get(name);
+    if (started === undefined) this.#references.set(name, (started = this.#start(name)));
+    return started;
+  }
+
+  async gateway({ networks = 1, keys = 1, store, rules, env, batch = false }: GatewayParts): Promise<RigGateway> {
+    const folder = join(this.#folder, `gateway-${++this.#gateways}`);
+    const redis = store === 'redis' ? await this.#startRedis() : undefined;
+    const url = `http://127.0.0.1:${await this.upstreamPort}`;
+    const upstreams = [{ name: 'fixed', url, batch }];
+    const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
+    const gateway = await startGateway(folder, {
+      networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
+      // Each key is new to it once, and all come from this machine.
+      ...{ keys, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', ...env } },
+      ...(rules !== undefined && { rules }),
+    });
+    return {
+      ...gateway,
+      redisPid: redis?.pid,
+      stop: async () => {
+        await stop(gateway.child);
+        await redis?.stop();
+      },
+    };
+  }
+
+  close(): void {
+    stopAll();
+    this.upstream.close();
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #start(name: string): Promise<Reference | undefined> {
+    const upstream = await this.upstreamPort;
+    if (name === 'nginx') return startNginx(join(this.#folder, 'nginx'), upstream);
+    return name === 'HAProxy' ? startHaproxy(join(this.#folder, 'haproxy'), upstream) : startBareProxy(upstream);
+  }
+
+  async #startRedis(): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
+    const [port = 0] = await freePorts(1);
+    const args = ['--port', String(port), '--save', '', '--appendonly', 'no', '--dir', this.#folder];
+    const child = start(findProgram(programs.redis), args);
+    await untilOpen(port);
+    return { url: `redis://127.0.0.1:${port}`, pid: pidOf(child), stop: () => stop(child) };
+  }
+}

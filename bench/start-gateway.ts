@@ -1,0 +1,71 @@
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openLog } from '../gateway/config/log.ts';
+import { packageRoot } from '../gateway/config/package.ts';
+import { writeKeyFile } from '../gateway/keys/key-file.ts';
+import type { RuleTexts } from '../gateway/keys/key-rules.ts';
+import type { StoredKey } from '../gateway/keys/key-store.ts';
+import { digestOf, makeKey } from '../gateway/keys/key.ts';
+import { RedisKeyStore } from '../gateway/keys/redis-key-store.ts';
+import { pinned } from './pinning.ts';
+import { freePorts, pidOf, start, untilReady } from './processes.ts';
+
+export interface GatewaySetup {
+  /** Files by slug. */
+  readonly networks: Readonly<Record<string, object>>;
+  /** How many keys there are: 1 unless told otherwise. */
+  readonly keys?: number;
+  /** Of each of them. */
+  readonly rules?: RuleTexts;
+  /** Where keys and limits are kept; undefined: in files. */
+  readonly redisUrl?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What node is to run in place of the compiled gateway. */
+  readonly script?: readonly string[];
+  readonly stdio?: StdioOptions;
+}
+
+export interface StartedGateway {
+  readonly port: number;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** `/<slug>/v3/<key>`: each key at the next network. */
+  readonly paths: readonly string[];
+}
+
+/** Starts a compiled gateway in a process of its own, and waits until it is ready. @param folder for its files */
+export async function startGateway(folder: string, setup: GatewaySetup): Promise<StartedGateway> {
+  const networks = join(folder, 'networks');
+  mkdirSync(networks, { recursive: true });
+  for (const [slug, file] of Object.entries(setup.networks)) {
+    writeFileSync(join(networks, `${slug}.yaml`), JSON.stringify(file));
+  }
+  const keys = await storeKeys(folder, setup);
+  const [port = 0] = await freePorts(1);
+  const script = setup.script ?? [join(packageRoot, 'dist/gateway/main.js')];
+  const own = { PORT: String(port), NETWORKS_DIR: networks, DATA_DIR: folder, LOG_LEVEL: 'error' };
+  const redis: Record<string, string> = setup.redisUrl === undefined ? {} : { REDIS_URL: setup.redisUrl };
+  const env = { PATH: process.env['PATH'], ...own, ...redis, ...setup.env };
+  const child = start(...pinned(process.execPath, script), env, setup.stdio);
+  await untilReady(`http://127.0.0.1:${port}/readyz`);
+  const slugs = Object.keys(setup.networks);
+  const paths = keys.map((key, index) => `/${slugs[index % slugs.length] ?? ''}/v3/${key}`);
+  return { port, pid: pidOf(child), child, paths };
+}
+
+async function storeKeys(folder: string, { keys: count = 1, rules = {}, redisUrl }: GatewaySetup): Promise<string[]> {
+  const keys = Array.from({ length: count }, makeKey);
+  const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), rules };
+  const entries = keys.map((key) => [digestOf(key), record] as const);
+  if (redisUrl === undefined) writeKeyFile(join(folder, 'keys.json'), new Map(entries));
+  else {
+    const store = new RedisKeyStore(redisUrl, openLog('silent'));
+    await store.opened(5_000);
+    for (let from = 0; from < count; from += 500) {
+      await Promise.all(entries.slice(from, from + 500).map(([digest, key]) => store.add(digest, key)));
+    }
+    await store.close();
+  }
+  return keys;
+}
