@@ -9,7 +9,7 @@ import { startBareProxy, startHaproxy, startNginx, type Reference } from './refe
 import type { CostScenario } from './scenarios.ts';
 import { startGateway, type StartedGateway } from './start-gateway.ts';
 
-export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'rules' | 'env'>;
+export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'rules' | 'env' | 'batch'>;
 
 /** A gateway, and the Redis that is its own. */
 export interface RigGateway extends StartedGateway {

@@ -8,6 +8,7 @@ import { openTransport } from '../gateway/serve-network.ts';
 import { lookAtHead, type Asking } from '../gateway/upstream/asking.ts';
 import { Cancellation } from '../gateway/upstream/cancellation.ts';
 import { Choice } from '../gateway/upstream/choice.ts';
+import type { Upstream } from '../gateway/upstream/upstream.ts';
 import { ServedBlocks } from '../gateway/upstream/served-blocks.ts';
 import { groupOf } from '../gateway/upstream/method-group.ts';
 import { readReply } from '../gateway/upstream/read-reply.ts';
@@ -41,12 +42,8 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     throw new Error(`nothing serves ${kind.method}`);
   }
   const { spec } = method;
-  const choice = new Choice(
-    network.upstreams.all,
-    network.heads,
-    new ServedBlocks(network.heads, () => undefined),
-    undefined,
-  );
+  const served = new ServedBlocks<Upstream>(network.heads, () => undefined);
+  const choice = new Choice(network.upstreams.all, network.heads, served, undefined);
   const asking: Asking = { ...lookAtHead(), method: spec, group: groupOf(spec), params: call.params };
   const { reply } = judge(spec, call.params, readReply(200, body, 1));
   const charge = { weight: 1, byMethod: new Map<string, number>() };
