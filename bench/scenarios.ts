@@ -26,7 +26,7 @@ export interface CostScenario extends Named {
   readonly store?: 'redis';
   readonly rules?: RuleTexts;
   /** The upstream takes batches. */
-  readonly batch?: true;
+  readonly batch?: boolean;
   /** Others that are shown beside it. */
   readonly others?: readonly ('HAProxy' | 'bare Node proxy')[];
   /** By whose CPU its own is divided: by nginx's, or by that of a gateway with one network and one key. */
