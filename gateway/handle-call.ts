@@ -66,7 +66,6 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       units = method.spec.weight ?? 1;
       const reply = await replyTo(method, call.params, context, observer);
       outcome = outcomeOf(reply);
-      if (reply.kind === 'kept') observer?.cached('hit');
       if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) {
         takeRoom(reply, context.room);
@@ -153,6 +152,8 @@ function askUpstreams(
     observer?.cached(spec.cache === undefined ? 'not-kept' : 'off');
     return askOnce(method, params, context, observer);
   }
+  // Until an upstream is asked.
+  observer?.cached('hit');
   return cache.reply(params, () => {
     observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
     return askOnce(method, params, context, observer);
@@ -173,7 +174,8 @@ function askOnce(
     });
   }
   const call = `${method.spec.name} ${JSON.stringify(params)}`;
-  return shared.reply(call, context, (caller) => askInTurn(method, params, context, caller, observer));
+  const ask = (caller: Cancellation): Promise<Reply> => askInTurn(method, params, context, caller, observer);
+  return shared.reply(call, context, ask, observer);
 }
 
 async function askInTurn(

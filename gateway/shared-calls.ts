@@ -1,3 +1,4 @@
+import type { CallObserver } from './upstream/asking.ts';
 import { Cancellation, Cancelled, type Breakable } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
@@ -40,17 +41,20 @@ export class SharedCalls {
   /**
    * @param call its method and parameters
    * @param ask begins it, for as long as anybody waits for it
+   * @param observer hears of it when it is shared
    * @throws what `ask` does, and Cancelled where the caller has left
    */
   reply(
     call: string,
     { deadline, caller }: Asker,
     ask: (cancellation: Cancellation) => Promise<Reply>,
+    observer?: Pick<CallObserver, 'cached'>,
   ): Promise<Reply> {
     const head = this.#head();
     const known = this.#flights.get(call);
     if (known !== undefined && known.head === head && mayJoin(known, deadline)) {
       this.#onShared();
+      observer?.cached('shared');
       return join(known, caller);
     }
     const cancellation = new Cancellation();

@@ -45,8 +45,8 @@ export function lookAtHead(): Asking {
 /** Why an upstream was not asked. */
 export type PassedOver = 'resting' | 'at-limit' | 'behind' | 'lacks-block' | 'lacks-method' | 'other-chain';
 
-/** `off`: there is no cache. `not-kept`: such answers never are. */
-export type CacheVerdict = 'hit' | 'miss' | 'not-kept' | 'off';
+/** `off`: there is no cache. `not-kept`: such answers never are. `shared`: another call asked the same just then. */
+export type CacheVerdict = 'hit' | 'miss' | 'shared' | 'not-kept' | 'off';
 
 /** Somebody who wants to know how a call came to its answer. */
 export interface CallObserver {

@@ -90,7 +90,7 @@ describe('a call at the ops port', () => {
     node?.answer('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
     node?.answer('eth_gasPrice', '0x1');
     await explain(all, call(1, 'eth_gasPrice', []));
-    await until(() => node?.callsOf('eth_getBlockByNumber').length === 1);
+    await until(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
     const head = async (): Promise<number | undefined> =>
       (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
     await eventually(async () => (await head()) === 100, 2_000);

@@ -23,7 +23,7 @@ async function withHeads({ nodes, ask }: WithNodes, ...heads: string[]): Promise
 
 describe('a call for a block', () => {
   it('goes to an archive at once, where there is one and the state is old', async () => {
-    const all = await withNodes(2, { CACHE_MAX_BYTES: '0' }, {}, [{}, { archive: true }]);
+    const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
     await withHeads(all);
     const old = await all.send('eth_getStorageAt', at('0x100'));
     const recent = await all.send('eth_getStorageAt', at('0xffff'));

@@ -41,7 +41,8 @@ export async function withNodes(
   const urls = nodes.map(({ url }) => url);
   const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, ...keys[index] }));
   const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, ...more });
-  const gateway = await startGateway({ test: file }, env);
+  // What is looked at is what upstreams are asked.
+  const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0', ...env });
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));
