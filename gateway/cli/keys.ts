@@ -9,6 +9,7 @@ import { KeyRulesError } from '../keys/key-rules.ts';
 import { KeyManager, readName, type Made } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
 import { shownRecord } from '../keys/shown-record.ts';
+import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { lastDays, usageKeptDays } from '../usage/usage-store.ts';
 import { addRuleOptions, rulesFrom } from './key-options.ts';
@@ -49,9 +50,10 @@ export function keysCommand(context: KeysCommandContext): Command {
     });
 
   const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
-    withStore((store) => work(new KeyManager(store)));
+    withStore((store) => work(new KeyManager(store, methodNames)));
   const told = (made: Made, json: true | undefined, sentence: string): void => {
     out(json ? `${JSON.stringify(made)}\n` : `${sentence}${onceTexts(made)}\n`);
+    for (const warning of made.warnings ?? []) context.err(`warning: ${warning}\n`);
   };
 
   const create = keys

@@ -4,6 +4,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { KeyRulesError, ruleFields } from '../keys/key-rules.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../keys/key-store.ts';
 import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
+import { methodNames } from '../spec/method-names.ts';
 import type { UsageStore } from '../usage/usage-store.ts';
 import { adminActs } from './admin-acts.ts';
 import { AdminRefusal, readAdminDocument } from './admin-document.ts';
@@ -57,7 +58,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log }: AdminParts): R
     router[verb](path, readBody, async (request: Request<{ id?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
-      const manager = new KeyManager(keys, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
+      const manager = new KeyManager(keys, methodNames, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
       const { params, query } = request;
       const answer = await act({ id: params.id ?? '', body, query, manager, keys, usage, dataDir });
       response.status(answer.status).json(answer.body);
