@@ -57,7 +57,7 @@ function methodCard({ name, summary, description, params, result, errors, exampl
   return element(
     'details',
     { class: 'card method', id: name },
-    element('summary', {}, element('code', {}, name), element('span', { class: 'quiet' }, summary ?? '')),
+    element('summary', {}, element('code', {}, ...breakable(name)), element('span', { class: 'quiet' }, summary ?? '')),
     element('p', {}, description ?? ''),
     element('h3', {}, 'Parameters'),
     params.length === 0
