@@ -44,7 +44,7 @@ function openNamed() {
 
 function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
   const paramRows = params.map((param) => [
-    element('code', {}, param.name),
+    element('code', {}, ...breakable(param.name)),
     element('span', {}, ...schemaWords(param.schema, schemas)),
     param.required ? '' : 'optional',
     element('span', { class: 'quiet' }, param.summary ?? ''),

@@ -49,7 +49,7 @@ function methodBars(rows) {
       bar.append(drawn('rect', { class: kind, x: 0, y: 0, height: 8, width: (value / most) * 100 }));
     }
     const words = errors === 0 ? count(calls) : `${count(calls)}, ${many(errors, 'error')}`;
-    return [element('code', {}, ...breakable(name)), bar, element('span', {}, words)];
+    return [element('code', {}, ...breakable(name)), element('span', {}, words), bar];
   });
   return element('div', { class: 'bars' }, ...cells);
 }
