@@ -1,4 +1,4 @@
-import { table } from '../schemas/readme-tables.ts';
+import { table } from '../schemas/markdown-table.ts';
 import type { Outcomes } from './asked-calls.ts';
 import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { table } from '../schemas/readme-tables.ts';
+import { table } from '../schemas/markdown-table.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { artefacts } from './artefacts.ts';
 import { findProblems } from './find-problems.ts';
+import { metricsPage } from './metrics-page.ts';
 import { readSources } from './read-sources.ts';
 import { withTables } from './readme-tables.ts';
 
@@ -36,7 +37,8 @@ function generate(checkOnly: boolean): void {
   }
   const [before, faults] = ['README.md', 'docs/faults.md'].map((path) => readFileSync(join(packageRoot, path), 'utf8'));
   const readme = withTables(before ?? '', sources.methods, faults ?? '');
-  const stale = [...artefacts(sources), ['README.md', readme] as const].filter(([path, text]) => isStale(path, text));
+  const written = [...artefacts(sources), ['README.md', readme] as const, ['docs/metrics.md', metricsPage()] as const];
+  const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);
 }

@@ -2,6 +2,7 @@ import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import { failoverSummary, faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
+import { code, table } from './markdown-table.ts';
 import type { MethodSource } from './read-sources.ts';
 
 type Row = readonly string[];
@@ -62,15 +63,4 @@ function replaceTable(readme: string, heading: string, rows: readonly Row[]): st
   const end = /\n(?!\|)/.exec(readme.slice(start))?.index;
   if (section === -1 || start === 0 || end === undefined) throw new Error(`README.md has no table under ${heading}`);
   return readme.slice(0, start) + table(rows) + readme.slice(start + end);
-}
-
-/** A table in Markdown as Prettier would write it: the first row is its head. */
-export function table([head = [], ...rows]: readonly Row[]): string {
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const line = (row: Row): string => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
-}
-
-function code(value: string | number): string {
-  return `\`${value}\``;
 }

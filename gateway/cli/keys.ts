@@ -9,10 +9,11 @@ import { KeyRulesError } from '../keys/key-rules.ts';
 import { KeyManager, readName, type Made } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
 import { shownRecord } from '../keys/shown-record.ts';
+import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { lastDays, usageKeptDays } from '../usage/usage-store.ts';
 import { addRuleOptions, rulesFrom } from './key-options.ts';
-import { rulesOf, tableOf, usageTable } from './show-keys.ts';
+import { onceTexts, rulesOf, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be just starting beside us; longer than this nobody likes to wait. */
 const openLimitMs = 1_500;
@@ -49,9 +50,10 @@ export function keysCommand(context: KeysCommandContext): Command {
     });
 
   const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
-    withStore((store) => work(new KeyManager(store)));
+    withStore((store) => work(new KeyManager(store, methodNames)));
   const told = (made: Made, json: true | undefined, sentence: string): void => {
     out(json ? `${JSON.stringify(made)}\n` : `${sentence}${onceTexts(made)}\n`);
+    for (const warning of made.warnings ?? []) context.err(`warning: ${warning}\n`);
   };
 
   const create = keys
@@ -241,10 +243,4 @@ async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<strin
   if (!isWellFormedKey(key))
     throw new Refusal('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
   return key;
-}
-
-/** What is never shown again. */
-function onceTexts({ key, secret }: Made): string {
-  const texts = [...(key === undefined ? [] : [key]), ...(secret === undefined ? [] : [`secret: ${secret}`])];
-  return texts.length === 0 ? '.' : `, shown only this once:\n\n${texts.join('\n')}`;
 }

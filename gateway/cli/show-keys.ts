@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../keys/key-store.ts';
-import { hasEnded, mistakesIn } from '../keys/manage-keys.ts';
+import { hasEnded, mistakesIn, type Made } from '../keys/manage-keys.ts';
 import { shownRules } from '../keys/shown-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
@@ -42,4 +42,10 @@ function stateOf(record: KeyRecord): string {
 function shortTime(iso: string): string {
   const at = Date.parse(iso);
   return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}Z`;
+}
+
+/** What is never shown again. */
+export function onceTexts({ key, secret }: Made): string {
+  const texts = [...(key === undefined ? [] : [key]), ...(secret === undefined ? [] : [`secret: ${secret}`])];
+  return texts.length === 0 ? '.' : `, shown only this once:\n\n${texts.join('\n')}`;
 }

@@ -58,7 +58,7 @@ const table = {
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,
-    meaning: 'Proxies whose X-Forwarded-For and -Host count, as `10.0.0.0/8,::1`; unset: none',
+    meaning: 'Proxies whose X-Forwarded-For, -Host and -Proto count, as `10.0.0.0/8,::1`; unset: none',
   },
   QUOTAS_WITHOUT_REDIS: {
     type: ['open', 'closed'],

@@ -4,6 +4,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { KeyRulesError, ruleFields } from '../keys/key-rules.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../keys/key-store.ts';
 import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
+import { methodNames } from '../spec/method-names.ts';
 import type { UsageStore } from '../usage/usage-store.ts';
 import { adminActs } from './admin-acts.ts';
 import { AdminRefusal, readAdminDocument } from './admin-document.ts';
@@ -59,7 +60,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
     router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
-      const manager = new KeyManager(keys, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
+      const manager = new KeyManager(keys, methodNames, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
       const { params, query } = request;
       const { id = '', network = '' } = params;
       const answer = await act({ id, network, body, query, manager, keys, usage, dataDir, explain });

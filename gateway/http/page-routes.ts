@@ -62,7 +62,8 @@ export function pageRoutes(parts: PageParts): Router {
     if ((network === undefined && path !== '') || !(leaf === '' ? parts.status : parts.docs)) {
       next();
     } else if (leaf === 'openrpc.json') {
-      const document = network === undefined ? wholeDocument(finder.all, host) : documentFor(network, host);
+      const at = `${proxies.schemeOf(request)}://${host ?? 'localhost'}`;
+      const document = network === undefined ? wholeDocument(finder.all, at) : documentFor(network, at);
       sendJson(response, JSON.stringify(document));
     } else if (leaf === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (asksForPage(request)) sendPage(response, statusPage);
@@ -120,17 +121,17 @@ function placeOf(given: string): { path: string; leaf: '' | 'docs' | 'openrpc.js
   return version === null ? { path, leaf: '', key: false } : { path: version[1] ?? '', leaf: '', key: true };
 }
 
-function documentFor({ config }: ServedNetwork, host: string | undefined): OpenRpcDocument {
-  return documentOf({ ...config, baseUrls: basesOf(config, host) });
+function documentFor({ config }: ServedNetwork, at: string): OpenRpcDocument {
+  return documentOf({ ...config, baseUrls: basesOf(config, at) });
 }
 
-function wholeDocument(networks: readonly ServedNetwork[], host: string | undefined): OpenRpcDocument {
-  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => basesOf(config, host))) };
+function wholeDocument(networks: readonly ServedNetwork[], at: string): OpenRpcDocument {
+  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => basesOf(config, at))) };
 }
 
-/** Those of its file; else the one that always works. */
-function basesOf({ slug, baseUrls }: ServedNetwork['config'], host = 'localhost'): readonly string[] {
-  return baseUrls.length > 0 ? baseUrls : [`http://${host}/${slug}`];
+/** Those of its file; else the one that always works, at the gateway's root as the caller knows it. */
+function basesOf({ slug, baseUrls }: ServedNetwork['config'], at: string): readonly string[] {
+  return baseUrls.length > 0 ? baseUrls : [`${at}/${slug}`];
 }
 
 function sendJson(response: Response, text: string): void {

@@ -36,6 +36,13 @@ export class TrustedProxies {
     if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return host;
     return headerOf(request, 'x-forwarded-host').split(',').at(-1)?.trim() || host;
   }
+
+  /** How the caller asked: as the nearest proxy says. We speak plain HTTP ourselves. */
+  schemeOf(request: IncomingMessage): 'http' | 'https' {
+    if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return 'http';
+    const said = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
+    return said === 'https' ? 'https' : 'http';
+  }
 }
 
 /** Node joins what comes several times. */

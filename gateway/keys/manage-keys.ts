@@ -10,12 +10,15 @@ import {
   type RuleChange,
 } from './key-store.ts';
 import { digestOf, keyIdOf, makeKey, makeSecret } from './key.ts';
+import { unknownMethods } from './unknown-methods.ts';
 
 /** What was made; key and secret are shown once and never again. */
 export interface Made {
   readonly id: string;
   readonly key?: string;
   readonly secret?: string;
+  /** What was done all the same, and should be looked at. */
+  readonly warnings?: readonly string[];
 }
 
 /** Why an act cannot be done. The message ends with what to do about it at the command line. */
@@ -35,10 +38,15 @@ export class KeyActError extends KeyStoreError {
 export class KeyManager {
   readonly #store: KeyStore;
   readonly #by: string;
+  readonly #methods: readonly string[] | undefined;
 
-  /** @param by who acts; default: the account that runs this process */
-  constructor(store: KeyStore, by = accountHere()) {
+  /**
+   * @param methods names of the spec's methods, to warn of others in rules; undefined: of none
+   * @param by who acts; default: the account that runs this process
+   */
+  constructor(store: KeyStore, methods?: readonly string[], by = accountHere()) {
     this.#store = store;
+    this.#methods = methods;
     this.#by = by;
   }
 
@@ -56,9 +64,9 @@ export class KeyManager {
     if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: all }))) {
       throw new KeyActError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
     }
-    await this.#note('create', id, Object.keys(all).join(' '));
     // A key that came from elsewhere is known there: it is not shown again.
-    return { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
+    const made = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
+    return this.#noted(made, 'create', id, Object.keys(all).join(' '), this.#doubts(all));
   }
 
   /**
@@ -70,8 +78,8 @@ export class KeyManager {
     const made = secret === true ? makeSecret() : undefined;
     const all = { ...change, ...(secret !== undefined && { secrets: made && digestOf(made) }) };
     await this.#write(record, all);
-    await this.#note('update', id, Object.keys(all).join(' '));
-    return { id, ...(made !== undefined && { secret: made }) };
+    const shown = { id, ...(made !== undefined && { secret: made }) };
+    return this.#noted(shown, 'update', id, Object.keys(all).join(' '), this.#doubts(changedRules({}, all)));
   }
 
   /** Makes a key with the same rules and limits; the old one ends after `graceMs`. */
@@ -84,9 +92,13 @@ export class KeyManager {
     // Both draw on one account: to rotate a key gives nobody twice its limits.
     const account = rules?.['account'] ?? id;
     await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: { ...rules, account } });
-    await this.#store.update(id, { expiresAt: earlier(rules?.['expiresAt'], graceMs) });
-    await this.#note('rotate', id, keyIdOf(digest));
-    return { id: keyIdOf(digest), key };
+    const warnings: string[] = [];
+    await this.#store.update(id, { expiresAt: earlier(rules?.['expiresAt'], graceMs) }).catch(() => {
+      warnings.push(
+        `the new key is made, but the old one goes on without an end: revoke ${id} when it is not used any more`,
+      );
+    });
+    return this.#noted({ id: keyIdOf(digest), key }, 'rotate', id, keyIdOf(digest), warnings);
   }
 
   /** Makes a new secret; those that are live end after `graceMs`. */
@@ -103,8 +115,7 @@ export class KeyManager {
       return until !== undefined && Date.parse(until) <= now ? [] : [`${digest}@${earlier(until, graceMs)}`];
     });
     await this.#write(record, { secrets: [digestOf(secret), ...ending].join(',') });
-    await this.#note('rotate', id, 'secret');
-    return { id, secret };
+    return this.#noted({ id, secret }, 'rotate', id, 'secret');
   }
 
   async revoke(id: string): Promise<KeyRecord> {
@@ -137,6 +148,24 @@ export class KeyManager {
   async #write({ id, rules }: KeyRecord, change: RuleChange): Promise<void> {
     readRules(changedRules(rules, change));
     if ((await this.#store.update(id, change)) === undefined) throw noSuchKey(id);
+  }
+
+  #doubts(rules: RuleTexts): string[] {
+    return this.#methods === undefined ? [] : unknownMethods(rules, this.#methods);
+  }
+
+  /** What was made is shown only once: a store that is lost between the act and its line in the audit must not hide it. */
+  async #noted(
+    made: Made,
+    act: ManagementAct['act'],
+    id: string,
+    detail: string,
+    warnings: string[] = [],
+  ): Promise<Made> {
+    await this.#note(act, id, detail).catch(() => {
+      warnings.push('this is done, but the audit could not be written');
+    });
+    return warnings.length === 0 ? made : { ...made, warnings };
   }
 
   async #note(act: ManagementAct['act'], key: string, detail = ''): Promise<void> {

@@ -5,9 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
-import { Metrics } from '../../gateway/metrics/metrics.ts';
-import { ReloadMeters } from '../../gateway/metrics/reload-meters.ts';
 import type { FailureClass } from '../../gateway/upstream/reply.ts';
+import { everyInstrument, metricsPage } from '../../schemas/metrics-page.ts';
 import { findProgram } from '../support/find-program.ts';
 import { programs } from '../support/programs.ts';
 import { readPromql } from './promql.ts';
@@ -130,6 +129,10 @@ describe('each expression of alerts and dashboard', () => {
   }
 });
 
+it('docs/metrics.md is as `npm run generate` writes it', () => {
+  expect(readFileSync(join(packageRoot, 'docs', 'metrics.md'), 'utf8')).toBe(metricsPage());
+});
+
 describe('the dashboard', () => {
   it('uses the variables that it has, all of them', () => {
     const text = JSON.stringify(dashboard.panels) + JSON.stringify(lookUps);
@@ -159,12 +162,8 @@ describe('the dashboard', () => {
 
 /** Labels by metric, with those that Prometheus adds. */
 function instruments(): Map<string, readonly string[]> {
-  const metrics = new Metrics();
-  metrics.watchKeys(() => ({ isUp: true, counts: {} }));
-  metrics.watchLimits(() => ({}));
-  new ReloadMeters(metrics.registry);
   const found = new Map([['up', ['job', 'instance']]]);
-  for (const instrument of metrics.registry.getMetricsAsArray()) {
+  for (const instrument of everyInstrument().getMetricsAsArray()) {
     const { name, labelNames = [] } = instrument as unknown as { name: string; labelNames?: string[] };
     found.set(name, [...labelNames, 'le', 'job', 'instance']);
   }

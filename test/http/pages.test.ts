@@ -201,4 +201,20 @@ describe('openrpc.json', () => {
     expect(two.methods.map(({ name }) => name)).toEqual(['eth_chainId', 'debug_traceCall']);
     expect(two.servers[0]?.url).toBe(`${gateway.address}/two/v3/\${key}`);
   });
+
+  it.each([
+    ['https', '127.0.0.1', 'https'],
+    ['evil, https', '127.0.0.1', 'https'],
+    ['gopher', '127.0.0.1', 'http'],
+    ['https', '192.0.2.1', 'http'],
+  ])('is asked for by %s, says a proxy, and %s is trusted: addresses begin with %s', async (said, trusted, scheme) => {
+    const behind = await open({ TRUSTED_PROXIES: trusted });
+    const response = await fetch(`${behind.address}/two/openrpc.json`, { headers: { 'x-forwarded-proto': said } });
+    const { servers } = (await response.json()) as { servers: { url: string }[] };
+    const at = behind.address.replace('http:', `${scheme}:`);
+    expect(servers.map(({ url }) => url)).toEqual([
+      `${at}/two/v3/\${key}`,
+      `${at.replace('http', 'ws')}/two/ws/v3/\${key}`,
+    ]);
+  });
 });

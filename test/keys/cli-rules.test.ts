@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
@@ -162,5 +162,28 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
       `rotate ${next.id} ${third.id}`,
       `revoke ${third.id}`,
     ]);
+  });
+
+  it('warns of methods that the spec has not, and takes them: a network may', async () => {
+    const { out, err, exitCode } = await keys('create', '--name', 'x', '--method-rates', 'eth_getLog=5,eth_call=1');
+    expect([exitCode, err]).toEqual([
+      0,
+      'warning: eth_getLog counts on networks whose file names it only, the spec has none; did you mean eth_getLogs?\n',
+    ]);
+    expect(out).toContain('shown only this once');
+    expect((await keys('create', '--name', 'y', '--methods', 'eth,trace,trace_block', '--json')).err).toMatch(
+      /^warning: trace_block counts [^\n]*\n$/,
+    );
+  });
+
+  it('shows what was made, also where the audit cannot be written', async () => {
+    // In place of the audit stands something else.
+    if (redis === undefined) mkdirSync(join(dataDir, 'audit.jsonl'), { recursive: true });
+    else await redis.cli('SET', 'gatehouse:audit', 'text');
+    const warning = ['this is done, but the audit could not be written'];
+    const made = JSON.parse((await keys('create', '--name', 'alice', '--json')).out) as { id: string; key: string };
+    expect(made).toEqual({ id: keyIdOf(digestOf(made.key)), key: made.key, warnings: warning });
+    const rotated = JSON.parse((await keys('rotate', made.id, '--json')).out) as { id: string; key: string };
+    expect(rotated).toEqual({ id: keyIdOf(digestOf(rotated.key)), key: rotated.key, warnings: warning });
   });
 });

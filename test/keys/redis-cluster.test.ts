@@ -42,7 +42,7 @@ describe('two gateways on a cluster of three Redis', () => {
     cluster = await startRedisCluster();
     gateways = [await open(cluster.url), await open(cluster.url)];
     store = new RedisKeyStore(cluster.url, silent);
-    manager = new KeyManager(store, 'test');
+    manager = new KeyManager(store);
     await store.opened(5_000);
   }, 40_000);
   afterAll(async () => {
@@ -139,7 +139,7 @@ describe('a gateway on a cluster of which a node hangs for good', () => {
     await store.opened(5_000);
     const [first] = cluster.nodes as [RedisServer];
     first.pause();
-    const manager = new KeyManager(store, 'test');
+    const manager = new KeyManager(store);
     // Of ten keys some are its own.
     const made: string[] = [];
     await eventually(async () => {
@@ -184,7 +184,7 @@ describe('a gateway with a Sentinel', () => {
     await made;
     const store = new RedisKeyStore(group.url, silent);
     await store.opened(5_000);
-    const fresh = await new KeyManager(store, 'test').create('fresh', {});
+    const fresh = await new KeyManager(store).create('fresh', {});
     await store.close();
     expect(await statusOf(gateway, fresh.key ?? '')).toBe(200);
     expect(await follower.cli('EXISTS', `gatehouse:key:${digestOf(fresh.key ?? '')}`)).toBe('1');

@@ -44,7 +44,7 @@ function openNamed() {
 
 function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
   const paramRows = params.map((param) => [
-    element('code', {}, param.name),
+    element('code', {}, ...breakable(param.name)),
     element('span', {}, ...schemaWords(param.schema, schemas)),
     param.required ? '' : 'optional',
     element('span', { class: 'quiet' }, param.summary ?? ''),
@@ -57,7 +57,7 @@ function methodCard({ name, summary, description, params, result, errors, exampl
   return element(
     'details',
     { class: 'card method', id: name },
-    element('summary', {}, element('code', {}, name), element('span', { class: 'quiet' }, summary ?? '')),
+    element('summary', {}, element('code', {}, ...breakable(name)), element('span', { class: 'quiet' }, summary ?? '')),
     element('p', {}, description ?? ''),
     element('h3', {}, 'Parameters'),
     params.length === 0

@@ -99,6 +99,11 @@ function showOnce({ key, secret }) {
   byId('once').scrollIntoView();
 }
 
+/** What the gateway warns of, behind what was done. */
+function withWarnings(sentence, { warnings = [] }) {
+  return [sentence, ...warnings.map((warning) => `Warning: ${warning}.`)].join(' ');
+}
+
 function stateOf({ revokedAt, rules, mistakes, development }) {
   if (revokedAt !== undefined) return `revoked ${day(revokedAt)}`;
   if (mistakes !== undefined) return 'refused: its record has mistakes';
@@ -123,20 +128,21 @@ onSubmit('create', async () => {
   showOnce(made);
   byId('create').reset();
   await showList();
-  return `${name} has the key ${made.id}.`;
+  return withWarnings(`${name} has the key ${made.id}.`, made);
 });
 onSubmit('rules', async () => {
   const { id, name } = chosen;
-  showOnce(await ask('PATCH', `/${id}`, { rules: rulesFrom('rule') }));
+  const made = await ask('PATCH', `/${id}`, { rules: rulesFrom('rule') });
+  showOnce(made);
   await Promise.all([choose(id), showList()]);
-  return `What ${name} may do is changed.`;
+  return withWarnings(`What ${name} may do is changed.`, made);
 });
 onSubmit('rotate', async () => {
   const grace = byId('grace').value;
   const made = await ask('POST', `/${chosen.id}/rotate`, { grace });
   showOnce(made);
   await Promise.all([choose(made.id), showList()]);
-  return `${made.id} takes the place of the old key, which goes on for ${grace}.`;
+  return withWarnings(`${made.id} takes the place of the old key, which goes on for ${grace}.`, made);
 });
 // Twice, since it cannot be taken back.
 byId('revoke').addEventListener('click', ({ target }) => {

@@ -28,6 +28,11 @@ function count(number) {
   return number.toLocaleString('en');
 }
 
+/** A method's name, which a narrow place may break before a capital. */
+function breakable(name) {
+  return name.split(/(?=[A-Z])/).flatMap((part, at) => (at === 0 ? [part] : [element('wbr'), part]));
+}
+
 /** 1 call, 2 calls. */
 function many(number, what) {
   return `${count(number)} ${what}${number === 1 ? '' : 's'}`;

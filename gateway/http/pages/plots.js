@@ -29,7 +29,7 @@ function dayPlot(rows, days) {
     drawn('text', { x: 0, y: 126 }, all[0].day),
     drawn('text', { x: 320, y: 126, 'text-anchor': 'end' }, 'today'),
   );
-  svg.append(drawn('text', { x: 0, y: 9 }, `${count(most)} calls a day`));
+  svg.append(drawn('text', { x: 0, y: 10 }, `${count(most)} calls a day`));
   return element('div', {}, element('p', {}, `${many(total.calls, 'call')}, ${many(total.errors, 'error')}`), svg);
 }
 
@@ -49,7 +49,7 @@ function methodBars(rows) {
       bar.append(drawn('rect', { class: kind, x: 0, y: 0, height: 8, width: (value / most) * 100 }));
     }
     const words = errors === 0 ? count(calls) : `${count(calls)}, ${many(errors, 'error')}`;
-    return [element('code', {}, name), bar, element('span', {}, words)];
+    return [element('code', {}, ...breakable(name)), element('span', {}, words), bar];
   });
   return element('div', { class: 'bars' }, ...cells);
 }

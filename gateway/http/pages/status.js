@@ -61,7 +61,11 @@ function addressOf({ slug, baseUrls }, port) {
 }
 
 function methodItem(name, docs) {
-  return element('li', {}, docs ? element('a', { href: `${base}/docs#${name}` }, name) : name);
+  return element(
+    'li',
+    {},
+    ...(docs ? [element('a', { href: `${base}/docs#${name}` }, ...breakable(name))] : breakable(name)),
+  );
 }
 
 function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {

@@ -1,0 +1,12 @@
+type Row = readonly string[];
+
+/** The first row is the head. As Prettier would write it. */
+export function table([head = [], ...rows]: readonly Row[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const line = (row: Row): string => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+export function code(value: string | number): string {
+  return `\`${value}\``;
+}
