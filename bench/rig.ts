@@ -45,7 +45,7 @@ export class Rig {
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
       // Each key is new to it once, and all come from this machine.
-      ...{ keys, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', ...env } },
+      ...{ keys, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0', ...env } },
       ...(rules !== undefined && { rules }),
     });
     return {

@@ -50,6 +50,7 @@ export class SharedCalls {
     ask: (cancellation: Cancellation) => Promise<Reply>,
     observer?: Pick<CallObserver, 'cached'>,
   ): Promise<Reply> {
+    if (caller.isCancelled) return Promise.reject(new Cancelled());
     const head = this.#head();
     const known = this.#flights.get(call);
     if (known !== undefined && known.head === head && mayJoin(known, deadline)) {
@@ -80,7 +81,6 @@ function mayJoin({ cancellation, deadline }: Flight, until: number): boolean {
 
 /** When all who wait for it have left, it is broken off. */
 async function join(flight: Flight, caller: Cancellation): Promise<Reply> {
-  if (caller.isCancelled) throw new Cancelled();
   flight.askers++;
   const asker: Breakable = {
     breakOff: () => {

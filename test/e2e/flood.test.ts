@@ -7,12 +7,12 @@ import { Workplace, type Gateway } from './gateway-process.ts';
 const rate = 40;
 const burst = 60;
 const seconds = 5;
-const call = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'eth_getStorageAt',
-  params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'],
-});
+/** Each of another position: what is asked twice at the same time is asked once. */
+let position = 0;
+const call = (): string => {
+  const params = [`0x${'ab'.repeat(20)}`, `0x${position++}`, 'latest'];
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+};
 
 let node: FakeNode;
 let redis: RedisServer;
@@ -51,7 +51,7 @@ async function makeKey(...flags: string[]): Promise<string> {
 }
 
 async function post(gateway: Gateway, key: string): Promise<number> {
-  const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body: call });
+  const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body: call() });
   await response.arrayBuffer();
   return response.status;
 }

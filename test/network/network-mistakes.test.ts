@@ -86,7 +86,7 @@ const wrongMethods: [string, string][] = [
   ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
   // The spec has their namespaces, or nearly: they are slips.
   ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[eth_simulateV1]', '6:11 methods[0]: eth_simulateV1 is no namespace and no method of the spec'],
+  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is no namespace and no method of the spec'],
   ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is no namespace and no method of the spec; did you mean zks_getBlockDetails?'],
   ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is no namespace and no method of the spec; did you mean eth_getLogs?'],
   ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is no namespace and no method of the spec; did you mean zks_estimateFee?'],

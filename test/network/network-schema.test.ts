@@ -26,7 +26,7 @@ describe('the schema of network files', () => {
   it('knows these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
       ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'hedge', 'maxLagBlocks', 'upstreams'],
-      ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'priority', 'archive', 'limits', 'spawn'].map(
+      ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'priority', 'archive', 'batch', 'limits', 'spawn'].map(
         (name) => `upstreams[].${name}`,
       ),
     ]);

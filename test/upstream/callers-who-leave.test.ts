@@ -169,7 +169,8 @@ it('a WebSocket that closes has the calls of its messages aborted', async () => 
   const hold = held();
   nodes[0]?.always(hold.behaviour);
   const caller = await openCaller(socketUrl(gateway, 'test'));
-  caller.send(JSON.stringify(storage), JSON.stringify(several(2)));
+  const [one, ...others] = several(3);
+  caller.send(JSON.stringify(one), JSON.stringify(others));
   await until(() => asked()[0] === 4);
   caller.socket.close();
   await until(() => hold.closed() === 3);
