@@ -42,7 +42,11 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     throw new Error(`nothing serves ${kind.method}`);
   }
   const { spec } = method;
-  const served = new ServedBlocks<Upstream>(network.heads, () => undefined);
+  const served = new ServedBlocks<Upstream>(
+    network.heads,
+    () => undefined,
+    () => undefined,
+  );
   const choice = new Choice(network.upstreams.all, network.heads, served, undefined);
   const asking: Asking = { ...lookAtHead(), method: spec, group: groupOf(spec), params: call.params };
   const { reply } = judge(spec, call.params, readReply(200, body, 1));

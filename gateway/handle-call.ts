@@ -140,42 +140,33 @@ async function askForLogs(
   return askUpstreams(logs, [filter], context, observer);
 }
 
+/** Once for all who ask the same at the same time, and not at all where the answer was kept. */
 function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
   context: CallContext,
   observer: CallObserver | undefined,
 ): Promise<Reply | KeptReply> {
-  const params = lowerHashes(method.spec, given);
-  const { cache, spec } = method;
-  if (cache === undefined) {
-    observer?.cached(spec.cache === undefined ? 'not-kept' : 'off');
-    return askOnce(method, params, context, observer);
-  }
-  // Until an upstream is asked.
-  observer?.cached('hit');
-  return cache.reply(params, () => {
-    observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
-    return askOnce(method, params, context, observer);
-  });
-}
-
-/** For all who ask the same at the same time. */
-function askOnce(
-  method: ServedMethod,
-  params: readonly unknown[],
-  context: CallContext,
-  observer: CallObserver | undefined,
-): Promise<Reply> {
+  const { spec, cache } = method;
   const { shared } = context.network;
+  const params = lowerHashes(spec, given);
   if (!method.isShared) {
-    return askInTurn(method, params, context, context.caller, observer).finally(() => {
-      shared.forget();
-    });
+    observer?.cached('not-kept');
+    const reply = askInTurn(method, params, context, context.caller, observer);
+    return method.movesChain ? reply.finally(shared.forget.bind(shared)) : reply;
   }
-  const call = `${method.spec.name} ${JSON.stringify(params)}`;
-  const ask = (caller: Cancellation): Promise<Reply> => askInTurn(method, params, context, caller, observer);
-  return shared.reply(call, context, ask, observer);
+  const text = JSON.stringify(params);
+  observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-kept' : 'off') : 'hit');
+  const kept = cache?.find(text);
+  if (kept !== undefined) return Promise.resolve({ kind: 'kept', result: kept });
+  const ask = (caller: Cancellation): Promise<Reply | KeptReply> => {
+    if (cache === undefined) return askInTurn(method, params, context, caller, observer);
+    return cache.fetch(params, text, () => {
+      observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
+      return askInTurn(method, params, context, caller, observer);
+    });
+  };
+  return shared.reply(`${spec.name} ${text}`, context, ask, observer);
 }
 
 async function askInTurn(

@@ -2,7 +2,8 @@ import type { AnswerCache } from './cache/answer-cache.ts';
 import { blockInResult } from './cache/block-in-result.ts';
 import type { MethodCache } from './cache/method-cache.ts';
 import type { SharedAnswers } from './cache/shared-answers.ts';
-import { openMethodCaches } from './cache/open-method-caches.ts';
+import { openMethodCaches, type CacheParts } from './cache/open-method-caches.ts';
+import { ToldBlock } from './cache/told-block.ts';
 import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
@@ -25,7 +26,7 @@ import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
 import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
 import { SharedCalls } from './shared-calls.ts';
-import { isShareable } from './upstream/method-group.ts';
+import { isShareable, movesChain } from './upstream/method-group.ts';
 import { BatchingUpstream } from './upstream/batching-upstream.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import type { Transport } from './upstream/transport.ts';
@@ -68,10 +69,14 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
   const memory = before?.config.chainId === config.chainId ? before : undefined;
   // Its blocks are still the same, and callers may be told of them.
   const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
+  const told = memory?.told ?? new ToldBlock();
   const network = new Upstreams(upstreams, {
     judge,
     check: parts.resultCheck,
     numberIn: (reply) => blockInResult(reply)?.number,
+    onTold: (number, now) => {
+      if (heads.head !== undefined) told.tell(number, heads.head.number, now);
+    },
     confirmNull: config.confirmNull,
     hedgeAfterMs: config.hedgeAfterMs,
     maxLagBlocks: config.maxLagBlocks,
@@ -83,19 +88,20 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
   const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
   return {
     config,
-    methods: servedMethods(config, parts, methodCaches(config, heads, network, parts)),
+    methods: servedMethods(config, parts, methodCaches(config, { chain: heads, told }, network, parts)),
     otherMethods: {
       meter: parts.metrics.calls.meter(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: network,
     heads,
+    told,
     subscriptions,
     filters: memory?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
     document: documentOnce(config),
     // Calls under way still count.
     queue: memory?.queue ?? openQueue(config.slug, parts),
-    shared: new SharedCalls(() => heads.head, parts.metrics.calls.sharedMeter(config.slug)),
+    shared: new SharedCalls(() => network.seen, parts.metrics.calls.sharedMeter(config.slug)),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
@@ -117,7 +123,7 @@ function openQueue(slug: string, { settings, metrics }: ServeParts): CallQueue {
 
 function methodCaches(
   config: NetworkConfig,
-  chain: CanonicalChain,
+  known: Pick<CacheParts, 'chain' | 'told'>,
   upstreams: Upstreams,
   { answers, sharedAnswers: shared, specs, metrics }: ServeParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
@@ -127,7 +133,7 @@ function methodCaches(
     const reply = parsed(await upstreams.ask(byNumber, ['finalized', false], performance.now() + FINALIZED_MS));
     return reply.kind === 'result' ? reply.result : undefined;
   };
-  return openMethodCaches({ config, answers, shared, chain, metrics: metrics.cache, finalized });
+  return openMethodCaches({ ...known, config, answers, shared, metrics: metrics.cache, finalized });
 }
 
 function openSubscriptions(
@@ -160,8 +166,8 @@ function servedMethods(
       const meter = metrics.calls.meter(config.slug, name);
       const isOfSocket = spec.answer === 'socket';
       const [cache, used] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
-      const isShared = isShareable(spec);
-      return [name, { spec, check, localResult, isOfSocket, isShared, meter, cache, usage: used }];
+      const [isShared, moves] = [isShareable(spec), movesChain(spec)];
+      return [name, { spec, check, localResult, isOfSocket, isShared, movesChain: moves, meter, cache, usage: used }];
     }),
   );
 }

@@ -1,5 +1,6 @@
 import type { CallQueue } from './call-queue.ts';
 import type { NetworkHeads } from './heads/network-heads.ts';
+import type { ToldBlock } from './cache/told-block.ts';
 import type { MethodCache } from './cache/method-cache.ts';
 import type { CallMeter } from './metrics/call-meter.ts';
 import type { SocketMeters } from './metrics/meters.ts';
@@ -27,6 +28,7 @@ export interface ServedNetwork {
   readonly shared: SharedCalls;
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
+  readonly told: ToldBlock;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   /** Its OpenRPC document; made when it is first asked for. */
@@ -46,6 +48,8 @@ export interface ServedMethod {
   readonly isOfSocket: boolean;
   /** Whether two that ask the same at the same time may share a reply. */
   readonly isShared: boolean;
+  /** Whether it may change what others are told from then on. */
+  readonly movesChain: boolean;
   readonly meter: CallMeter;
   /** Undefined: nothing that it answered is kept. */
   readonly cache: MethodCache | undefined;

@@ -1,16 +1,23 @@
+import type { KeptReply } from './cache/answer-cache.ts';
+import { RpcError } from './jsonrpc/errors.ts';
 import type { CallObserver } from './upstream/asking.ts';
-import { Cancellation, Cancelled, type Breakable } from './upstream/cancellation.ts';
+import { LEAST_TIME_MS } from './upstream/attempts.ts';
+import { Cancellation, Cancelled } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
-/** Whoever joins may have so much less time than by itself. */
-const LESS_TIME_MS = 1_000;
+type Told = Reply | KeptReply;
+type Ask = (cancellation: Cancellation) => Promise<Told>;
 
-interface Flight {
-  readonly reply: Promise<Reply>;
+/** What callers have seen of the chain: its head, as it was looked at, and the highest block that one was told of. */
+export interface Seen {
+  readonly head: unknown;
+  readonly latest: bigint;
+}
+
+interface Flight extends Seen {
+  readonly reply: Promise<Told>;
   readonly cancellation: Cancellation;
   readonly deadline: number;
-  /** What the head was when it began. */
-  readonly head: unknown;
   askers: number;
 }
 
@@ -22,19 +29,16 @@ export interface Asker {
 
 /**
  * The reads of one network that are with its upstreams: who asks the same meanwhile shares the reply. Not where it could
- * be from before something that the asker has seen: a new head, or a transaction that was sent through this gateway.
+ * be from before something that the asker has seen: a newer block, or a transaction that was sent through this gateway.
  */
 export class SharedCalls {
   readonly #flights = new Map<string, Flight>();
-  readonly #head: () => unknown;
+  readonly #seen: () => Seen;
   readonly #onShared: () => void;
 
-  /**
-   * @param head changes whenever the head does
-   * @param onShared hears of each call that upstreams are spared
-   */
-  constructor(head: () => unknown, onShared: () => void) {
-    this.#head = head;
+  /** @param onShared hears of each call that upstreams are spared */
+  constructor(seen: () => Seen, onShared: () => void) {
+    this.#seen = seen;
     this.#onShared = onShared;
   }
 
@@ -42,31 +46,26 @@ export class SharedCalls {
    * @param call its method and parameters
    * @param ask begins it, for as long as anybody waits for it
    * @param observer hears of it when it is shared
-   * @throws what `ask` does, and Cancelled where the caller has left
+   * @throws what `ask` does; Cancelled where the caller has left; RpcError where its own time is over
    */
-  reply(
-    call: string,
-    { deadline, caller }: Asker,
-    ask: (cancellation: Cancellation) => Promise<Reply>,
-    observer?: Pick<CallObserver, 'cached'>,
-  ): Promise<Reply> {
-    if (caller.isCancelled) return Promise.reject(new Cancelled());
-    const head = this.#head();
+  reply(call: string, asker: Asker, ask: Ask, observer?: Pick<CallObserver, 'cached'>): Promise<Told> {
+    if (asker.caller.isCancelled) return Promise.reject(new Cancelled());
+    const { head, latest } = this.#seen();
     const known = this.#flights.get(call);
-    if (known !== undefined && known.head === head && mayJoin(known, deadline)) {
+    if (known !== undefined && known.head === head && known.latest === latest && !known.cancellation.isCancelled) {
       this.#onShared();
       observer?.cached('shared');
-      return join(known, caller);
+      return join(known, asker, () => this.reply(call, asker, ask, observer));
     }
+    const { deadline } = asker;
     const cancellation = new Cancellation();
-    const reply = ask(cancellation);
-    const flight: Flight = { reply, cancellation, deadline, head, askers: 0 };
+    const flight: Flight = { reply: ask(cancellation), cancellation, deadline, head, latest, askers: 0 };
     this.#flights.set(call, flight);
     const ended = (): void => {
       if (this.#flights.get(call) === flight) this.#flights.delete(call);
     };
-    reply.then(ended, ended);
-    return join(flight, caller);
+    flight.reply.then(ended, ended);
+    return join(flight, asker);
   }
 
   /** Something was sent: what is asked from now on is to know of it. */
@@ -75,22 +74,48 @@ export class SharedCalls {
   }
 }
 
-function mayJoin({ cancellation, deadline }: Flight, until: number): boolean {
-  return !cancellation.isCancelled && until - deadline < LESS_TIME_MS;
-}
-
-/** When all who wait for it have left, it is broken off. */
-async function join(flight: Flight, caller: Cancellation): Promise<Reply> {
+/**
+ * Waits for it, as long as the asker does. When all have left, it is broken off.
+ * @param again for one that has more time than the flight had
+ */
+function join(flight: Flight, { deadline, caller }: Asker, again?: () => Promise<Told>): Promise<Told> {
   flight.askers++;
-  const asker: Breakable = {
-    breakOff: () => {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const leave = (reason: Error): void => {
+      clearTimeout(timer);
+      caller.delete(asker);
+      reject(reason);
       if (--flight.askers === 0) flight.cancellation.breakOff();
-    },
-  };
-  caller.add(asker);
-  try {
-    return await flight.reply;
-  } finally {
-    caller.delete(asker);
-  }
+    };
+    const asker = {
+      breakOff: (): void => {
+        leave(new Cancelled());
+      },
+    };
+    if (deadline < flight.deadline) {
+      timer = setTimeout(() => {
+        leave(new RpcError('no-upstream'));
+      }, deadline - performance.now());
+    }
+    caller.add(asker);
+    const end = (): void => {
+      clearTimeout(timer);
+      caller.delete(asker);
+    };
+    flight.reply.then(
+      (reply) => {
+        end();
+        resolve(reply);
+      },
+      (error: unknown) => {
+        end();
+        const now = performance.now();
+        const isOverForItOnly = now + LEAST_TIME_MS >= flight.deadline && now + LEAST_TIME_MS < deadline;
+        if (again !== undefined && isOverForItOnly && !caller.isCancelled) resolve(again());
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what it was rejected with
+        else reject(error);
+      },
+    );
+  });
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { version } from '../config/package.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Reply } from '../upstream/reply.ts';
+import { jsonReply, type Reply } from '../upstream/reply.ts';
 import type { AnswerCache, Holds, Kept, KeptReply } from './answer-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { blockNamed } from './block-named.ts';
@@ -49,14 +49,14 @@ export class MethodCache {
   }
 
   /**
-   * What was kept, or what is said now.
+   * What another gateway kept, or what is said now; kept where it may be.
    * @param params as they are sent to upstreams
+   * @param text the same as JSON, which `find` has not found
    * @throws what `ask` rejects with
    */
-  async reply(params: readonly unknown[], ask: () => Promise<Reply>): Promise<Reply | KeptReply> {
+  async fetch(params: readonly unknown[], text: string, ask: () => Promise<Reply>): Promise<Reply | KeptReply> {
     const { chain, shared, count } = this.#parts;
-    const text = JSON.stringify(params);
-    const result = this.find(text) ?? (shared === undefined ? undefined : await this.#findShared(shared, params, text));
+    const result = shared === undefined ? undefined : await this.#findShared(shared, params, text);
     if (result !== undefined) return { kind: 'kept', result };
     count('miss');
     const headHash = chain.head?.hash;
@@ -124,10 +124,19 @@ export class MethodCache {
     if (named.kind === 'head' || named.kind === 'none') return undefined;
     if (named.kind === 'number' && !this.#isFinal(named.number)) return undefined;
     const result = await shared.find(this.#sharedName(text));
-    if (result === undefined) return undefined;
+    if (result === undefined || this.#isOfAnotherBranch(result)) return undefined;
     this.#parts.answers.set(this.#prefix + text, { result, holds: { while: 'always' } });
     this.#parts.count('shared');
     return result;
+  }
+
+  /** Whether the chain is known to have another block of that number. */
+  #isOfAnotherBranch(result: string | Buffer): boolean {
+    // An uncle is.
+    if (this.#parts.spec.name.startsWith('eth_getUncle')) return false;
+    const block = blockInResult(jsonReply(result));
+    const ours = block && this.#parts.chain.at(block.number);
+    return ours !== undefined && ours.hash !== block?.hash;
   }
 
   /** Parameters may be long, and are nobody's business. */

@@ -6,7 +6,7 @@ import type { AnswerCache } from './answer-cache.ts';
 import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
 import type { SharedAnswers } from './shared-answers.ts';
-import { ToldBlock } from './told-block.ts';
+import type { ToldBlock } from './told-block.ts';
 
 /** Of ganache and `geth --dev`, of hardhat and anvil. */
 const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];
@@ -17,6 +17,7 @@ export interface CacheParts {
   /** Undefined: no other gateway is told, or asked. */
   readonly shared: SharedAnswers | undefined;
   readonly chain: CanonicalChain;
+  readonly told: ToldBlock;
   readonly metrics: CacheMetrics;
   /** Asks the network's upstreams for the block of the tag `finalized`. */
   readonly finalized: () => Promise<unknown>;
@@ -27,10 +28,9 @@ export interface CacheParts {
  * development chain none are: its state is set, and its blocks are taken back, final or not, at any moment.
  */
 export function openMethodCaches(parts: CacheParts): (spec: MethodSpec) => MethodCache | undefined {
-  const { config, answers, shared, chain, metrics } = parts;
+  const { config, answers, shared, chain, told, metrics } = parts;
   if (isDevelopmentChain(config)) return () => undefined;
   const finalized = new FinalizedBlock(chain, parts.finalized);
-  const told = new ToldBlock();
   return (spec) => {
     if (spec.cache === undefined) return undefined;
     const count = metrics.lookups(config.slug, spec.name);

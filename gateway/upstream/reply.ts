@@ -27,9 +27,9 @@ export interface ErrorReply {
 }
 
 /** A result of our own that goes out as it is. */
-export function jsonReply(json: string): LargeReply {
-  const parse = () => ({ kind: 'result', result: JSON.parse(json) as unknown }) as const;
-  return { kind: 'large', parts: [Buffer.from(json)], parse };
+export function jsonReply(json: string | Buffer): LargeReply {
+  const parse = () => ({ kind: 'result', result: JSON.parse(String(json)) as unknown }) as const;
+  return { kind: 'large', parts: [typeof json === 'string' ? Buffer.from(json) : json], parse };
 }
 
 /** @throws UpstreamFailure */

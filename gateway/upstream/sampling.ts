@@ -1,13 +1,16 @@
-const EVERY_MS = 1_000;
-
-/** Which results are looked at more closely: one a second of each method. */
+/** Takes one of a kind in so much time. */
 export class Sampling {
+  readonly #everyMs: number;
   readonly #at = new Map<string, number>();
 
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
   /** @param now on the clock of performance.now() */
-  isDue(method: string, now: number): boolean {
-    if (now - (this.#at.get(method) ?? -Infinity) < EVERY_MS) return false;
-    this.#at.set(method, now);
+  isDue(kind: string, now: number): boolean {
+    if (now - (this.#at.get(kind) ?? -Infinity) < this.#everyMs) return false;
+    this.#at.set(kind, now);
     return true;
   }
 }

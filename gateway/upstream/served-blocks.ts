@@ -13,6 +13,9 @@ export type ServedHeads<U> = Heads<U> & {
 /** The number of the block that a reply is, or is in; made elsewhere (`cache/`). */
 export type NumberIn = (reply: Reply) => bigint | undefined;
 
+/** A caller was told of a block of this number. */
+export type OnTold = (number: bigint, now: number) => void;
+
 /** An upstream that told of an older safe or finalized block may have come on by then: nobody looks at it meanwhile. */
 const BEHIND_MS = 12_000;
 
@@ -27,12 +30,14 @@ const telling: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction'
 export class ServedBlocks<U extends object> {
   readonly #heads: ServedHeads<U>;
   readonly #numberIn: NumberIn;
+  readonly #onTold: OnTold;
   readonly #older = { safe: new Mark<U>(), finalized: new Mark<U>() };
   #latest = 0n;
 
-  constructor(heads: ServedHeads<U>, numberIn: NumberIn) {
+  constructor(heads: ServedHeads<U>, numberIn: NumberIn, onTold: OnTold) {
     this.#heads = heads;
     this.#numberIn = numberIn;
+    this.#onTold = onTold;
   }
 
   /** The number of the newest block that callers may know of. */
@@ -59,15 +64,17 @@ export class ServedBlocks<U extends object> {
   /** An upstream gave a caller this. */
   gave(upstream: U, { method, params, blocks }: Asking, reply: Reply, now: number): void {
     const isHead = method.name === 'eth_blockNumber';
-    if (!isHead && !telling.has(method.shape?.type)) return;
+    const isLogs = method.name === 'eth_getLogs';
+    if (!isHead && !isLogs && !telling.has(method.shape?.type)) return;
     // Its number is one that no block has yet.
     if (params[0] === 'pending' || reply.kind === 'error') return;
-    const number = isHead ? quantityIn(reply) : this.#numberIn(reply);
+    const number = isHead ? quantityIn(reply) : isLogs ? newestLogIn(reply) : this.#numberIn(reply);
     if (number === undefined) return;
     const tag = blocks?.tag;
     if (tag !== undefined && tag !== 'latest') this.#older[tag].told(upstream, number, now);
     this.#heads.saw(upstream, number, now);
     if (number > this.#latest) this.#latest = number;
+    this.#onTold(number, now);
   }
 
   /** Whether a block by its tag is older than what callers have seen of that tag. */
@@ -133,6 +140,25 @@ function isOfBlock({ name, shape }: MethodSpec): boolean {
 }
 
 function quantityIn(reply: Reply): bigint | undefined {
-  if (reply.kind !== 'result' || typeof reply.result !== 'string') return undefined;
-  return /^0x[0-9a-f]{1,16}$/i.test(reply.result) ? BigInt(reply.result) : undefined;
+  return reply.kind === 'result' ? quantityOf(reply.result) : undefined;
+}
+
+/** The number of the block of the last log: they come in the order of the chain. */
+function newestLogIn(reply: Reply): bigint | undefined {
+  if (reply.kind === 'large') return quantityAtEnd(reply.parts[reply.parts.length - 1] ?? reply.parts[0]);
+  const logs = reply.kind === 'result' && Array.isArray(reply.result) ? (reply.result as unknown[]) : [];
+  const { blockNumber } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
+  return quantityOf(blockNumber);
+}
+
+function quantityAtEnd(bytes: Buffer): bigint | undefined {
+  const name = '"blockNumber":"';
+  const at = bytes.lastIndexOf(name);
+  return at === -1
+    ? undefined
+    : quantityOf(/^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 18))?.[0]);
+}
+
+function quantityOf(value: unknown): bigint | undefined {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value) ? BigInt(value) : undefined;
 }

@@ -21,6 +21,8 @@ import { within } from './within.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
+const TOGETHER_MS = 20;
+const SAMPLE_EVERY_MS = 1_000;
 
 /** Of all upstreams: the process has one event loop. */
 const turns = new Turns();
@@ -33,7 +35,8 @@ export class Upstream {
   readonly health = new Health();
   readonly standing = new Standing();
   readonly methods = new MethodsLacked();
-  readonly sampling = new Sampling();
+  readonly sampling = new Sampling(SAMPLE_EVERY_MS);
+  readonly #slowness = new Sampling(TOGETHER_MS);
   readonly blocks: BlocksHeld;
   readonly limits: UpstreamLimits | undefined;
   readonly #options: UpstreamOptions;
@@ -136,6 +139,8 @@ export class Upstream {
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
   failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
+    // Calls that went together took long together.
+    if (failure === 'slow' && !this.#slowness.isDue('', now)) return false;
     this.methods.failed(method, failure, reply !== undefined);
     this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);

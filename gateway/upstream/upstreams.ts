@@ -18,13 +18,14 @@ import { Race, type RaceOptions } from './race.ts';
 import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import { ServedBlocks, type NumberIn } from './served-blocks.ts';
+import { ServedBlocks, type NumberIn, type OnTold } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface UpstreamsOptions {
   readonly judge: Judge;
   readonly check: ResultCheck;
   readonly numberIn: NumberIn;
+  readonly onTold: OnTold;
   readonly confirmNull: ConfirmNull;
   readonly hedgeAfterMs: number | undefined;
   readonly maxLagBlocks: number | undefined;
@@ -59,7 +60,8 @@ export class Upstreams {
     this.#options = options;
     this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
-    this.#served = before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn) : before.#served;
+    this.#served =
+      before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn, options.onTold) : before.#served;
     this.#choice = new Choice(
       all,
       heads,
@@ -165,6 +167,11 @@ export class Upstreams {
       if (doubted !== undefined) return doubted;
       asking.failed = [...asking.failed, verdict];
     }
+  }
+
+  /** What callers have seen of the chain. */
+  get seen(): { readonly head: unknown; readonly latest: bigint } {
+    return { head: this.#heads.head, latest: this.#served.latest };
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */

@@ -81,3 +81,10 @@ export function receiptIn({ hash: blockHash, number: blockNumber }: ScriptedBloc
 function quantity(number: number): string {
   return `0x${number.toString(16)}`;
 }
+
+/** What a call is answered: as it was kept, or anew. */
+export function askCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<Reply>) {
+  const text = JSON.stringify(params);
+  const result = cache.find(text);
+  return result === undefined ? cache.fetch(params, text, ask) : Promise.resolve({ kind: 'kept' as const, result });
+}

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
 import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
-import { account, followCache, latest, receiptIn, replyOf } from './follow-cache.ts';
+import { account, askCache, followCache, latest, receiptIn, replyOf } from './follow-cache.ts';
 
 it('what is true at the head is kept until it moves', async () => {
   const { chain, keep, moved } = await followCache();
@@ -122,8 +122,8 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(counted).toEqual({ hit: 200, shared: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const ask = () => Promise.resolve(replyOf('0x5'));
-  expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
-  expect(await cache.reply(latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
   expect(counted).toEqual({ hit: 201, shared: 0, miss: 1 });
 });
 

@@ -13,7 +13,7 @@ import { status } from '../support/behaviours.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { account, followCache, receiptIn, replyOf } from './follow-cache.ts';
+import { account, askCache, followCache, receiptIn, replyOf } from './follow-cache.ts';
 
 const atFinal = [account, '0x0', '0x64'];
 const word = `0x${'7'.repeat(64)}`;
@@ -59,7 +59,7 @@ it('what one gateway was told for good, another need not ask', async () => {
   one.keep('eth_getStorageAt', atFinal, word);
   await written();
   const cache = other.cacheOf('eth_getStorageAt');
-  expect(await cache.reply(atFinal, nobody)).toEqual({ kind: 'kept', result: JSON.stringify(word) });
+  expect(await askCache(cache, atFinal, nobody)).toEqual({ kind: 'kept', result: JSON.stringify(word) });
   // From now on it has it itself.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, shared: 1, miss: 0 });
@@ -86,22 +86,38 @@ it('what may be taken back is not shared, and becomes so once it is final', asyn
 it('Redis is not asked for what is true at the head only, or not final', async () => {
   const { one } = await shareOfTwo();
   const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
-  for (const block of ['latest', 'pending', '0x65']) await one.cacheOf('eth_getBalance').reply([account, block], ask);
+  for (const block of ['latest', 'pending', '0x65'])
+    await askCache(one.cacheOf('eth_getBalance'), [account, block], ask);
   expect(acts).toEqual({});
-  await one.cacheOf('eth_getBlockByHash').reply([`0x${'01'.repeat(32)}`, false], () => Promise.resolve(replyOf(null)));
+  await askCache(one.cacheOf('eth_getBlockByHash'), [`0x${'01'.repeat(32)}`, false], () =>
+    Promise.resolve(replyOf(null)),
+  );
   expect(acts).toEqual({ miss: 1 });
 });
 
 it('large answers are gzipped', async () => {
   const { one, other } = await shareOfTwo();
-  const block = Buffer.from(JSON.stringify({ ...one.chain.head, extraData: `0x${'5'.repeat(100_000)}` }));
-  const params = [one.chain.head.hash, false];
+  // Older than what either chain is known from: of a number that is known, another block is another branch's.
+  const old = { ...one.chain.head, hash: `0x${'ef'.repeat(32)}`, number: '0x5' };
+  const block = Buffer.from(JSON.stringify({ ...old, extraData: `0x${'5'.repeat(100_000)}` }));
+  const params = [old.hash, false];
   one.keep('eth_getBlockByHash', params, block);
   await written();
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   expect(Number(await redis.cli('STRLEN', name))).toBeLessThan(2_000);
   expect(await redis.cli('GETRANGE', name, '0', '0')).not.toBe('{');
-  expect(await other.cacheOf('eth_getBlockByHash').reply(params, nobody)).toEqual({ kind: 'kept', result: block });
+  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({ kind: 'kept', result: block });
+});
+
+it('a block that another gateway kept is not told where ours knows another one of that number', async () => {
+  const { one, other } = await shareOfTwo();
+  expect(other.chain.head.hash).not.toBe(one.chain.head.hash);
+  const params = [one.chain.head.hash, false];
+  one.keep('eth_getBlockByHash', params, one.chain.head);
+  await written();
+  expect(await redis.cli('DBSIZE')).toBe('1');
+  const anew = replyOf(null);
+  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(anew))).toBe(anew);
 });
 
 it.each([
@@ -116,7 +132,7 @@ it.each([
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   await redis.cli('SET', name, text);
   const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
-  expect(await other.cacheOf('eth_getStorageAt').reply(atFinal, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(await askCache(other.cacheOf('eth_getStorageAt'), atFinal, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
   // And is written anew: Redis itself is well.
   await written(2);
   expect(acts).toMatchObject({ failed: 1 });
@@ -127,7 +143,7 @@ it('a Redis that hangs, or is gone, is not waited for, and is asked again when i
   const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
   let slot = 0;
   const call = async (): Promise<void> => {
-    const reply = await cacheOf('eth_getStorageAt').reply([account, `0x${slot++}`, '0x64'], ask);
+    const reply = await askCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], ask);
     expect(reply).toEqual({ kind: 'kept', result: '"0x5"' });
   };
   redis.pause();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Behaviour } from '../support/behaviours.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { slow, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import type { JsonRpcAnswer } from '../support/gateway.ts';
 import { withNodes, word, type WithNodes } from './with-nodes.ts';
@@ -56,16 +57,15 @@ describe('an upstream with batch: true', () => {
     expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
   });
 
-  it('gets no more than 100 calls at once, lists and what is sent by themselves, executions apart', async () => {
+  it('gets no more than 100 calls at once, and nothing with them that may take long or is long', async () => {
     const { node, askAll } = await withBatches();
     node.answer('eth_call', '0x01');
     const call: Asked = ['eth_call', [{ to: address }, 'latest']];
-    const other: Asked = ['eth_call', [{ to: address, data: '0x01' }, 'latest']];
     const logs: Asked = ['eth_getLogs', [{ address }]];
-    const answers = await askAll([...storage(120), logs, call, other]);
+    const answers = await askAll([...storage(120), logs, call]);
     expect(answers.every(({ result }) => result !== undefined)).toBe(true);
     const sizes = requests(node).map((methods) => `${methods.length} ${methods[0] ?? ''}`);
-    expect(sizes.sort()).toEqual(['1 eth_getLogs', '100 eth_getStorageAt', '2 eth_call', '20 eth_getStorageAt']);
+    expect(sizes.sort()).toEqual(['1 eth_call', '1 eth_getLogs', '100 eth_getStorageAt', '20 eth_getStorageAt']);
   });
 
   it('may answer in another order, leave some out and refuse some: those are asked by themselves', async () => {
@@ -112,6 +112,43 @@ describe('an upstream with batch: true', () => {
     node.calls.length = 0;
     await askAll(storage(3));
     expect(requests(node).map(({ length }) => length)).toEqual([1, 1, 1]);
+  });
+
+  it('that answers an array of one error to all of them is asked one by one, and gets none for a while', async () => {
+    const { node, askAll } = await withBatches();
+    node.next(({ id, response }) => {
+      const error = { code: -32600, message: 'batch too large' };
+      response.end(JSON.stringify([{ jsonrpc: '2.0', id, error }]));
+    });
+    for (let times = 0; times < 2; times++)
+      expect((await askAll(storage(3))).map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+    expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1]);
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(9);
+  });
+
+  it('that fails at batches only is not taken for one that is down', async () => {
+    const { node, askAll } = await withBatches();
+    node.always(({ response, text }) => {
+      const isBatch = text.startsWith('[');
+      response.writeHead(isBatch ? 500 : 200).end(isBatch ? '{"message":"batch of more than 3"}' : text);
+    });
+    for (let times = 0; times < 2; times++)
+      expect((await askAll(storage(3))).map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(9);
+  });
+
+  it('that is slow once is slow once, however many calls went together', async () => {
+    const { gateway, nodes, asked } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
+    for (const node of nodes) node.answer('eth_getStorageAt', word(5));
+    const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
+    // It is known how long it takes by now.
+    for (let times = 0; times < 3; times++) await gateway.post('test', JSON.stringify(calls));
+    const before = asked()[1] ?? 0;
+    nodes[0]?.next(slow(400));
+    await gateway.post('test', JSON.stringify(calls));
+    expect(asked()[1]).toBeGreaterThan(before);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
 
   it('that is at its limit is so for all calls of the batch', async () => {

@@ -215,7 +215,7 @@ describe('how far callers have seen the chain', () => {
 
   it('is what watchers were told, and goes back with the heads that the upstreams agree on', async () => {
     const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
-    const served = new ServedBlocks(heads, numberIn);
+    const served = new ServedBlocks(heads, numberIn, () => undefined);
     expect(served.latest).toBe(0n);
     await watch();
     expect(served.latest).toBe(100n);

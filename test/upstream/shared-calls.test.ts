@@ -93,6 +93,47 @@ describe('calls that ask the same at the same time', () => {
     expect(asked()).toEqual([4]);
   });
 
+  it('are asked apart once a caller was told of a newer block', async () => {
+    const { gateway, nodes } = await withNodes(1);
+    const balance = (): ReturnType<typeof gateway.call> =>
+      gateway.call('test', 'eth_getBalance', [storageParams[0], 'latest']);
+    nodes[0]?.answer('eth_getBalance', '0x1');
+    nodes[0]?.answer('eth_blockNumber', '0x10');
+    nodes[0]?.answer('eth_getLogs', [{ ...log, blockNumber: '0x12' }]);
+    await gateway.call('test', 'eth_blockNumber');
+    const { behaviour, letGo, held } = hold();
+    nodes[0]?.next(behaviour, 'eth_getBalance');
+    const first = balance();
+    await until(() => held.length === 1);
+    nodes[0]?.answer('eth_blockNumber', '0x11');
+    await gateway.call('test', 'eth_blockNumber');
+    nodes[0]?.next(behaviour, 'eth_getBalance');
+    const second = balance();
+    await until(() => held.length === 2);
+    await gateway.call('test', 'eth_getLogs', [{}]);
+    await balance();
+    letGo();
+    await Promise.all([first, second]);
+    expect(nodes[0]?.callsOf('eth_getBalance')).toHaveLength(3);
+  });
+
+  it('end each in its own time, and leave their places when they leave', async () => {
+    const { gateway, nodes, asked, ask } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
+    await ask();
+    nodes[0]?.always(() => undefined);
+    const stays = callerOver(gateway.url('test'));
+    await until(() => asked()[0] === 2);
+    const leaving = [1, 2, 3].map(() => callerOver(gateway.url('test')));
+    await expect.poll(() => sharedOf(gateway.address)).toBe(3);
+    for (const { leave } of leaving) leave();
+    await expect.poll(() => inFlightOf(gateway.address)).toBe(1);
+    const joins = callerOver(gateway.url('test'));
+    expect(await stays.answer).toMatchObject({ error: { code: -32603 } });
+    // It had more time than the one that it joined, and asks by itself.
+    expect(await joins.answer).toMatchObject({ error: { code: -32603 } });
+    expect(nodes[0]?.callsOf('eth_getStorageAt').length).toBeGreaterThan(2);
+  });
+
   it('are asked apart once something was sent', async () => {
     const { gateway, nodes, asked, ...all } = await withNodes(1);
     nodes[0]?.answer('eth_sendRawTransaction', word(9));
@@ -120,6 +161,11 @@ describe('calls that ask the same at the same time', () => {
     expect(nodes[0]?.callsOf('eth_sendRawTransaction')).toHaveLength(2);
   });
 });
+
+const log = {
+  ...{ address: storageParams[0], blockHash: word(3), data: '0x', logIndex: '0x0', removed: false, topics: [] },
+  ...{ transactionHash: word(4), transactionIndex: '0x0' },
+};
 
 async function sharedOf(address: string): Promise<number> {
   return sumOf(address, 'gatehouse_calls_shared_total');
