@@ -28,7 +28,9 @@ process.once('exit', () => {
   rmSync(folder, { recursive: true, force: true });
 });
 await run(option('idle', 5_000), option('busy', 500), option('seconds', 20));
+stopAll();
 chain.server.close();
+chain.server.closeAllConnections();
 
 async function run(idle: number, busy: number, seconds: number): Promise<void> {
   const { url, pid } = await startGateway();
@@ -43,47 +45,43 @@ async function run(idle: number, busy: number, seconds: number): Promise<void> {
   await delay(10_000);
   const idleCpu = (cpuMicroseconds(pid) - rested) / 10;
   const held = memory(pid);
-  console.log(`${idle} idle sockets: ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
+  const each = `${((held - before) / idle).toFixed(1)} kB`;
+  console.log(`${idle} idle sockets: ${each} each, ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
 
   const callers = await openAll(url, busy);
   const began = cpuMicroseconds(pid);
   const counts = await live(callers, seconds, () => chain.grow());
   const busyCpu = (cpuMicroseconds(pid) - began) / seconds;
   const [told, answered] = [counts.told.toLocaleString('en'), counts.answered.toLocaleString('en')];
-  writeTable(
-    page,
-    'sockets',
+  tell('sockets', [
     [
-      [
-        'held',
-        'memory of the process',
-        'each',
-        'CPU of a core',
-        'told',
-        'answered',
-        'answers in, p50',
-        'p99',
-        'lost or wrong',
-      ],
-      [
-        `${idle} idle, beside 1000`,
-        mb(held),
-        `${((held - before) / idle).toFixed(1)} kB`,
-        share(idleCpu),
-        ...Array<string>(5).fill(''),
-      ],
-      [
-        `${busy} busy beside those`,
-        mb(memory(pid)),
-        `${((memory(pid) - held) / busy).toFixed(1)} kB`,
-        ...[share(busyCpu), told, answered, `${counts.p50Ms.toFixed(1)} ms`, `${counts.p99Ms.toFixed(1)} ms`],
-        String(counts.faults),
-      ],
+      'held',
+      'memory of the process',
+      'each',
+      'CPU of a core',
+      'told',
+      'answered',
+      'answers in, p50',
+      'p99',
+      'lost or wrong',
     ],
-    'npm run bench:sockets',
-  );
+    [`${idle} idle, beside 1000`, mb(held), each, share(idleCpu), ...Array<string>(5).fill('')],
+    [
+      `${busy} busy beside those`,
+      mb(memory(pid)),
+      `${((memory(pid) - held) / busy).toFixed(1)} kB`,
+      ...[share(busyCpu), told, answered, `${counts.p50Ms.toFixed(1)} ms`, `${counts.p99Ms.toFixed(1)} ms`],
+      String(counts.faults),
+    ],
+  ]);
   await closeAll([...first, ...sockets, ...callers]);
   await toMany(url, pid, option('subscribers', 1_000), option('blocks', 20));
+}
+
+/** Shows a table, and with `--write` puts it into the page. */
+function tell(name: string, rows: readonly (readonly string[])[]): void {
+  console.log(`${rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`);
+  if (process.argv.includes('--write')) writeTable(page, name, rows, 'npm run bench:sockets');
 }
 
 async function toMany(url: string, pid: number, subscribers: number, blocks: number): Promise<void> {
@@ -94,15 +92,8 @@ async function toMany(url: string, pid: number, subscribers: number, blocks: num
     ]),
     await measure('logs, all of 200', url, pid, Math.ceil(subscribers / 20), blocks, () => ['logs', {}]),
   ];
-  const heading = [
-    'subscribers to',
-    'notifications',
-    'CPU-µs each',
-    'bytes each',
-    'memory each',
-    'to all of a block in',
-  ];
-  writeTable(page, 'notifications', [heading, ...rows], 'npm run bench:sockets');
+  const heading = ['subscribers to', 'notifications', 'CPU-µs each', 'bytes each', 'to all of a block in'];
+  tell('notifications', [heading, ...rows]);
 }
 
 async function measure(
