@@ -52,6 +52,10 @@ export class Lines {
         else if (--open === 0) resolve();
       };
       for (const line of this.#lines) this.#send(line, 0);
+      const spin = (): void => {
+        if (open > 0) setImmediate(spin);
+      };
+      spin();
     });
     return (performance.now() - from) / 1_000;
   }

@@ -29,12 +29,19 @@ export interface BatchLimits {
 
 /**
  * What a caller sent at once, a call or a batch, to what it is told. Undefined: there were notifications only.
- * @throws RpcError when nothing in it can be answered on its own
+ * @throws RpcError (or rejects with it) when nothing in it can be answered on its own
  */
-export async function handleBody(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
-  const envelope = isLargeBatch(text)
-    ? await readLargeBatch(text, limits.maxItems, new Slices())
-    : readEnvelope(text, limits.maxItems);
+export function handleBody(text: string, context: CallContext, limits: BatchLimits): Answering {
+  return isLargeBatch(text)
+    ? handleLargeBatch(text, context, limits)
+    : handleCharged(readEnvelope(text, limits.maxItems), context, limits);
+}
+
+async function handleLargeBatch(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
+  return handleCharged(await readLargeBatch(text, limits.maxItems, new Slices()), context, limits);
+}
+
+function handleCharged(envelope: Envelope, context: CallContext, limits: BatchLimits): Answering {
   context.note?.asks(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
   return keyLimits?.isCharged !== true
@@ -108,7 +115,8 @@ async function handleBatch(
   let length = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
-      await slices.next();
+      const pause = slices.next();
+      if (pause !== undefined) await pause;
       const item = items[index] as Call | NotACall;
       const isFull = length > limits.maxAnswerBytes;
       const answer = isFull ? refuse(item.id, new RpcError('answer-too-large'), own) : await handleItem(item, own);

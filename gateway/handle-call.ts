@@ -1,3 +1,4 @@
+import { askInTurn } from './ask-in-turn.ts';
 import { causeOf, type Log } from './config/log.ts';
 import type { KeptReply } from './cache/answer-cache.ts';
 import { errorAnswer, largeAnswer, refusalAnswer, resultAnswer, type Answer } from './jsonrpc/answer.ts';
@@ -9,7 +10,7 @@ import type { Limiter } from './limits/limiter.ts';
 import type { RepeatedCalls } from './repeated-calls.ts';
 import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
-import { capGas, lowerHashes, namesGas } from './spec/prepare-params.ts';
+import { lowerHashes } from './spec/prepare-params.ts';
 import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
 import type { CallObserver, CallWatch } from './upstream/asking.ts';
 import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
@@ -64,7 +65,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
       told = resultAnswer(call.id, await askSocket(method, call.params, context));
     } else {
       units = method.spec.weight ?? 1;
-      const reply = await replyTo(method, call.params, context, observer);
+      const reply = await replyTo(method, call, context, observer);
       outcome = outcomeOf(reply);
       if (reply.kind === 'error') ({ code } = reply);
       if (call.id !== undefined) {
@@ -113,18 +114,18 @@ async function askSocket({ spec }: ServedMethod, params: readonly unknown[], con
 
 function replyTo(
   method: ServedMethod,
-  params: readonly unknown[],
+  call: Call,
   context: CallContext,
   observer: CallObserver | undefined,
-): Promise<Reply | KeptReply> | Reply {
+): Promise<Reply | KeptReply> | Reply | KeptReply {
   const { network, repeated } = context;
   if (method.spec.answer === 'filters') {
     const askLogs = (filter: unknown): Promise<Reply | KeptReply> => askForLogs(filter, context, observer);
-    return network.filters.ask(method.spec, params, { access: context.access, askLogs });
+    return network.filters.ask(method.spec, call.params, { access: context.access, askLogs });
   }
   if (method.spec.answer === 'document') return network.document();
-  if (repeated === undefined) return askUpstreams(method, params, context, observer);
-  return repeated.reply(method, params, () => askUpstreams(method, params, context, observer));
+  if (repeated === undefined) return askUpstreams(method, call.params, call.text, context, observer);
+  return repeated.reply(method, call, () => askUpstreams(method, call.params, call.text, context, observer));
 }
 
 /** What a filter finds is no more than `eth_getLogs` would give this key on this network. @throws RpcError */
@@ -137,56 +138,42 @@ async function askForLogs(
   if (logs === undefined) throw methodNotFound('eth_getLogs');
   const objection = findObjection(logs, [filter], context.access.calls);
   if (objection !== 'none') throw objection;
-  return askUpstreams(logs, [filter], context, observer);
+  return askUpstreams(logs, [filter], undefined, context, observer);
 }
 
-/** Once for all who ask the same at the same time, and not at all where the answer was kept. */
+/**
+ * Once for all who ask the same at the same time, and not at all where the answer was kept.
+ * @param givenText the parameters as JSON, where that was made
+ */
 function askUpstreams(
   method: ServedMethod,
   given: readonly unknown[],
-  context: CallContext,
+  givenText: string | undefined,
+  { network, deadline, caller }: CallContext,
   observer: CallObserver | undefined,
-): Promise<Reply | KeptReply> {
+): Promise<Reply | KeptReply> | KeptReply {
   const { spec, cache } = method;
-  const { shared } = context.network;
+  const { shared, upstreams, queue } = network;
   const params = lowerHashes(spec, given);
+  const text = params === given && givenText !== undefined ? givenText : JSON.stringify(params);
   if (!method.isShared) {
     observer?.cached('not-kept');
-    const reply = askInTurn(method, params, context, context.caller, observer);
+    const reply = askInTurn(upstreams, queue, { method: spec, params, text, deadline, caller, observer });
     return method.movesChain ? reply.finally(shared.forget.bind(shared)) : reply;
   }
-  const text = JSON.stringify(params);
   observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-kept' : 'off') : 'hit');
   const kept = cache?.find(text);
-  if (kept !== undefined) return Promise.resolve({ kind: 'kept', result: kept });
-  const ask = (caller: Cancellation): Promise<Reply | KeptReply> => {
-    if (cache === undefined) return askInTurn(method, params, context, caller, observer);
+  if (kept !== undefined) return { kind: 'kept', result: kept };
+  const ask = (all: Cancellation): Promise<Reply> =>
+    askInTurn(upstreams, queue, { method: spec, params, text, deadline, caller: all, observer });
+  const fetch = (all: Cancellation): Promise<Reply | KeptReply> => {
+    if (cache === undefined) return ask(all);
     return cache.fetch(params, text, () => {
       observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
-      return askInTurn(method, params, context, caller, observer);
+      return ask(all);
     });
   };
-  return shared.reply(`${spec.name} ${text}`, context, ask, observer);
-}
-
-async function askInTurn(
-  method: ServedMethod,
-  given: readonly unknown[],
-  { network, deadline }: CallContext,
-  caller: Cancellation,
-  observer: CallObserver | undefined,
-): Promise<Reply> {
-  const { queue, upstreams } = network;
-  const wait = queue.enter(deadline);
-  if (wait !== undefined) await wait;
-  try {
-    const params = namesGas(method.spec, given)
-      ? capGas(method.spec, given, await upstreams.gasLimit.get(deadline))
-      : given;
-    return await upstreams.ask(method.spec, params, deadline, caller, observer);
-  } finally {
-    queue.leave();
-  }
+  return shared.reply(`${spec.name} ${text}`, { deadline, caller }, fetch, observer);
 }
 
 /** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */
@@ -200,7 +187,7 @@ function takeRoom(reply: Reply | KeptReply, room: CallContext['room']): void {
 
 function answer(id: string, reply: Reply | KeptReply): Answer {
   if (reply.kind === 'kept') return keptAnswer(id, reply.result);
-  if (reply.kind === 'result') return resultAnswer(id, JSON.stringify(reply.result));
+  if (reply.kind === 'result') return resultAnswer(id, reply.text ?? JSON.stringify(reply.result));
   if (reply.kind === 'large') return largeAnswer(id, reply.parts);
   return errorAnswer(id, reply.code, reply.message, reply.data as string | undefined);
 }

@@ -21,7 +21,8 @@ export async function joinAnswers(
   const whole = Buffer.allocUnsafe(length + answers.length + 1);
   let at = 0;
   for (const answer of answers) {
-    await slices.next();
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
     whole[at] = at === 0 ? OPEN : COMMA;
     at += 1;
     if (typeof answer === 'string') {

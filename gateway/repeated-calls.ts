@@ -1,17 +1,16 @@
 import type { KeptReply } from './cache/answer-cache.ts';
-import type { Call, NotACall } from './jsonrpc/envelope.ts';
+import { textOf, type Call, type NotACall } from './jsonrpc/envelope.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import type { Slices } from './slices.ts';
 import type { Reply } from './upstream/reply.ts';
 
-type Told = Reply | KeptReply;
-type Ask = () => Promise<Told>;
+type Answering = Promise<Reply | KeptReply> | KeptReply;
 
 /** Calls that stand in a batch more than once: upstreams are asked once, and each is answered under its own id. */
 export class RepeatedCalls {
-  readonly #replies: Map<string, Promise<Told> | undefined>;
+  readonly #replies: Map<string, Answering | undefined>;
 
-  private constructor(replies: Map<string, Promise<Told> | undefined>) {
+  private constructor(replies: Map<string, Answering | undefined>) {
     this.#replies = replies;
   }
 
@@ -25,10 +24,11 @@ export class RepeatedCalls {
     const seen = new Set<string>();
     const repeated = new Map<string, undefined>();
     for (const item of items) {
-      await slices.next();
+      const pause = slices.next();
+      if (pause !== undefined) await pause;
       const method = 'refusal' in item ? undefined : methods.get(item.method);
       if (method?.isShared !== true) continue;
-      const name = nameOf(method, (item as Call).params);
+      const name = nameOf(method, item as Call);
       if (seen.has(name)) repeated.set(name, undefined);
       else seen.add(name);
     }
@@ -36,9 +36,9 @@ export class RepeatedCalls {
   }
 
   /** The reply to a call: that to the first of its kind. */
-  reply(method: ServedMethod, params: readonly unknown[], ask: Ask): Promise<Told> {
+  reply(method: ServedMethod, call: Call, ask: () => Answering): Answering {
     if (!method.isShared) return ask();
-    const name = nameOf(method, params);
+    const name = nameOf(method, call);
     const known = this.#replies.get(name);
     if (known !== undefined || !this.#replies.has(name)) return known ?? ask();
     const reply = ask();
@@ -47,6 +47,6 @@ export class RepeatedCalls {
   }
 }
 
-function nameOf({ spec: { name } }: ServedMethod, params: readonly unknown[]): string {
-  return name + JSON.stringify(params);
+function nameOf({ spec: { name } }: ServedMethod, call: Call): string {
+  return name + textOf(call);
 }

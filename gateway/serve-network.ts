@@ -4,7 +4,6 @@ import type { MethodCache } from './cache/method-cache.ts';
 import type { SharedAnswers } from './cache/shared-answers.ts';
 import { openMethodCaches, type CacheParts } from './cache/open-method-caches.ts';
 import { ToldBlock } from './cache/told-block.ts';
-import { CallQueue } from './call-queue.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
 import type { CanonicalChain } from './heads/canonical-chain.ts';
@@ -24,6 +23,8 @@ import { NetworkFilters } from './subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import { kinds, type Kind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
+import { callOf } from './upstream/asking.ts';
+import { CallQueue } from './upstream/call-queue.ts';
 import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
 import { SharedCalls } from './shared-calls.ts';
 import { isShareable, movesChain } from './upstream/method-group.ts';
@@ -101,7 +102,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
     document: documentOnce(config),
     // Calls under way still count.
     queue: memory?.queue ?? openQueue(config.slug, parts),
-    shared: new SharedCalls(() => network.seen, parts.metrics.calls.sharedMeter(config.slug)),
+    shared: new SharedCalls(network, parts.metrics.calls.sharedMeter(config.slug)),
     sockets: parts.metrics.socketMeters(config.slug),
     use: new InUse(),
   };
@@ -130,7 +131,7 @@ function methodCaches(
   if (answers === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
   const finalized = async (): Promise<unknown> => {
-    const reply = parsed(await upstreams.ask(byNumber, ['finalized', false], performance.now() + FINALIZED_MS));
+    const reply = parsed(await upstreams.ask(callOf(byNumber, ['finalized', false], performance.now() + FINALIZED_MS)));
     return reply.kind === 'result' ? reply.result : undefined;
   };
   return openMethodCaches({ ...known, config, answers, shared, metrics: metrics.cache, finalized });

@@ -1,4 +1,3 @@
-import type { CallQueue } from './call-queue.ts';
 import type { NetworkHeads } from './heads/network-heads.ts';
 import type { ToldBlock } from './cache/told-block.ts';
 import type { MethodCache } from './cache/method-cache.ts';
@@ -11,6 +10,7 @@ import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
 import type { NetworkFilters } from './subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
+import type { CallQueue } from './upstream/call-queue.ts';
 import type { LargeReply } from './upstream/reply.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';

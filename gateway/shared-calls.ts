@@ -2,23 +2,18 @@ import type { KeptReply } from './cache/answer-cache.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import type { CallObserver } from './upstream/asking.ts';
 import { LEAST_TIME_MS } from './upstream/attempts.ts';
-import { Cancellation, Cancelled } from './upstream/cancellation.ts';
+import { Cancellation, Cancelled, type Breakable } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
 
 type Told = Reply | KeptReply;
 type Ask = (cancellation: Cancellation) => Promise<Told>;
 
-/** What callers have seen of the chain: its head, as it was looked at, and the highest block that one was told of. */
+/** What callers have seen of the chain by now. */
 export interface Seen {
+  /** Its head, as it was looked at; another object when it has moved. */
   readonly head: unknown;
+  /** The highest block that one was told of. */
   readonly latest: bigint;
-}
-
-interface Flight extends Seen {
-  readonly reply: Promise<Told>;
-  readonly cancellation: Cancellation;
-  readonly deadline: number;
-  askers: number;
 }
 
 export interface Asker {
@@ -33,11 +28,11 @@ export interface Asker {
  */
 export class SharedCalls {
   readonly #flights = new Map<string, Flight>();
-  readonly #seen: () => Seen;
+  readonly #seen: Seen;
   readonly #onShared: () => void;
 
   /** @param onShared hears of each call that upstreams are spared */
-  constructor(seen: () => Seen, onShared: () => void) {
+  constructor(seen: Seen, onShared: () => void) {
     this.#seen = seen;
     this.#onShared = onShared;
   }
@@ -50,72 +45,129 @@ export class SharedCalls {
    */
   reply(call: string, asker: Asker, ask: Ask, observer?: Pick<CallObserver, 'cached'>): Promise<Told> {
     if (asker.caller.isCancelled) return Promise.reject(new Cancelled());
-    const { head, latest } = this.#seen();
+    const { head, latest } = this.#seen;
     const known = this.#flights.get(call);
     if (known !== undefined && known.head === head && known.latest === latest && !known.cancellation.isCancelled) {
       this.#onShared();
       observer?.cached('shared');
-      return join(known, asker, () => this.reply(call, asker, ask, observer));
+      return known.join(asker, () => this.reply(call, asker, ask, observer));
     }
-    const { deadline } = asker;
-    const cancellation = new Cancellation();
-    const flight: Flight = { reply: ask(cancellation), cancellation, deadline, head, latest, askers: 0 };
+    const flight = new Flight(head, latest, asker.deadline);
+    const reply = ask(flight.cancellation);
     this.#flights.set(call, flight);
-    const ended = (): void => {
-      if (this.#flights.get(call) === flight) this.#flights.delete(call);
-    };
-    flight.reply.then(ended, ended);
-    return join(flight, asker);
+    reply.then(
+      (told) => {
+        this.#end(call, flight);
+        flight.landed(told);
+      },
+      (error: unknown) => {
+        this.#end(call, flight);
+        flight.failed(error);
+      },
+    );
+    return flight.join(asker);
   }
 
   /** Something was sent: what is asked from now on is to know of it. */
   forget(): void {
     this.#flights.clear();
   }
+
+  #end(call: string, flight: Flight): void {
+    if (this.#flights.get(call) === flight) this.#flights.delete(call);
+  }
 }
 
-/**
- * Waits for it, as long as the asker does. When all have left, it is broken off.
- * @param again for one that has more time than the flight had
- */
-function join(flight: Flight, { deadline, caller }: Asker, again?: () => Promise<Told>): Promise<Told> {
-  flight.askers++;
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    const leave = (reason: Error): void => {
-      clearTimeout(timer);
-      caller.delete(asker);
-      reject(reason);
-      if (--flight.askers === 0) flight.cancellation.breakOff();
-    };
-    const asker = {
-      breakOff: (): void => {
-        leave(new Cancelled());
-      },
-    };
-    if (deadline < flight.deadline) {
-      timer = setTimeout(() => {
-        leave(new RpcError('no-upstream'));
-      }, deadline - performance.now());
+/** A call that is with upstreams, and all who wait for its reply. When they have left, it is broken off. */
+class Flight implements Seen {
+  readonly head: unknown;
+  readonly latest: bigint;
+  readonly deadline: number;
+  readonly cancellation = new Cancellation();
+  readonly #waiting: Waiting[] = [];
+
+  constructor(head: unknown, latest: bigint, deadline: number) {
+    this.head = head;
+    this.latest = latest;
+    this.deadline = deadline;
+  }
+
+  /** @param again for one that has more time than the flight has */
+  join(asker: Asker, again?: () => Promise<Told>): Promise<Told> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(new Waiting(this, asker, resolve, reject, again));
+    });
+  }
+
+  leave(waiting: Waiting): void {
+    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    if (this.#waiting.length === 0) this.cancellation.breakOff();
+  }
+
+  landed(reply: Told): void {
+    for (const one of this.#waiting) one.landed(reply);
+  }
+
+  failed(error: unknown): void {
+    for (const one of this.#waiting) one.failed(error);
+  }
+}
+
+/** One who waits, for no longer than its own time. */
+class Waiting implements Breakable {
+  readonly #flight: Flight;
+  readonly #asker: Asker;
+  readonly #resolve: (reply: Told | Promise<Told>) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #again: (() => Promise<Told>) | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    flight: Flight,
+    asker: Asker,
+    resolve: (reply: Told | Promise<Told>) => void,
+    reject: (reason: unknown) => void,
+    again: (() => Promise<Told>) | undefined,
+  ) {
+    this.#flight = flight;
+    this.#asker = asker;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#again = again;
+    if (asker.deadline < flight.deadline) {
+      this.#timer = setTimeout(() => {
+        this.#leave(new RpcError('no-upstream'));
+      }, asker.deadline - performance.now());
     }
-    caller.add(asker);
-    const end = (): void => {
-      clearTimeout(timer);
-      caller.delete(asker);
-    };
-    flight.reply.then(
-      (reply) => {
-        end();
-        resolve(reply);
-      },
-      (error: unknown) => {
-        end();
-        const now = performance.now();
-        const isOverForItOnly = now + LEAST_TIME_MS >= flight.deadline && now + LEAST_TIME_MS < deadline;
-        if (again !== undefined && isOverForItOnly && !caller.isCancelled) resolve(again());
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what it was rejected with
-        else reject(error);
-      },
-    );
-  });
+    asker.caller.add(this);
+  }
+
+  breakOff(): void {
+    this.#leave(new Cancelled());
+  }
+
+  landed(reply: Told): void {
+    this.#ended();
+    this.#resolve(reply);
+  }
+
+  failed(error: unknown): void {
+    this.#ended();
+    const { deadline, caller } = this.#asker;
+    const now = performance.now();
+    const isOverForItOnly = now + LEAST_TIME_MS >= this.#flight.deadline && now + LEAST_TIME_MS < deadline;
+    if (this.#again !== undefined && isOverForItOnly && !caller.isCancelled) this.#resolve(this.#again());
+    else this.#reject(error);
+  }
+
+  #leave(reason: Error): void {
+    this.#ended();
+    this.#reject(reason);
+    this.#flight.leave(this);
+  }
+
+  #ended(): void {
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#asker.caller.delete(this);
+  }
 }

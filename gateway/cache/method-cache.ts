@@ -102,7 +102,7 @@ export class MethodCache {
     if (reply.kind === 'error' || (reply.kind === 'result' && isNothing(reply.result))) return undefined;
     const holds = this.#holds(params, reply, headHash);
     if (holds === undefined) return undefined;
-    const result = reply.kind === 'large' ? Buffer.concat(reply.parts) : JSON.stringify(reply.result);
+    const result = reply.kind === 'large' ? Buffer.concat(reply.parts) : (reply.text ?? JSON.stringify(reply.result));
     if (holds.while === 'always') this.#keepForGood(text, result);
     else this.#parts.answers.set(this.#prefix + text, { result, holds } satisfies Kept);
     return result;

@@ -8,7 +8,7 @@ export interface HeadSource {
   readonly health: { readonly isUp: boolean };
   /** As it said when it was last asked; it is asked before anything else. */
   readonly isOfOtherChain: boolean;
-  readonly headMeters: HeadMeters;
+  readonly meters: HeadMeters;
   /**
    * Asks for ourselves, not for a caller.
    * @param params as JSON text
@@ -151,8 +151,8 @@ export class HeadFollower {
   }
 
   #take(look: Look): void {
-    const { headMeters } = this.source;
-    if (look.number !== this.look?.number) headMeters.moved(Number(look.number));
+    const { meters } = this.source;
+    if (look.number !== this.look?.number) meters.moved(Number(look.number));
     this.look = look;
     this.#onWord(this);
   }
@@ -172,7 +172,7 @@ export class HeadFollower {
         this.#toldAt = look.at;
         this.#failures = 0;
         this.#feedFailures = 0;
-        this.source.headMeters.told();
+        this.source.meters.told();
         this.#take(look);
       },
       ended: () => {

@@ -197,7 +197,7 @@ export class NetworkHeads implements CanonicalChain {
 
   readonly #heard = (follower: HeadFollower): void => {
     this.#agree(follower);
-    follower.source.headMeters.lag(this.lagOf(follower.source));
+    follower.source.meters.lag(this.lagOf(follower.source));
   };
 
   /** @param speaker who has just been heard of, if anybody */

@@ -50,7 +50,7 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
         ...{ network, limiter, log, access: operator, watch: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
-      const answer = await handleBody(JSON.stringify(body), context, batch).catch(refusalOf);
+      const answer = await answerTo(JSON.stringify(body), context, batch);
       return { answer: answer === undefined ? null : (JSON.parse(answer.body.toString()) as unknown), explanation };
     } finally {
       network.use.end();
@@ -58,7 +58,11 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
   };
 }
 
-function refusalOf(error: unknown): Answer {
-  if (error instanceof RpcError) return refusalAnswer('null', error);
-  throw error;
+async function answerTo(...asked: Parameters<typeof handleBody>): Promise<Answer | undefined> {
+  try {
+    return await handleBody(...asked);
+  } catch (error) {
+    if (error instanceof RpcError) return refusalAnswer('null', error);
+    throw error;
+  }
 }

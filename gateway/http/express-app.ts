@@ -1,15 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import { causeOf, type Log } from '../config/log.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { writeAnswer } from './write-answer.ts';
 
-type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
-
 export interface ExpressAppParts {
-  /** First, and all that a call passes. */
-  readonly rpc?: Handler;
+  /** First, and all that a call passes. Says whether it was one. */
+  readonly rpc?: (request: IncomingMessage, response: ServerResponse) => boolean;
   readonly ops?: Router;
   /** For people. */
   readonly pages?: Router | undefined;
@@ -18,12 +16,14 @@ export interface ExpressAppParts {
   readonly log: Log;
 }
 
-/** The one Express app; with `OPS_PORT` a second one without calls. */
-export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: ExpressAppParts): Express {
+/**
+ * The one Express app; with `OPS_PORT` a second one without calls. Calls stand before its router, which would cost each
+ * of them 6 µs of 105 and 4 kB of garbage of 38 (measured 2026-11-21).
+ */
+export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: ExpressAppParts): RequestListener {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  if (rpc !== undefined) app.use(rpc);
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   if (pages !== undefined) app.use(withRequestId(nextRequestId), pages);
   app.use((_request, response) => {
@@ -41,12 +41,15 @@ export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: Ex
       : new RpcError('internal-error', `internal error (${requestId})`);
     writeAnswer(response, requestId, refusalAnswer('null', refusal));
   });
-  return app;
+  if (rpc === undefined) return app;
+  return (request, response) => {
+    if (!rpc(request, response)) app(request, response);
+  };
 }
 
 /** For routes that leave their answers to Express. */
-function withRequestId(nextRequestId: () => string): Handler {
-  return (_request, response, next) => {
+function withRequestId(nextRequestId: () => string) {
+  return (_request: Request, response: Response, next: NextFunction): void => {
     response.setHeader('X-Request-Id', nextRequestId());
     next();
   };

@@ -1,12 +1,10 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Express } from 'express';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { closeServer, tellToLeave, untilNoneWaits, type Answering } from './drain-server.ts';
-import { withExpressPrototypes } from './express-prototypes.ts';
 import { asksForWebSocket, serveWithoutUpgrade } from './passed-over-upgrade.ts';
 import { requestIds } from './request-ids.ts';
 import { EXPOSED, retryAfter, writeAnswer } from './write-answer.ts';
@@ -40,7 +38,7 @@ export interface Doorkeeper {
  * @throws when the address is taken or not ours
  */
 export async function listen(
-  app: Express,
+  app: RequestListener,
   host: string,
   port: number,
   requestTimeoutMs: number,
@@ -58,7 +56,6 @@ export async function listen(
   };
   const server = createServer(
     {
-      ...withExpressPrototypes(app),
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),

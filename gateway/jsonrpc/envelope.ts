@@ -16,6 +16,8 @@ export interface Call {
   readonly method: string;
   /** Absent and null params are an empty array. */
   readonly params: readonly unknown[];
+  /** The parameters as JSON, once that was made. */
+  text: string | undefined;
   /** Why it goes no further, once that was looked at: for its weight before its answer. */
   objection: RpcError | 'none' | undefined;
 }
@@ -69,6 +71,11 @@ export async function readLargeBatch(
   return { isBatch: true, items };
 }
 
+/** A call's parameters as JSON. */
+export function textOf(call: Call): string {
+  return (call.text ??= JSON.stringify(call.params));
+}
+
 function tooLarge(maxItems: number): RpcError {
   return new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
 }
@@ -94,13 +101,17 @@ function readCall(item: unknown, idText: string | undefined): Call | NotACall {
     return notACall('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return { id: idText, method, params: [], objection: undefined };
-  if (Array.isArray(params)) return { id: idText, method, params, objection: undefined };
+  if (params === undefined || params === null) return callOf(idText, method, []);
+  if (Array.isArray(params)) return callOf(idText, method, params);
   if (typeof params === 'object') {
     const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
     return { id: idText, refusal };
   }
   return notACall('invalid request: expected params to be an array');
+}
+
+function callOf(id: string | undefined, method: string, params: readonly unknown[]): Call {
+  return { id, method, params, text: undefined, objection: undefined };
 }
 
 function notACall(message?: string): NotACall {

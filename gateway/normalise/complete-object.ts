@@ -1,5 +1,5 @@
 import type { ObjectShape } from '../spec/method-spec.ts';
-import { objectRules } from './object-rules.ts';
+import { objectRules, type Outcome } from './object-rules.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -17,40 +17,65 @@ export const optionalQuantities = [
   'blockTimestamp',
 ] as const;
 
-/** Gives a node's object, in place, the fields that the spec promises. Fields that the spec does not name stay. */
-export function completeObject(object: JsonObject, shape: ObjectShape): void {
-  for (const [name, alias] of Object.entries(shape.rename)) {
+/**
+ * Makes of a node's object, in place, what the spec promises. Fields that the spec does not name stay.
+ * @param params as they were sent
+ */
+export function mend(object: JsonObject, shape: ObjectShape, params: readonly unknown[]): Outcome {
+  const isCompleted = completeObject(object, shape);
+  const outcome = objectRules[shape.type]?.(object, params) ?? 'fits';
+  return isCompleted && outcome === 'fits' ? 'mended' : outcome;
+}
+
+/** @returns whether anything had to be changed */
+function completeObject(object: JsonObject, shape: ObjectShape): boolean {
+  let isChanged = false;
+  for (const name in shape.rename) {
+    const alias = shape.rename[name] as string;
     if (object[alias] === undefined) continue;
     object[name] ??= object[alias];
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the name comes from the schema
     delete object[alias];
+    isChanged = true;
   }
   for (const name of shape.fill) {
-    if (object[name] === undefined) object[name] = null;
-    else if (typeof object[name] === 'number') object[name] = toQuantity(object[name]);
+    if (object[name] === undefined) {
+      object[name] = null;
+      isChanged = true;
+    } else if (makeQuantity(object, name)) isChanged = true;
   }
-  for (const name of optionalQuantities) {
-    if (typeof object[name] === 'number') object[name] = toQuantity(object[name]);
+  for (const name of optionalQuantities) if (makeQuantity(object, name)) isChanged = true;
+  for (const name in shape.pad) if (padField(object, name, shape.pad[name] as number)) isChanged = true;
+  for (const name in shape.nested) {
+    if (mendElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
   }
-  for (const [name, bytes] of Object.entries(shape.pad)) {
-    const value = object[name];
-    if (typeof value === 'string') object[name] = padHex(value, bytes);
-  }
-  for (const [name, inner] of Object.entries(shape.nested)) {
-    const value = object[name];
-    if (Array.isArray(value)) for (const item of value) if (isObject(item)) completeInner(item, inner);
-  }
+  return isChanged;
 }
 
 /** Objects inside others are what they are, too: a transaction in a block may be pending. */
-function completeInner(object: JsonObject, shape: ObjectShape): void {
-  completeObject(object, shape);
-  objectRules[shape.type]?.(object, []);
+function mendElements(array: unknown, shape: ObjectShape): boolean {
+  if (!Array.isArray(array)) return false;
+  let isChanged = false;
+  for (const item of array) if (isObject(item) && mend(item, shape, none) !== 'fits') isChanged = true;
+  return isChanged;
 }
 
+const none: readonly unknown[] = [];
+
 /** A JSON number as a quantity; a fraction, which is none, stays. */
-function toQuantity(number: number): string | number {
-  return Number.isSafeInteger(number) && number >= 0 ? `0x${number.toString(16)}` : number;
+function makeQuantity(object: JsonObject, name: string): boolean {
+  const number = object[name];
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0) return false;
+  object[name] = `0x${number.toString(16)}`;
+  return true;
+}
+
+function padField(object: JsonObject, name: string, bytes: number): boolean {
+  const value = object[name];
+  if (typeof value !== 'string') return false;
+  const padded = padHex(value, bytes);
+  object[name] = padded;
+  return padded !== value;
 }
 
 /** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */

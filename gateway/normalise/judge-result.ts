@@ -1,68 +1,79 @@
 import type { Identity, MethodSpec } from '../spec/method-spec.ts';
-import type { FailureClass, Verdict } from '../upstream/reply.ts';
+import type { FailureClass, ResultReply, Verdict } from '../upstream/reply.ts';
 import { askedBy } from './asked-for.ts';
-import { completeObject, padHex } from './complete-object.ts';
-import { objectRules, type Outcome } from './object-rules.ts';
+import { mend, padHex } from './complete-object.ts';
+import type { Outcome } from './object-rules.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** A result is trusted when its kind fits and it is what was asked for; else the upstream is at fault. */
-export function judgeResult(method: MethodSpec, params: readonly unknown[], result: unknown): Verdict {
+export function judgeResult(method: MethodSpec, params: readonly unknown[], reply: ResultReply): Verdict {
   const { resultKinds } = method;
-  if (resultKinds === undefined) return final(result);
-  if (result === null) return method.nullable ? final(null) : elsewhere('node-state', result);
+  const { result } = reply;
+  if (resultKinds === undefined) return { final: true, reply };
+  if (result === null) return method.nullable ? { final: true, reply } : elsewhere('node-state', result);
   const kind = Array.isArray(result) ? 'array' : typeof result;
   if (!(resultKinds as readonly string[]).includes(kind)) return elsewhere('malformed', result);
   switch (kind) {
     case 'string':
-      return judgeText(method, result as string);
+      return judgeText(method, result as string, reply);
     case 'object':
-      return judgeObject(method, params, result as JsonObject);
+      return judgeObject(method, params, result as JsonObject, reply);
     case 'array':
-      return judgeArray(method, params, result as unknown[]);
+      return judgeArray(method, params, result as unknown[], reply);
     default:
-      return final(result);
+      return { final: true, reply };
   }
 }
 
-function judgeText({ name, padResult, resultPattern }: MethodSpec, text: string): Verdict {
+function judgeText({ name, padResult, resultPattern }: MethodSpec, text: string, reply: ResultReply): Verdict {
   // Erigon estimates 0x0 for a block that it does not have. A transaction without gas is impossible.
   if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return elsewhere('node-state', text);
   const padded = padResult === undefined ? text : padHex(text, padResult);
-  return resultPattern === undefined || compiled(resultPattern).test(padded)
-    ? final(padded)
-    : elsewhere('malformed', text);
+  if (resultPattern !== undefined && !compiled(resultPattern).test(padded)) return elsewhere('malformed', text);
+  return padded === text ? { final: true, reply } : final(padded);
 }
 
-function judgeObject(method: MethodSpec, params: readonly unknown[], object: JsonObject): Verdict {
+function judgeObject(method: MethodSpec, params: readonly unknown[], object: JsonObject, reply: ResultReply): Verdict {
   // ganache-cli 6 answers `{}` for an uncle that does not exist.
-  if (Object.keys(object).length === 0) return method.nullable ? final(null) : elsewhere('malformed', object);
-  return verdict(settle(method, params, object), method, object);
+  if (isEmpty(object)) return method.nullable ? final(null) : elsewhere('malformed', object);
+  return verdict(settle(method, params, object), method, reply);
 }
 
-function judgeArray(method: MethodSpec, params: readonly unknown[], array: unknown[]): Verdict {
-  if (method.shape === undefined) return final(array);
+function judgeArray(
+  method: MethodSpec,
+  params: readonly unknown[],
+  array: readonly unknown[],
+  reply: ResultReply,
+): Verdict {
+  if (method.shape === undefined) return { final: true, reply };
+  let all: Outcome = 'fits';
   for (const element of array) {
     const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
     const outcome = isObject ? settle(method, params, element as JsonObject) : 'other';
-    if (outcome !== 'fits') return verdict(outcome, method, array);
+    if (outcome === 'mended') all = outcome;
+    else if (outcome !== 'fits') return verdict(outcome, method, reply);
   }
-  return final(array);
+  return verdict(all, method, reply);
 }
 
 /** Makes of a node's object, in place, what the spec promises, unless it is another than was asked for. */
 function settle(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome | 'other' {
-  for (const identity of method.identity ?? []) if (!isAskedFor(object, params, identity)) return 'other';
-  if (method.shape === undefined) return 'fits';
-  completeObject(object, method.shape);
-  return objectRules[method.shape.type]?.(object, params) ?? 'fits';
+  for (const identity of method.identity ?? none) if (!isAskedFor(object, params, identity)) return 'other';
+  return method.shape === undefined ? 'fits' : mend(object, method.shape, params);
 }
 
-function verdict(outcome: Outcome | 'other', method: MethodSpec, result: unknown): Verdict {
-  if (outcome === 'fits') return final(result);
+function verdict(outcome: Outcome | 'other', method: MethodSpec, reply: ResultReply): Verdict {
+  if (outcome === 'fits') return { final: true, reply };
+  if (outcome === 'mended') return final(reply.result);
   if (outcome === 'not-found' && method.nullable) return final(null);
   // Unusable is not the upstream's fault: on some chains every receipt is so.
-  return elsewhere(outcome === 'other' ? 'malformed' : 'node-state', result);
+  return elsewhere(outcome === 'other' ? 'malformed' : 'node-state', reply.result);
+}
+
+function isEmpty(object: JsonObject): boolean {
+  for (const _ in object) return false;
+  return true;
 }
 
 function isAskedFor(object: JsonObject, params: readonly unknown[], identity: Identity): boolean {
@@ -77,6 +88,8 @@ function isAskedFor(object: JsonObject, params: readonly unknown[], identity: Id
 function digitsOf(quantity: string): string {
   return quantity.toLowerCase().replace(/^0x0*/, '');
 }
+
+const none: readonly Identity[] = [];
 
 const patterns = new Map<string, RegExp>();
 

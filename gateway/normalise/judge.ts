@@ -19,7 +19,7 @@ const MESSAGE_MAX = 4 * 1024;
  */
 export function judge(method: MethodSpec, params: readonly unknown[], reply: Reply): Verdict {
   if (reply.kind === 'large') return judgeLarge(method, params, reply);
-  if (reply.kind === 'result') return judgeResult(method, params, reply.result);
+  if (reply.kind === 'result') return judgeResult(method, params, reply);
   const layers = layersOf(reply);
   const revert = findRevert(method, layers);
   if (revert !== undefined && method.reverts) return revertVerdict(method, params, revert);

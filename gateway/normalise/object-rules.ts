@@ -1,7 +1,7 @@
 type JsonObject = Record<string, unknown>;
 
-/** `unusable`: nothing can make it right, another upstream is asked. */
-export type Outcome = 'fits' | 'not-found' | 'unusable';
+/** `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. */
+export type Outcome = 'fits' | 'mended' | 'not-found' | 'unusable';
 
 type ObjectRule = (object: JsonObject, params: readonly unknown[]) => Outcome;
 
@@ -9,20 +9,16 @@ type ObjectRule = (object: JsonObject, params: readonly unknown[]) => Outcome;
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
   Block(block, [asked]) {
     // Hardhat 3, ganache 6 and 7 give the pending block the number and hash of a block that may never be.
-    if (asked === 'pending') for (const name of unknownWhilePending) block[name] = null;
-    return 'fits';
+    return asked === 'pending' ? set(block, unknownWhilePending, null) : 'fits';
   },
 
   Uncle(uncle) {
-    delete uncle['transactions'];
-    return 'fits';
+    return drop(uncle, 'transactions');
   },
 
   Transaction(transaction) {
-    if (isAbsent(transaction['blockHash']) || isZeroHash(transaction['blockHash'])) {
-      transaction['blockHash'] = transaction['blockNumber'] = transaction['transactionIndex'] = null;
-    }
-    return 'fits';
+    const { blockHash } = transaction;
+    return isAbsent(blockHash) || isZeroHash(blockHash) ? set(transaction, place, null) : 'fits';
   },
 
   Receipt(receipt) {
@@ -35,17 +31,34 @@ export const objectRules: Readonly<Record<string, ObjectRule>> = {
 /** The spec's table of a block's fields: "null when its pending block". */
 const unknownWhilePending = ['number', 'hash', 'nonce', 'logsBloom'] as const;
 
+/** Where a transaction is, once it is in a block. */
+const place = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
+
 /** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
-function keepStatusOrRoot(receipt: JsonObject): 'fits' | 'unusable' {
+function keepStatusOrRoot(receipt: JsonObject): Outcome {
   const status = receipt['status'];
   if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
-    receipt['status'] = status.endsWith('1') ? '0x1' : '0x0';
-    delete receipt['root'];
-    return 'fits';
+    const isNamed = set(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
+    return drop(receipt, 'root') === 'fits' ? isNamed : 'mended';
   }
-  if (typeof receipt['root'] !== 'string') return 'unusable';
-  delete receipt['status'];
-  return 'fits';
+  return typeof receipt['root'] === 'string' ? drop(receipt, 'status') : 'unusable';
+}
+
+function set(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'mended' {
+  let outcome: 'fits' | 'mended' = 'fits';
+  for (const name of names) {
+    if (object[name] === value) continue;
+    object[name] = value;
+    outcome = 'mended';
+  }
+  return outcome;
+}
+
+function drop(object: JsonObject, name: string): 'fits' | 'mended' {
+  if (!(name in object)) return 'fits';
+  // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the names stand above
+  delete object[name];
+  return 'mended';
 }
 
 function isAbsent(value: unknown): boolean {

@@ -2,6 +2,7 @@ import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { SubscriptionMeters } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { callOf, type AskedCall } from '../upstream/asking.ts';
 import type { Reply } from '../upstream/reply.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './block-logs.ts';
@@ -13,7 +14,10 @@ import type { PendingSource } from './pending-stream.ts';
 import type { Kind, Wish } from './read-wish.ts';
 
 /** The upstreams of a network, as far as subscribers are told what they say. */
-export type SubscriptionSources = LogSource & { readonly all: readonly PendingSource[] };
+export interface SubscriptionSources {
+  readonly all: readonly PendingSource[];
+  ask(call: AskedCall): Promise<Reply>;
+}
 
 export interface NetworkSubscriptionsParts {
   readonly chain: CanonicalChain;
@@ -61,7 +65,7 @@ export class NetworkSubscriptions {
 
   /** Asks the upstreams of the moment. @throws RpcError */
   ask(...call: Parameters<LogSource['ask']>): Promise<Reply> {
-    return this.#upstreams.ask(...call);
+    return this.#upstreams.ask(callOf(...call));
   }
 
   /** @throws RpcError (or rejects with it) where nobody can tell */

@@ -1,12 +1,26 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from './blocks-held.ts';
 import type { Cancellation } from './cancellation.ts';
-import type { MethodGroup } from './method-group.ts';
+import { groupOf, isRead, type MethodGroup } from './method-group.ts';
 import type { Failed } from './reply.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Mostly no attempt fails: one for all calls. */
-export const none: readonly Failed[] = [];
+const none: readonly Failed[] = [];
+
+/** A call, ready for upstreams. */
+export interface AskedCall {
+  readonly method: MethodSpec;
+  readonly params: readonly unknown[];
+  /** The same as JSON. */
+  readonly text: string;
+  /** On the clock of performance.now(). */
+  readonly deadline: number;
+  /** Breaks it off; what is sent takes effect all the same, and so is never broken off. */
+  readonly caller?: Cancellation | undefined;
+  /** Hears how it went. */
+  readonly observer?: CallObserver | undefined;
+}
 
 /** A call on its way from one upstream to the next. */
 export interface Asking {
@@ -27,6 +41,21 @@ export interface Asking {
   failed: readonly Failed[];
 }
 
+/** What the gateway asks for itself. */
+export function callOf(method: MethodSpec, params: readonly unknown[], deadline: number): AskedCall {
+  return { method, params, text: JSON.stringify(params), deadline };
+}
+
+export function askingOf(
+  { method, params, text, deadline, caller, observer }: AskedCall,
+  blocks: NamedBlocks | undefined,
+  preferred: Upstream | undefined,
+): Asking {
+  const cancellation = isRead(method) ? caller : undefined;
+  const group = groupOf(method);
+  return { method, group, params, text, deadline, cancellation, blocks, preferred, observer, asked: [], failed: none };
+}
+
 const head: MethodSpec = {
   name: 'eth_getBlockByNumber',
   namespace: 'eth',
@@ -35,7 +64,7 @@ const head: MethodSpec = {
   hashParams: [],
 };
 
-/** What the gateway asks for itself. */
+/** The gateway's own look at a head. */
 export function lookAtHead(): Asking {
   const nobody = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
   const asking = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;

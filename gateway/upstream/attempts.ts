@@ -114,7 +114,7 @@ export class Attempts {
     const result = reply.kind === 'large' ? (JSON.parse(reply.parts.join('')) as unknown) : reply.result;
     const detail = this.#options.check(method, result);
     if (detail === undefined) return;
-    upstream.deviates(method);
+    upstream.meters.deviates(method);
     this.#options.log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
   }
 

@@ -44,7 +44,7 @@ export class Choice {
       if (asked.includes(upstream)) continue;
       const reason = this.#reasonAgainst(upstream, asking, now);
       if (reason === undefined) return upstream;
-      if (asked.length === 0) upstream.wasPassedOver(reason);
+      if (asked.length === 0) upstream.meters.passedOver(reason);
       asking.observer?.passedOver(upstream.name, reason);
       if (reason === 'at-limit' || reason === 'other-chain') continue;
       // One that works is better than one that does not.

@@ -15,9 +15,46 @@ const MESSAGE_MAX = 64 * 1024;
  * @throws UpstreamFailure when it holds no reply to this call
  */
 export function readReply(status: number, bytes: Buffer, id: number, retryAfter?: string): Reply {
-  const large = bytes.length < LARGE_BYTES ? undefined : findResult(bytes, id);
-  const parse = (): ResultReply | ErrorReply => readParsed(status, bytes.toString('utf8'), id, retryAfter);
-  return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
+  if (bytes.length >= LARGE_BYTES) {
+    const large = findResult(bytes, id);
+    const parse = (): ResultReply | ErrorReply => readParsed(status, bytes.toString('utf8'), id, retryAfter);
+    return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
+  }
+  const text = bytes.toString('utf8');
+  return readUsual(text, id) ?? readParsed(status, text, id, retryAfter);
+}
+
+/**
+ * A result in one of the envelopes that most nodes write, without a look at the envelope but that it is there: what is
+ * left of it is one value of JSON, or there was something else in it.
+ * @returns undefined where it must be read member by member
+ */
+function readUsual(text: string, id: number): ResultReply | undefined {
+  const result = usualResult(text, id);
+  if (result === undefined) return undefined;
+  if (quotedHex.test(result)) return { kind: 'result', result: result.slice(1, -1), text: result };
+  const value = parse(result);
+  return value === undefined ? undefined : { kind: 'result', result: value, text: result };
+}
+
+const quotedHex = /^"0x[0-9a-f]*"$/;
+
+const start = '{"jsonrpc":"2.0",';
+
+/** What should be the text of the result, if the rest is an envelope of the usual. */
+function usualResult(text: string, id: number): string | undefined {
+  // geth ends its replies with a line feed.
+  const end = text.endsWith('}') ? text.length - 1 : text.endsWith('}\n') ? text.length - 2 : -1;
+  if (end === -1 || !text.startsWith(start)) return undefined;
+  const ownId = `"id":${id}`;
+  if (text.startsWith(ownId, start.length)) {
+    const at = start.length + ownId.length;
+    return text.startsWith(',"result":', at) ? text.slice(at + 10, end) : undefined;
+  }
+  // Nethermind's, besu's
+  const isLast =
+    text.startsWith('"result":', start.length) && text.endsWith(ownId, end) && text[end - ownId.length - 1] === ',';
+  return isLast ? text.slice(start.length + 9, end - ownId.length - 1) : undefined;
 }
 
 function readParsed(

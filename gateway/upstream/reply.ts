@@ -4,6 +4,8 @@ export type Reply = ResultReply | LargeReply | ErrorReply;
 export interface ResultReply {
   readonly kind: 'result';
   readonly result: unknown;
+  /** The same as JSON, as it came, where that is at hand. */
+  readonly text?: string;
 }
 
 /** A large result, of which no values were made: it may pass as it came. */

@@ -1,10 +1,10 @@
-import type { HeadMeters } from '../metrics/head-metrics.ts';
-import type { PassedOver } from './asking.ts';
+import type { UpstreamMeters } from '../metrics/meters.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
 import { Health } from './health.ts';
+import type { HttpReply } from './http-upstream.ts';
 import type { MethodGroup } from './method-group.ts';
 import { MethodsLacked } from './methods-lacked.ts';
 import { LARGE_BYTES } from './read-large.ts';
@@ -39,6 +39,7 @@ export class Upstream {
   readonly #slowness = new Sampling(TOGETHER_MS);
   readonly blocks: BlocksHeld;
   readonly limits: UpstreamLimits | undefined;
+  readonly meters: UpstreamMeters;
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
@@ -54,6 +55,7 @@ export class Upstream {
     this.priority = options.priority ?? 0;
     this.blocks = new BlocksHeld(options.archive ?? false);
     this.limits = options.limits && new UpstreamLimits(options.limits);
+    this.meters = options.meters;
     this.#options = options;
     this.#secrets = options.transport.secrets;
     this.#starting = options.starting;
@@ -73,12 +75,16 @@ export class Upstream {
     group?: MethodGroup,
   ): Promise<Reply> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
-    const { meters, timeoutMs } = this.#options;
+    const { meters } = this;
     const start = performance.now();
     this.limits?.began(start);
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
-      const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation, group);
+      const id = ++this.#id;
+      const said = await this.#send(id, method, params, Math.min(left, this.timeoutMs), cancellation, group);
+      const turn = turnFor(said);
+      if (turn !== undefined) await turn;
+      const reply = readReply(said.status, said.body, id, said.retryAfter);
       this.#repliedAt = performance.now();
       meters.answered((this.#repliedAt - start) / 1000);
       return reply;
@@ -87,7 +93,7 @@ export class Upstream {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#repliedAt > start;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
-      failure.isCutShort = error instanceof TimedOut && limitMs < Math.min(timeoutMs, FAIR_MS);
+      failure.isCutShort = error instanceof TimedOut && limitMs < Math.min(this.timeoutMs, FAIR_MS);
       meters.failed(failure.failure, (performance.now() - start) / 1000);
       throw failure;
     } finally {
@@ -100,10 +106,6 @@ export class Upstream {
     return this.#repliedAt > since;
   }
 
-  get headMeters(): HeadMeters {
-    return this.#options.meters;
-  }
-
   /** Whether it belongs to another network, as it said when it was last asked. */
   get isOfOtherChain(): boolean {
     return this.#isOfOtherChain;
@@ -111,7 +113,7 @@ export class Upstream {
 
   /** What is known of it, for people. Asks nobody. */
   status(): UpstreamState {
-    return stateOf(this, this.#repliedAt !== -Infinity, this.#options.meters.history());
+    return stateOf(this, this.#repliedAt !== -Infinity, this.meters.history());
   }
 
   /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
@@ -119,15 +121,6 @@ export class Upstream {
     if (this.limits?.hasRoom(now) === false) return false;
     if (this.health.isUp) return true;
     return this.health.letsThrough(now);
-  }
-
-  wasPassedOver(reason: PassedOver): void {
-    this.#options.meters.passedOver(reason);
-  }
-
-  /** One of its results is not as the spec says. */
-  deviates(method: string): void {
-    this.#options.meters.deviates(method);
   }
 
   /** Its reply was of use. */
@@ -144,7 +137,7 @@ export class Upstream {
     this.methods.failed(method, failure, reply !== undefined);
     this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
-    if (reply !== undefined) this.#options.meters.unusable(failure);
+    if (reply !== undefined) this.meters.unusable(failure);
     // What comes back may be another node.
     if (goesDown) this.#isChainRight = false;
     return goesDown;
@@ -156,10 +149,10 @@ export class Upstream {
    * @throws UpstreamFailure, for an error reply too
    */
   async resultOf(method: string, params: string): Promise<unknown> {
-    const { meters, timeoutMs } = this.#options;
+    const { meters } = this;
     this.limits?.began(performance.now());
     try {
-      const left = this.#isChainRight ? timeoutMs : await this.#prepare(performance.now() + timeoutMs);
+      const left = this.#isChainRight ? this.timeoutMs : await this.#prepare(performance.now() + this.timeoutMs);
       const reply = parsed(await this.#exchange(method, params, left));
       this.#repliedAt = performance.now();
       if (reply.kind === 'error') throw new UpstreamFailure('node-state', reply.message);
@@ -230,20 +223,28 @@ export class Upstream {
     return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
   }
 
-  async #exchange(
+  async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
+    const id = ++this.#id;
+    const { status, body, retryAfter } = await this.#send(id, method, params, limitMs);
+    return readReply(status, body, id, retryAfter);
+  }
+
+  /** @throws UpstreamFailure, Cancelled (or rejects with it) */
+  #send(
+    id: number,
     method: string,
     params: string,
     limitMs: number,
     cancellation?: Cancellation,
     group?: MethodGroup,
-  ): Promise<Reply> {
+  ): Promise<HttpReply> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
-    const id = ++this.#id;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    const { transport } = this.#options;
-    const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation, group);
-    const turn = said.length < LARGE_BYTES ? undefined : turns.take(said.length);
-    if (turn !== undefined) await turn;
-    return readReply(status, said, id, retryAfter);
+    return this.#options.transport.exchange(body, limitMs, id, cancellation, group);
   }
+}
+
+/** Undefined: a reply may be looked at at once. */
+function turnFor({ body }: HttpReply): Promise<void> | undefined {
+  return body.length < LARGE_BYTES ? undefined : turns.take(body.length);
 }

@@ -2,18 +2,16 @@ import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { RoutingMeters } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { none, type Asking, type CallObserver } from './asking.ts';
+import { askingOf, type Asking, type AskedCall } from './asking.ts';
 import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
 import { backOff } from './back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { namedBlocks } from './blocks-held.ts';
-import type { Cancellation } from './cancellation.ts';
+import type { CallQueue } from './call-queue.ts';
 import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
-import { groupOf, isRead } from './method-group.ts';
 import { Race, type RaceOptions } from './race.ts';
 import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
@@ -114,69 +112,66 @@ export class Upstreams {
 
   /**
    * Asks one upstream after the other until one gives the last word.
-   * @param deadline on the clock of performance.now()
-   * @param caller breaks it off; what is sent takes effect all the same, and so is never broken off
-   * @param observer hears how it went
+   * @param queue that it has entered, and leaves then
    * @throws RpcError when none could answer, Cancelled
    */
-  async ask(
-    method: MethodSpec,
-    params: readonly unknown[],
-    deadline: number,
-    caller?: Cancellation,
-    observer?: CallObserver,
-  ): Promise<Reply> {
-    // Nobody is asked for what all of them have said they lack.
-    if (this.all.every(({ methods }) => methods.hasNot(method.name))) return unsupported(method);
-    const asking: Asking = {
-      method,
-      group: groupOf(method),
-      params,
-      text: JSON.stringify(params),
-      deadline,
-      cancellation: isRead(method) ? caller : undefined,
-      blocks: this.all.length > 1 ? namedBlocks(method, params) : undefined,
-      preferred: this.#sent.takerFor(method.name, params),
-      observer,
-      asked: [],
-      failed: none,
-    };
-    let doubted: Reply | undefined;
-    for (;;) {
-      const now = performance.now();
-      if (asking.asked.length === 0) this.#budget.called(now);
-      const upstream = this.#next(asking, now);
-      if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
-      if (upstream === undefined) return exhausted(method, asking.failed, this.all, now);
-      if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
-      asking.asked.push(upstream);
-      if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
-      const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
-      let by = upstream;
-      let verdict: Verdict;
-      if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
-      else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
-      if (verdict.final) {
-        const reply = doubted === undefined ? verdict.reply : this.#served.better(doubted, verdict.reply);
-        const isDoubted = doubted === undefined ? this.#doubts(asking, reply, by) : this.#served.isOlder(asking, reply);
-        if (!isDoubted) return this.all.length > 1 ? this.#served.notBelow(method, reply) : reply;
-        doubted = reply;
-        continue;
+  async ask(call: AskedCall, queue?: CallQueue): Promise<Reply> {
+    try {
+      const { method, deadline } = call;
+      // Nobody is asked for what all of them have said they lack.
+      if (this.#isLackedByAll(method.name)) return unsupported(method);
+      const blocks = this.all.length > 1 ? namedBlocks(method, call.params) : undefined;
+      const asking = askingOf(call, blocks, this.#sent.takerFor(method.name, call.params));
+      let doubted: Reply | undefined;
+      for (;;) {
+        const now = performance.now();
+        if (asking.asked.length === 0) this.#budget.called(now);
+        const upstream = this.#next(asking, now);
+        if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
+        if (upstream === undefined) return exhausted(method, asking.failed, this.all, now);
+        if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
+        asking.asked.push(upstream);
+        if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
+        const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
+        let by = upstream;
+        let verdict: Verdict;
+        if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
+        else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
+        if (verdict.final) {
+          const reply = doubted === undefined ? verdict.reply : this.#served.better(doubted, verdict.reply);
+          const isDoubted =
+            doubted === undefined ? this.#doubts(asking, reply, by) : this.#served.isOlder(asking, reply);
+          if (!isDoubted) return this.all.length > 1 ? this.#served.notBelow(method, reply) : reply;
+          doubted = reply;
+          continue;
+        }
+        // Whom we asked for a second opinion had none.
+        if (doubted !== undefined) return doubted;
+        asking.failed = [...asking.failed, verdict];
       }
-      // Whom we asked for a second opinion had none.
-      if (doubted !== undefined) return doubted;
-      asking.failed = [...asking.failed, verdict];
+    } finally {
+      queue?.leave();
     }
   }
 
-  /** What callers have seen of the chain. */
-  get seen(): { readonly head: unknown; readonly latest: bigint } {
-    return { head: this.#heads.head, latest: this.#served.latest };
+  /** The network's head, as it was looked at last. */
+  get head(): unknown {
+    return this.#heads.head;
+  }
+
+  /** The number of the newest block that callers may know of. */
+  get latest(): bigint {
+    return this.#served.latest;
   }
 
   /** For people and probes: how many there are, and how many answered when last asked. */
   summary(): { upstreams: number; up: number } {
     return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
+  }
+
+  #isLackedByAll(method: string): boolean {
+    for (const { methods } of this.all) if (!methods.hasNot(method)) return false;
+    return true;
   }
 
   /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */

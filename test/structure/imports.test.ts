@@ -15,7 +15,7 @@ const levels: readonly (readonly string[])[] = [
   ['charge-calls.ts'],
   ['handle-call.ts'],
   ['repeated-calls.ts'],
-  ['served-network.ts', 'load.ts', 'call-queue.ts', 'shared-calls.ts', 'request-note.ts', 'slices.ts'],
+  ['served-network.ts', 'load.ts', 'ask-in-turn.ts', 'shared-calls.ts', 'request-note.ts', 'slices.ts'],
   ['subscriptions'],
   ['limits', 'usage', 'doctor', 'cache'],
   ['keys', 'spec', 'heads', 'upstream', 'normalise', 'local-chain'],

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readReply } from '../../gateway/upstream/read-reply.ts';
 import { UpstreamFailure, type FailureClass, type Reply } from '../../gateway/upstream/reply.ts';
@@ -19,6 +20,14 @@ function failureOf(body: unknown, status = 200, retryAfter?: string): UpstreamFa
   throw new Error('it was read');
 }
 
+function parsed(text: string): { readonly id?: unknown; readonly result?: unknown } | undefined {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+}
+
 const error = { code: -32_000, message: 'no' };
 
 describe('a result', () => {
@@ -31,8 +40,44 @@ describe('a result', () => {
     ['in an array of one', [{ id: ID, result: '0x1' }]],
   ])('%s is read', (_, body) => {
     for (const status of [200, 400, 404, 500, 503]) {
-      expect(read(body, status)).toEqual({ kind: 'result', result: '0x1' });
+      expect(read(body, status)).toMatchObject({ kind: 'result', result: '0x1' });
     }
+  });
+
+  it('is what JSON says it is, in whatever order and with whatever else it comes, and its text is the same', () => {
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom(null, '0x', '0xab', '0xAB', 'a"b', 'a\\b', '\n', '}', '"id":7'),
+    );
+    const member = fc.oneof(
+      fc.constantFrom('"jsonrpc":"2.0"', '"id":7', '"id":"7"', '"id":77', '"error":null', '"x":{"result":1}'),
+      value.map((result) => `"result":${JSON.stringify(result)}`),
+    );
+    const usual = value.chain((result) => {
+      const members = ['"jsonrpc":"2.0"', '"id":7', `"result":${JSON.stringify(result)}`];
+      return fc.shuffledSubarray(members, { minLength: 3 });
+    });
+    const members = fc.oneof(usual, fc.array(member, { maxLength: 5 }));
+    const end = fc.constantFrom('}', '}\n', '} ', ',}', '');
+    let withText = 0;
+    fc.assert(
+      fc.property(members, end, (some, last) => {
+        const text = `{${some.join(',')}${last}`;
+        const body = parsed(text);
+        const isResult = (body?.id === ID || body?.id === '7') && body.result !== undefined;
+        if (!isResult) {
+          expect(() => read(text)).toThrow(UpstreamFailure);
+          return;
+        }
+        const reply = read(text);
+        expect(reply).toMatchObject({ kind: 'result', result: body.result });
+        if (reply.kind !== 'result' || reply.text === undefined) return;
+        expect(JSON.parse(reply.text)).toEqual(body.result);
+        withText++;
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(withText).toBeGreaterThan(100);
   });
 
   it.each([

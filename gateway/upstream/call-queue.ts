@@ -1,4 +1,4 @@
-import { RpcError } from './jsonrpc/errors.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 
 /** Whoever waits for longer is better told so: the callers before it fare no better. */
 const WAIT_MAX_MS = 1_000;
