@@ -13,8 +13,8 @@ import type { ServedNetwork } from '../served-network.ts';
 import type { Load } from '../load.ts';
 import type { CallTracing } from '../upstream/trace-calls.ts';
 import { watchBoth } from '../upstream/watch-both.ts';
-import { callerOf } from './caller-of.ts';
 import { compressAnswer } from './compress-answer.ts';
+import { connectionOf, type Connection } from './connection.ts';
 import { asksForPage } from './page-routes.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
@@ -51,9 +51,10 @@ export interface RpcRouteParts {
 export function rpcRoute(parts: RpcRouteParts) {
   /** @returns whether it is for this route */
   return (request: IncomingMessage, response: ServerResponse): boolean => {
-    const route = parts.networks.find(request.url ?? '', parts.proxies.hostOf(request));
+    const connection = connectionOf(request.socket);
+    const route = connection.route(parts.networks, request, parts.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && parts.hasPages && asksForPage(request))) return false;
-    void serve(parts, request, response, route);
+    void serve(parts, request, response, connection, route);
     return true;
   };
 }
@@ -63,6 +64,7 @@ async function serve(
   parts: RpcRouteParts,
   request: IncomingMessage,
   response: ServerResponse,
+  connection: Connection,
   { network, key, isWebSocket }: Route<ServedNetwork>,
 ): Promise<void> {
   const requestId = parts.nextRequestId();
@@ -81,7 +83,7 @@ async function serve(
     if (isWebSocket) throw new RpcError('upgrade-required');
     if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
     const address = parts.proxies.addressOf(request);
-    const found = parts.authenticator.authenticate(key, address);
+    const found = parts.authenticator.authenticate(key, address, connection.digestOf(key));
     const access = found instanceof Promise ? await found : found;
     note?.keyIs(access.record.id);
     access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
@@ -96,7 +98,7 @@ async function serve(
     const tracing = parts.tracing?.under(request.headers);
     const watch =
       explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
-    const caller = callerOf(request.socket);
+    const { caller } = connection;
     const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
     const answer = await handleBody(body.toString('utf8'), context, parts.batch);
     const written =

@@ -77,13 +77,13 @@ export class Authenticator {
 
   /**
    * @param address of the caller, by which unknown keys are limited
+   * @param digest of the key, where it is known
    * @returns what the key opens, its entry rules not yet asked; not a promise where memory has the answer
    * @throws RpcError (or rejects with it): key-missing, key-invalid, key-store-unreachable, unknown-key-limit
    */
-  authenticate(keyText: string, address: string): KeyAccess | Promise<KeyAccess> {
+  authenticate(keyText: string, address: string, digest = digestOf(keyText)): KeyAccess | Promise<KeyAccess> {
     if (keyText === '') throw new RpcError('key-missing');
     if (keyText.length > keyMaxLength) throw new RpcError('key-invalid');
-    const digest = digestOf(keyText);
     const known = this.#known.get(digest);
     if (known === undefined) {
       if (!isWellFormedKey(keyText)) throw new RpcError('key-invalid');

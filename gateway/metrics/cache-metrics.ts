@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { CounterTallies, type Tally } from './tallies.ts';
 
 /** Of a look-up in Redis: found, miss, late, failed, not-asked; of a write: written, not-written. */
 export type SharedAnswersMeter = (
@@ -8,24 +9,25 @@ export type SharedAnswersMeter = (
 /** What is told of answers that are kept. */
 export class CacheMetrics {
   readonly #registry: Registry;
-  readonly #lookups: Counter<'network' | 'method' | 'outcome'>;
+  readonly #lookups: CounterTallies;
 
   constructor(registry: Registry) {
     this.#registry = registry;
-    this.#lookups = new Counter({
-      name: 'gatehouse_cache_lookups_total',
-      help: 'Calls whose answer might have been kept, by outcome: hit (in memory), shared (by Redis), miss (an upstream was asked)',
-      labelNames: ['network', 'method', 'outcome'] as const,
-      registers: [registry],
-    });
+    this.#lookups = new CounterTallies(
+      {
+        name: 'gatehouse_cache_lookups_total',
+        help: 'Calls whose answer might have been kept, by outcome: hit (in memory), shared (by Redis), miss (an upstream was asked)',
+        labelNames: ['network', 'method', 'outcome'],
+      },
+      registry,
+    );
   }
 
   lookups(network: string, method: string): (outcome: 'hit' | 'shared' | 'miss') => void {
-    const hits = this.#lookups.labels(network, method, 'hit');
-    const misses = this.#lookups.labels(network, method, 'miss');
+    const of = (outcome: string): Tally => this.#lookups.labels(network, method, outcome);
+    const tallies = { hit: of('hit'), shared: of('shared'), miss: of('miss') };
     return (outcome) => {
-      if (outcome === 'shared') this.#lookups.labels(network, method, outcome).inc();
-      else (outcome === 'hit' ? hits : misses).inc();
+      tallies[outcome].add(1);
     };
   }
 

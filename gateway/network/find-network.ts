@@ -22,6 +22,11 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     this.replace(networks);
   }
 
+  /** Another one when the networks are others. */
+  get inForce(): unknown {
+    return this.#bySlug;
+  }
+
   get all(): readonly N[] {
     return [...this.#bySlug.values()];
   }

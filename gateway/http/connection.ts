@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { digestOf } from '../keys/key.ts';
+import type { NetworkFinder, Route } from '../network/find-network.ts';
+import type { ServedNetwork } from '../served-network.ts';
+import { Cancellation } from '../upstream/cancellation.ts';
+
+type Networks = NetworkFinder<ServedNetwork>;
+
+/**
+ * A caller's connection, over which mostly one address is asked again and again: its network need not be found, and its
+ * key not be hashed, for each call (2 of 48 µs of an answer from the cache, measured 2026-11-21).
+ */
+export class Connection {
+  /**
+   * Breaks off what is under way for its requests when it closes. One for all of them: a listener for each request would
+   * cost more, and a connection that has closed leaves none of them to answer.
+   */
+  readonly caller = new Cancellation();
+  #url = '';
+  #host: string | undefined;
+  #inForce: unknown;
+  #route: Route<ServedNetwork> | undefined;
+  #digest: string | undefined;
+
+  constructor(socket: Socket) {
+    const left = (): void => {
+      this.caller.breakOff();
+    };
+    if (socket.destroyed) left();
+    else socket.once('close', left);
+  }
+
+  /** @param host as the caller asked for it */
+  route(networks: Networks, { url = '' }: IncomingMessage, host: string | undefined): Route<ServedNetwork> | undefined {
+    if (url === this.#url && host === this.#host && networks.inForce === this.#inForce) return this.#route;
+    [this.#url, this.#host, this.#inForce, this.#digest] = [url, host, networks.inForce, undefined];
+    return (this.#route = networks.find(url, host));
+  }
+
+  /** Of the key in the address that `route` was asked for last. */
+  digestOf(key: string): string {
+    return (this.#digest ??= digestOf(key));
+  }
+}
+
+const connections = new WeakMap<Socket, Connection>();
+
+export function connectionOf(socket: Socket): Connection {
+  let connection = connections.get(socket);
+  if (connection === undefined) connections.set(socket, (connection = new Connection(socket)));
+  return connection;
+}
