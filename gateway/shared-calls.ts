@@ -84,7 +84,9 @@ class Flight implements Seen {
   readonly latest: bigint;
   readonly deadline: number;
   readonly cancellation = new Cancellation();
-  readonly #waiting: Waiting[] = [];
+  /** Mostly there is one at a time. */
+  #first: Waiting | undefined;
+  #others: Set<Waiting> | undefined;
 
   constructor(head: unknown, latest: bigint, deadline: number) {
     this.head = head;
@@ -95,21 +97,28 @@ class Flight implements Seen {
   /** @param again for one that has more time than the flight has */
   join(asker: Asker, again?: () => Promise<Told>): Promise<Told> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push(new Waiting(this, asker, resolve, reject, again));
+      const waiting = new Waiting(this, asker, resolve, reject, again);
+      if (this.#first === undefined) this.#first = waiting;
+      else (this.#others ??= new Set()).add(waiting);
     });
   }
 
   leave(waiting: Waiting): void {
-    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
-    if (this.#waiting.length === 0) this.cancellation.breakOff();
+    if (this.#first === waiting) this.#first = undefined;
+    else this.#others?.delete(waiting);
+    if (this.#first === undefined && (this.#others === undefined || this.#others.size === 0)) {
+      this.cancellation.breakOff();
+    }
   }
 
   landed(reply: Told): void {
-    for (const one of this.#waiting) one.landed(reply);
+    this.#first?.landed(reply);
+    if (this.#others !== undefined) for (const one of this.#others) one.landed(reply);
   }
 
   failed(error: unknown): void {
-    for (const one of this.#waiting) one.failed(error);
+    this.#first?.failed(error);
+    if (this.#others !== undefined) for (const one of this.#others) one.failed(error);
   }
 }
 
