@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { WebSocket } from 'ws';
 import { HttpFrames } from './http-frames.ts';
+import { openSocket, sendText } from './socket-frames.ts';
 
 /** A connection with at most one message under way. */
 export interface Connection {
@@ -40,22 +40,19 @@ export async function openHttp(port: number, next: () => string, listener: Liste
 }
 
 export async function openWebSocket(port: number, path: string, listener: Listener): Promise<Connection> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}${path.replace('/v3/', '/ws/v3/')}`);
-  await once(socket, 'open');
+  const socket = await openSocket(port, path.replace('/v3/', '/ws/v3/'), (text) => {
+    listener.answered(text);
+  });
   const failed = (): void => {
+    socket.destroy();
     listener.failed();
   };
-  socket.on('message', (data) => {
-    listener.answered((data as Buffer).toString('latin1'));
-  });
-  socket.once('error', failed).once('close', failed);
+  socket.once('error', failed).once('end', failed);
   return {
     send: (body) => {
-      socket.send(body);
+      sendText(socket, body);
     },
-    close: () => {
-      socket.off('close', failed).off('error', failed).on('error', ignore).terminate();
-    },
+    close: () => socket.off('end', failed).off('error', failed).on('error', ignore).destroy(),
   };
 }
 

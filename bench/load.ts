@@ -41,7 +41,11 @@ export class Lines {
     return lines;
   }
 
-  /** Each sends the next as soon as the last is answered: as much as there can be. @returns seconds until the last answer */
+  /**
+   * Each sends the next as soon as the last is answered: as much as there can be. This process never sleeps meanwhile: to
+   * wake it would be work of whoever writes to it, and more of it the more time it has to fall asleep.
+   * @returns seconds until the last answer
+   */
   async flood(seconds: number): Promise<number> {
     const from = performance.now();
     const until = from + seconds * 1_000;
@@ -52,10 +56,10 @@ export class Lines {
         else if (--open === 0) resolve();
       };
       for (const line of this.#lines) this.#send(line, 0);
-      const spin = (): void => {
-        if (open > 0) setImmediate(spin);
+      const stayAwake = (): void => {
+        if (open > 0) setImmediate(stayAwake);
       };
-      spin();
+      stayAwake();
     });
     return (performance.now() - from) / 1_000;
   }

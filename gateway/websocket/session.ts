@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { handleBody, refuseBody } from '../handle-body.ts';
-import type { CallContext } from '../handle-call.ts';
 import { refusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
@@ -178,34 +177,29 @@ export class Session {
 
   /** Never rejects. */
   async #answer(text: string): Promise<void> {
-    this.#underWay++;
-    const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
-    const body = await this.#bodyFor(text, context);
-    this.#underWay--;
-    if (body !== undefined) this.#say(body);
-    this.#subscriptions.answered(context);
-    this.#proceed();
-  }
-
-  async #bodyFor(text: string, context: CallContext): Promise<string | Buffer | undefined> {
     const { batch, load, metrics, requestId, log } = this.#parts;
+    const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
+    const bytes = Buffer.byteLength(text);
     let held: number | undefined;
+    this.#underWay++;
     context.network.use.begin();
     try {
-      const bytes = Buffer.byteLength(text);
       load.begin(bytes);
       held = bytes;
       const answer = await handleBody(text, context, batch);
       context.note?.write();
-      return answer?.body;
+      if (answer !== undefined) this.#say(answer.body);
     } catch (error) {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
       context.note?.write(refusal.reason);
-      return refusalAnswer('null', refusal).body;
+      this.#say(refusalAnswer('null', refusal).body);
     } finally {
       if (held !== undefined) load.end(held);
       context.network.use.end();
+      this.#underWay--;
+      this.#subscriptions.answered(context);
+      this.#proceed();
     }
   }
 
