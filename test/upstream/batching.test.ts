@@ -37,6 +37,8 @@ const requests = ({ calls }: FakeNode): string[][] => {
   return bodies.map((body) => [JSON.parse(body) as { method: string }].flat().map(({ method }) => method));
 };
 
+const isAlone = ({ length }: string[]): boolean => length === 1;
+
 const write =
   (status: number, text: string): Behaviour =>
   ({ response }) => {
@@ -64,8 +66,13 @@ describe('an upstream with batch: true', () => {
     const logs: Asked = ['eth_getLogs', [{ address }]];
     const answers = await askAll([...storage(120), logs, call]);
     expect(answers.every(({ result }) => result !== undefined)).toBe(true);
-    const sizes = requests(node).map((methods) => `${methods.length} ${methods[0] ?? ''}`);
-    expect(sizes.sort()).toEqual(['1 eth_call', '1 eth_getLogs', '100 eth_getStorageAt', '20 eth_getStorageAt']);
+    const [batches, alone] = [requests(node).filter(({ length }) => length > 1), requests(node).filter(isAlone)];
+    expect(alone.flat()).toEqual(expect.arrayContaining(['eth_call', 'eth_getLogs']));
+    expect(new Set(batches.flat())).toEqual(new Set(['eth_getStorageAt']));
+    expect(requests(node).flat()).toHaveLength(122);
+    // The gateway begins them within a few turns of its event loop, in one if the machine lets it.
+    expect(batches.length).toBeGreaterThan(1);
+    expect(Math.max(...batches.map(({ length }) => length))).toBeLessThanOrEqual(100);
   });
 
   it('may answer in another order, leave some out and refuse some: those are asked by themselves', async () => {
