@@ -1,3 +1,5 @@
+// First: what it does concerns the loading of all others.
+import { letYoungHeapGrow } from './config/young-heap.ts';
 import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
@@ -121,6 +123,7 @@ async function start(): Promise<void> {
   const chosen = settings();
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
+  letYoungHeapGrow();
   // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
   const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.
