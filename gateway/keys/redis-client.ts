@@ -1,12 +1,12 @@
-import type { Cluster, Redis } from 'ioredis';
-import { whenNeeded } from '../config/when-needed.ts';
+import type * as Ioredis from 'ioredis';
+import { loadPackage } from '../config/load-package.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** A connection to one Redis, or those to the nodes of a cluster. */
-export type RedisClient = Redis | Cluster;
+export type RedisClient = Ioredis.Redis | Ioredis.Cluster;
 
 /** A gateway without Redis starts 40 ms sooner, and without 2 MB of code that lives and 8 MB of what loading it takes. */
-const ioredis = whenNeeded<typeof import('ioredis')>('ioredis');
+const ioredis = (): typeof Ioredis => loadPackage('ioredis') as typeof Ioredis;
 
 const retryMaxMs = 500;
 /** A hung Redis does not answer our goodbye either. */
@@ -58,11 +58,11 @@ export function connectTo(address: RedisAddress, answerLimitMs: number, connectL
 }
 
 /** One Redis for each part of the data. */
-export function leadersOf(redis: RedisClient): readonly Redis[] {
+export function leadersOf(redis: RedisClient): readonly Ioredis.Redis[] {
   return isCluster(redis) ? redis.nodes('master') : [redis];
 }
 
-function isCluster(redis: RedisClient): redis is Cluster {
+function isCluster(redis: RedisClient): redis is Ioredis.Cluster {
   return redis instanceof ioredis().Cluster;
 }
 
