@@ -1,3 +1,5 @@
+// First: what it does concerns the loading of all others.
+import { letYoungHeapGrow } from './config/young-heap.ts';
 import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
@@ -125,6 +127,7 @@ async function start(): Promise<void> {
   const chosen = settings();
   const log = openLog(chosen.LOG_LEVEL);
   const gateway = await openGateway(chosen, process.env, log);
+  letYoungHeapGrow();
   // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
   const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.

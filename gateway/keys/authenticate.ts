@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './address-group.ts';
@@ -54,11 +55,11 @@ export class Authenticator {
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, Known>({ max: knownMax });
-  readonly #unknown = new LRUCache<string, true>({ max: unknownMax, ttl: unknownForMs });
+  readonly #known = new LRUCache<string, Known>(atMost(knownMax));
+  readonly #unknown = new LRUCache<string, true>({ ...atMost(unknownMax), ttl: unknownForMs });
   readonly #flights = new Map<string, Flight>();
   /** Keys by address that are unknown, or not known yet; an entry ends some time after the first, however many follow. */
-  readonly #guesses = new LRUCache<string, { count: number }>({ max: guessersMax, ttl: guessesWithinMs });
+  readonly #guesses = new LRUCache<string, { count: number }>({ ...atMost(guessersMax), ttl: guessesWithinMs });
   readonly #guessesMax: number;
   readonly #log: Log;
   /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../keys/key-access.ts';
 import { isReply, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
@@ -41,7 +42,7 @@ export class Limiter {
   readonly #redis: ChargingRedis | undefined;
   readonly #quotasFailOpen: boolean;
   readonly #log: Log;
-  readonly #accounts = new LRUCache<string, Account>({ max: accountsMax });
+  readonly #accounts = new LRUCache<string, Account>(atMost(accountsMax));
   /** Accounts with a lease, which may have to be given back. */
   readonly #lessees = new Set<Account>();
   readonly #timer: NodeJS.Timeout;

@@ -5,7 +5,6 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { request } from 'undici';
 import type { Log } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
 
@@ -114,12 +113,12 @@ export function localNodeCommand(
 
 /** One JSON-RPC call to a node of ours, for what is off the hot path. */
 export async function askLocalNode(url: string, method: string, params: unknown[] = []): Promise<unknown> {
-  const { body } = await request(url, {
+  const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
-  const reply = (await body.json()) as { result?: unknown; error?: { message: string } };
+  const reply = (await response.json()) as { result?: unknown; error?: { message: string } };
   if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);
   return reply.result;
 }

@@ -11,7 +11,7 @@ export type ResultCheck = (method: string, result: unknown) => string | undefine
 export function compileResultCheck(): ResultCheck {
   const text = readFileSync(join(packageRoot, 'schemas/generated/results.json'), 'utf8');
   const schemas = JSON.parse(text) as Record<string, object>;
-  const ajv = strictAjv();
+  const ajv = strictAjv(true);
   const compiled = new Map<string, ValidateFunction>();
   return (method, result) => {
     const schema = schemas[method];

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../config/at-most.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Leave, Listener } from './listener.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
@@ -29,8 +30,7 @@ export class PendingFeed {
   readonly #parts: PendingFeedParts;
   readonly #ofHashes = new Set<Listener>();
   readonly #ofWhole = new Set<Listener>();
-  // By size: with `max`, lru-cache takes all its memory at once, for each network.
-  readonly #known = new LRUCache<string, true>({ maxSize: KNOWN_MAX, sizeCalculation: () => 1 });
+  readonly #known = new LRUCache<string, true>(atMost(KNOWN_MAX));
   readonly #toFetch: string[] = [];
   #fetching = 0;
   #stream: Promise<PendingStream> | undefined;

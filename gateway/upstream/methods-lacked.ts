@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../config/at-most.ts';
 import type { FailureClass } from './reply.ts';
 
 /** A node may be updated, or a plan changed. */
@@ -11,8 +12,8 @@ const SLOW_MAX = 3;
 
 /** The methods for which another upstream is to be asked. */
 export class MethodsLacked {
-  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ max: PASSED_OVER_MAX, ttl: LACKING_MS });
-  readonly #slow = new LRUCache<string, number>({ max: PASSED_OVER_MAX });
+  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ ...atMost(PASSED_OVER_MAX), ttl: LACKING_MS });
+  readonly #slow = new LRUCache<string, number>(atMost(PASSED_OVER_MAX));
 
   /** Whether it said of late that it lacks the method, gave what cannot be right, or was too slow again and again. */
   has(method: string): boolean {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import { UpstreamFailure, type Verdict } from './reply.ts';
 import { readRefusal } from './send-rules.ts';
@@ -23,9 +24,7 @@ export class SentTransactions {
   constructor(log: Log, all: readonly Upstream[], before?: SentTransactions) {
     this.#log = log;
     this.#all = all;
-    // By size: with `max`, lru-cache takes all its memory at once, for each network.
-    const bounds = { maxSize: REMEMBERED_MAX, sizeCalculation: () => 1, ttl: REMEMBERED_MS };
-    const fresh = (): LRUCache<string, Upstream> => new LRUCache(bounds);
+    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ ...atMost(REMEMBERED_MAX), ttl: REMEMBERED_MS });
     this.#byHash = before === undefined ? fresh() : before.#byHash;
     this.#bySender = before === undefined ? fresh() : before.#bySender;
   }

@@ -1,5 +1,9 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js';
+import type * as Curve from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import { loadPackage } from '../config/load-package.ts';
+
+/** Its 1 MB and 30 ms are for those who send. */
+const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as typeof Curve;
 
 /** What the bytes given to `eth_sendRawTransaction` say without any node. */
 export interface Transaction {
@@ -70,7 +74,7 @@ function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly Item[]
   const content = Buffer.concat(unsigned);
   const signed = keccak_256(Buffer.concat([typeByte, listHeader(content.length), content]));
   try {
-    const key = new secp256k1.Signature(r, s, Number(parity)).recoverPublicKey(signed).toBytes(false);
+    const key = new (curve().secp256k1.Signature)(r, s, Number(parity)).recoverPublicKey(signed).toBytes(false);
     return hex(keccak_256(key.subarray(1)).subarray(12));
   } catch {
     return undefined; // no point of the curve: a node refuses it too
