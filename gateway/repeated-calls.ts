@@ -1,7 +1,7 @@
 import type { KeptReply } from './cache/answer-cache.ts';
 import type { Call, NotACall } from './jsonrpc/envelope.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
-import type { Slices } from './slices.ts';
+import { slices } from './slices.ts';
 import type { Reply } from './upstream/reply.ts';
 
 type Told = Reply | KeptReply;
@@ -19,13 +19,13 @@ export class RepeatedCalls {
   static async among(
     items: readonly (Call | NotACall)[],
     { methods }: Pick<ServedNetwork, 'methods'>,
-    slices: Slices,
   ): Promise<RepeatedCalls | undefined> {
     if (items.length < 2) return undefined;
     const seen = new Set<string>();
     const repeated = new Map<string, undefined>();
     for (const item of items) {
-      await slices.next();
+      const pause = slices.next();
+      if (pause !== undefined) await pause;
       const method = 'refusal' in item ? undefined : methods.get(item.method);
       if (method?.isShared !== true) continue;
       const name = nameOf(method, (item as Call).params);

@@ -50,7 +50,7 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
         ...{ network, limiter, log, access: operator, watch: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
-      const answer = await handleBody(JSON.stringify(body), context, batch).catch(refusalOf);
+      const answer = await handleBody(Buffer.from(JSON.stringify(body)), context, batch).catch(refusalOf);
       return { answer: answer === undefined ? null : (JSON.parse(answer.body.toString()) as unknown), explanation };
     } finally {
       network.use.end();

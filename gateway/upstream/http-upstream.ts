@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Pool, type Dispatcher } from 'undici';
+import { buildConnector, Pool, type Dispatcher } from 'undici';
 import { errorCode } from '../config/log.ts';
 import { Cancelled, type Breakable, type Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
+import { readPace } from './read-pace.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
 
 /**
@@ -47,6 +48,7 @@ export class HttpUpstream {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 15_000,
+      connect: pacedConnector(),
     });
     this.#path = pathname + search;
     this.#headers = [...ownHeaders, ...headers.flat()];
@@ -75,6 +77,16 @@ export class HttpUpstream {
   close(): Promise<void> {
     return this.#pool.destroy();
   }
+}
+
+function pacedConnector(): buildConnector.connector {
+  const connect = buildConnector({});
+  return (options, callback) => {
+    connect(options, (...connected) => {
+      if (connected[0] === null) readPace.follow(connected[1]);
+      callback(...connected);
+    });
+  };
 }
 
 /** Collects one reply. */

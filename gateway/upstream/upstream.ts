@@ -1,4 +1,5 @@
 import type { HeadMeters } from '../metrics/head-metrics.ts';
+import { slices } from '../slices.ts';
 import type { PassedOver } from './asking.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
@@ -16,16 +17,14 @@ import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
-import { Turns } from './turns.ts';
 import { within } from './within.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
 const TOGETHER_MS = 20;
 const SAMPLE_EVERY_MS = 1_000;
-
-/** Of all upstreams: the process has one event loop. */
-const turns = new Turns();
+/** Characters: to write 5 MB takes 5 ms. */
+const LARGE_PARAMS = 100_000;
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
@@ -78,6 +77,7 @@ export class Upstream {
     this.limits?.began(start);
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
+      if (params.length > LARGE_PARAMS) await slices.next();
       const reply = await this.#exchange(method, params, Math.min(left, timeoutMs), cancellation, group);
       this.#repliedAt = performance.now();
       meters.answered((this.#repliedAt - start) / 1000);
@@ -242,7 +242,7 @@ export class Upstream {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     const { transport } = this.#options;
     const { status, body: said, retryAfter } = await transport.exchange(body, limitMs, id, cancellation, group);
-    const turn = said.length < LARGE_BYTES ? undefined : turns.take(said.length);
+    const turn = said.length < LARGE_BYTES ? undefined : slices.next();
     if (turn !== undefined) await turn;
     return readReply(status, said, id, retryAfter);
   }
