@@ -137,11 +137,19 @@ async function measure({ name, calls, method, params }: Case, url: string, gatew
   // The first ones compile code.
   for (let round = 0; round < 3; round++) await post();
   await holdsOf(gateway);
-  for (let round = 0; round < rounds; round++) await post();
-  const { maxMs, over } = await holdsOf(gateway);
+  const holds: Holds[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await post();
+    holds.push(await holdsOf(gateway));
+  }
+  const longest = holds.map(({ maxMs }) => maxMs).toSorted((one, other) => one - other);
+  const collector = Math.max(...holds.map(({ collectorMaxMs }) => collectorMaxMs));
+  const over = (limit: keyof Holds['over']): number => holds.reduce((sum, one) => sum + one.over[limit], 0);
   const sizes = `${(body.length / 1e6).toFixed(1)} MB asked, ${(bytes / 1e6).toFixed(1)} MB answered`;
-  const steps = Object.entries(over).map(([limit, count]) => `>${limit} ms: ${count}`);
-  return `${name} (${sizes}): longest ${maxMs.toFixed(1)} ms; ${steps.join(', ')}; ${rounds} times`;
+  const steps = (['2', '5', '10', '20'] as const).map((limit) => `>${limit} ms: ${over(limit)}`);
+  const [median = 0, worst = 0] = [longest[longest.length >> 1], longest.at(-1)];
+  const figures = `longest ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} (worst)`;
+  return `${name} (${sizes}): ${figures}; ${steps.join(', ')}; collector ${collector.toFixed(1)} ms; ${rounds} times`;
 }
 
 async function holdsOf(gateway: ChildProcess): Promise<Holds> {

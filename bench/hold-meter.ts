@@ -1,4 +1,5 @@
 import { openSync, readSync } from 'node:fs';
+import { PerformanceObserver } from 'node:perf_hooks';
 
 /**
  * Loaded into a process before its program (`--import`): tells its parent, when that asks, how long its event loop was
@@ -7,6 +8,8 @@ import { openSync, readSync } from 'node:fs';
  */
 export interface Holds {
   readonly maxMs: number;
+  /** The longest pause of the garbage collector, by the clock: it is in those steps, too. */
+  readonly collectorMaxMs: number;
   /** Steps that took longer than this many ms. */
   readonly over: Readonly<Record<'2' | '5' | '10' | '20', number>>;
 }
@@ -15,9 +18,14 @@ export interface Holds {
 const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
 const bytes = Buffer.alloc(64);
 let maxMs = 0;
+let collectorMaxMs = 0;
 let over = { 2: 0, 5: 0, 10: 0, 20: 0 };
 let lookedAt = performance.now();
 let had = cpuMs();
+
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) collectorMaxMs = Math.max(collectorMaxMs, duration);
+}).observe({ entryTypes: ['gc'] });
 
 setInterval(() => {
   const now = performance.now();
@@ -30,8 +38,9 @@ setInterval(() => {
 }, 1).unref();
 
 process.on('message', () => {
-  process.send?.({ maxMs, over } satisfies Holds);
+  process.send?.({ maxMs, collectorMaxMs, over } satisfies Holds);
   maxMs = 0;
+  collectorMaxMs = 0;
   over = { 2: 0, 5: 0, 10: 0, 20: 0 };
 });
 

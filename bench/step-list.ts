@@ -65,7 +65,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       watch: undefined,
       log,
     };
-    if ((await handleBody(text, context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
+    if ((await handleBody(Buffer.from(text), context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
   };
   return [
     {

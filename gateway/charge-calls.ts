@@ -2,7 +2,7 @@ import { objectionTo, type CallContext } from './handle-call.ts';
 import type { Call, NotACall } from './jsonrpc/envelope.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Verdict } from './limits/account.ts';
-import { Slices } from './slices.ts';
+import { slices } from './slices.ts';
 
 /** So many calls are looked at in one go: a millisecond at most. */
 const AT_ONCE = 50;
@@ -28,7 +28,6 @@ async function chargeInSlices(
   limits: KeyLimits,
   context: CallContext,
 ): Promise<Verdict | undefined> {
-  const slices = new Slices();
   const bill: Bill = { weight: 0, byMethod: undefined };
   for (const item of items) {
     const pause = slices.next();

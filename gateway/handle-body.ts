@@ -1,20 +1,20 @@
 import { chargeCalls } from './charge-calls.ts';
 import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
 import {
-  isLargeBatch,
+  LARGE_BODY_BYTES,
   readEnvelope,
-  readLargeBatch,
+  readLargeEnvelope,
   type Call,
   type Envelope,
   type NotACall,
 } from './jsonrpc/envelope.ts';
 import { RpcError } from './jsonrpc/errors.ts';
-import { handleCall, type CallContext } from './handle-call.ts';
+import { handleCall, objectionTo, type CallContext } from './handle-call.ts';
 import { joinAnswers } from './join-answers.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Shortage } from './limits/tally.ts';
 import { RepeatedCalls } from './repeated-calls.ts';
-import { Slices } from './slices.ts';
+import { slices } from './slices.ts';
 
 /** What a refusal needs to know of a call. */
 type Refusing = Pick<CallContext, 'network' | 'access' | 'note'>;
@@ -31,14 +31,14 @@ export interface BatchLimits {
  * What a caller sent at once, a call or a batch, to what it is told. Undefined: there were notifications only.
  * @throws RpcError (or rejects with it) when nothing in it can be answered on its own
  */
-export function handleBody(text: string, context: CallContext, limits: BatchLimits): Answering {
-  return isLargeBatch(text)
-    ? handleLargeBatch(text, context, limits)
-    : handleCharged(readEnvelope(text, limits.maxItems), context, limits);
+export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): Answering {
+  return body.length > LARGE_BODY_BYTES
+    ? handleLarge(body, context, limits)
+    : handleCharged(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits);
 }
 
-async function handleLargeBatch(text: string, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
-  return handleCharged(await readLargeBatch(text, limits.maxItems, new Slices()), context, limits);
+async function handleLarge(body: Buffer, context: CallContext, limits: BatchLimits): Promise<Answer | undefined> {
+  return handleCharged(await readLarge(body, context, limits), context, limits);
 }
 
 function handleCharged(envelope: Envelope, context: CallContext, limits: BatchLimits): Answering {
@@ -49,15 +49,31 @@ function handleCharged(envelope: Envelope, context: CallContext, limits: BatchLi
     : handleWithin(keyLimits, envelope, context, limits);
 }
 
+async function readLarge(body: Buffer, context: CallContext, { maxItems }: BatchLimits): Promise<Envelope> {
+  const envelope = await readLargeEnvelope(body, maxItems, slices);
+  const [first] = envelope.items;
+  if (envelope.isBatch || first === undefined) return envelope;
+  await slices.next();
+  await check(first, context);
+  return envelope;
+}
+
+/** Looks at the parameters in a step of its own, for they may be megabytes: what is found is kept with the call. */
+function check(item: Call | NotACall, { network, access }: CallContext): Promise<void> | undefined {
+  const method = 'refusal' in item ? undefined : network.methods.get(item.method);
+  if (method !== undefined) objectionTo(method, item as Call, access);
+  return slices.next();
+}
+
 /** Refuses all that was sent at once, each call under its own id. */
 export function refuseBody(
-  text: string,
+  body: Buffer,
   refusal: RpcError,
   context: Refusing,
   { maxItems }: BatchLimits,
 ): Answer | undefined {
   try {
-    return refuseAll(readEnvelope(text, maxItems), refusal, context);
+    return refuseAll(readEnvelope(body.toString('utf8'), maxItems), refusal, context);
   } catch {
     return refusalAnswer('null', refusal);
   }
@@ -103,8 +119,7 @@ async function handleBatch(
   context: CallContext,
   limits: BatchLimits,
 ): Promise<Answer | undefined> {
-  const slices = new Slices();
-  const repeated = await RepeatedCalls.among(items, context.network, slices);
+  const repeated = await RepeatedCalls.among(items, context.network);
   // The same object: by it, subscriptions know what they were opened by.
   const own: CallContext = Object.assign(context, {
     room: { bytes: limits.maxAnswerBytes },
@@ -115,9 +130,11 @@ async function handleBatch(
   let length = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
-      const pause = slices.next();
+      let pause = slices.next();
       if (pause !== undefined) await pause;
       const item = items[index] as Call | NotACall;
+      pause = check(item, own);
+      if (pause !== undefined) await pause;
       const isFull = length > limits.maxAnswerBytes;
       const answer = isFull ? refuse(item.id, new RpcError('answer-too-large'), own) : await handleItem(item, own);
       length += lengthOf(answer);
@@ -132,7 +149,7 @@ async function handleBatch(
   const bodies = answers.filter((body) => body !== undefined);
   if (bodies.length === 0) return undefined;
   const total = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
-  return { status: 200, body: await joinAnswers(bodies, total, slices) };
+  return { status: 200, body: await joinAnswers(bodies, total) };
 }
 
 function lengthOf(answer: Answer | undefined): number {

@@ -1,7 +1,7 @@
 import type { KeptReply } from './cache/answer-cache.ts';
 import { textOf, type Call, type NotACall } from './jsonrpc/envelope.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
-import type { Slices } from './slices.ts';
+import { slices } from './slices.ts';
 import type { Reply } from './upstream/reply.ts';
 
 type Answering = Promise<Reply | KeptReply> | KeptReply;
@@ -18,7 +18,6 @@ export class RepeatedCalls {
   static async among(
     items: readonly (Call | NotACall)[],
     { methods }: Pick<ServedNetwork, 'methods'>,
-    slices: Slices,
   ): Promise<RepeatedCalls | undefined> {
     if (items.length < 2) return undefined;
     const seen = new Set<string>();

@@ -1,24 +1,53 @@
-/** Work of several milliseconds is cut so, that others wait no longer than a few. */
-const SLICE_MS = 2;
-/** How many of those who wait go on at once: each does a tenth of a millisecond's work or so before it looks again. */
-const AT_ONCE = 8;
+/** So long large work goes on in one turn of the event loop; what was begun by then is ended. */
+const SLICE_MS = 1;
 
-/** Cuts work into slices, between which the event loop gets its turn. */
+/**
+ * Cuts large work into slices, between which the event loop gets its turn. Whatever is under way in the process shares
+ * one slice in a turn, those who wait going on one after the other, in the order in which they came.
+ */
 export class Slices {
-  #endsAt = performance.now() + SLICE_MS;
+  #endsAt = 0;
+  /** Whether the next turn of the event loop begins another slice. */
+  #isBegun = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** To be called between steps. Undefined: go on; else wait for it first. */
+  /** To be called before each step. Undefined: go on; else wait for it first. */
   next(): Promise<void> | undefined {
-    if (performance.now() < this.#endsAt) return undefined;
+    const now = performance.now();
+    if (!this.#isBegun) this.#begin(now);
+    if (now < this.#endsAt && this.#waiting.length === 0) return undefined;
     return new Promise((resolve) => {
-      if (this.#waiting.push(resolve) === 1) setImmediate(this.#goOn);
+      this.#waiting.push(resolve);
     });
   }
 
+  #begin(now: number): void {
+    this.#isBegun = true;
+    this.#endsAt = now + SLICE_MS;
+    setImmediate(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#isBegun = false;
+    if (this.#waiting.length === 0) return;
+    this.#begin(performance.now());
+    this.#goOn();
+  };
+
   readonly #goOn = (): void => {
-    this.#endsAt = performance.now() + SLICE_MS;
-    for (const resolve of this.#waiting.splice(0, AT_ONCE)) resolve();
-    if (this.#waiting.length > 0) setImmediate(this.#goOn);
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) queueMicrotask(this.#afterStep);
+  };
+
+  /** A tick comes when all promises have had their turn, and so when all that was begun is done. */
+  readonly #afterStep = (): void => {
+    process.nextTick(this.#look);
+  };
+
+  readonly #look = (): void => {
+    if (performance.now() < this.#endsAt) this.#goOn();
   };
 }
+
+/** Of all that is large: the process has one event loop. */
+export const slices = new Slices();

@@ -50,7 +50,7 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
         ...{ network, limiter, log, access: operator, watch: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
-      const answer = await answerTo(JSON.stringify(body), context, batch);
+      const answer = await answerTo(Buffer.from(JSON.stringify(body)), context, batch);
       return { answer: answer === undefined ? null : (JSON.parse(answer.body.toString()) as unknown), explanation };
     } finally {
       network.use.end();

@@ -100,14 +100,14 @@ async function serve(
       explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
     const { caller } = connection;
     const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
-    const answer = await handleBody(body.toString('utf8'), context, parts.batch);
+    const answer = await handleBody(body, context, parts.batch);
     const written =
       parts.compressOverBytes === undefined || answer === undefined
         ? answer
         : await compressAnswer(answer, request, response, parts.compressOverBytes);
     writeAnswer(response, requestId, written, explanation?.toString());
     note?.write();
-    holdUntilTaken(response, parts.load);
+    holdUntilTaken(response, parts.load, written?.body.length ?? 0);
   } catch (error) {
     if (error instanceof RequestAborted) note?.write('aborted');
     else {

@@ -7,9 +7,13 @@ const LOOK_EVERY_MS = 10_000;
 /** Looks at which a caller may have taken nothing. */
 const LOOKS_MAX = 3;
 
-/** A large answer counts as held until its caller has taken it; one that takes nothing for half a minute is cut off. */
-export function holdUntilTaken(response: ServerResponse, load: Load): void {
-  const bytes = response.writableLength;
+/**
+ * A large answer counts as held until its caller has taken it; one that takes nothing for half a minute is cut off.
+ * @param length of it, in bytes
+ */
+export function holdUntilTaken(response: ServerResponse, load: Load, length: number): void {
+  // What is written in parts has hardly begun.
+  const bytes = response.writableEnded ? response.writableLength : length;
   const { socket } = response;
   if (bytes <= USUAL_BYTES || socket === null) return;
   load.add(bytes);

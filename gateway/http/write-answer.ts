@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../jsonrpc/answer.ts';
+import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
 /** A day: without it a browser asks before nearly every call (5 s is its default). */
 const PREFLIGHT_MAX_AGE_S = '86400';
@@ -11,7 +12,7 @@ export const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, R
 export type WrittenAnswer = Omit<Answer, 'body'> & { readonly body: string | Buffer };
 
 /**
- * Writes what a caller is told, in one go. Undefined: notifications only.
+ * Writes what a caller is told, in one go unless it is large. Undefined: notifications only.
  * @param explanation in ASCII
  */
 export function writeAnswer(
@@ -42,8 +43,10 @@ export function writeAnswer(
   if (explanation !== undefined) addExplanation(headers, explanation);
   if (answer.status !== 200) addRefusalHeaders(headers, answer.status, answer.retryAfterS);
   response.writeHead(answer.status, headers);
-  if (response.req.complete) response.end(answer.body);
-  else endAfterRequest(response, answer.body);
+  if (response.req.complete) {
+    if (answer.body.length <= PART_BYTES) response.end(answer.body);
+    else void writeInParts(response, answer.body);
+  } else endAfterRequest(response, answer.body);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { BatchText } from './batch-text.ts';
+import { BatchBytes, decoded } from './batch-bytes.ts';
 import { RpcError } from './errors.ts';
 import { exceeds } from './nesting.ts';
 import { scanIds } from './scan-ids.ts';
@@ -46,25 +46,37 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
   return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
 }
 
-/** Characters of a batch that is read item by item: parsed in one go it would take more than a millisecond. */
-const LARGE_CHARS = 100_000;
+/** Bytes of a body that is read step by step: parsed in one go it would take more than a millisecond. */
+export const LARGE_BODY_BYTES = 100_000;
 
-export function isLargeBatch(text: string): boolean {
-  return text.length > LARGE_CHARS && BatchText.isBatch(text);
+interface Slices {
+  next(): Promise<void> | undefined;
 }
 
-/** The same for a large batch. @param slices what `next` gives between items, if anything, is waited for */
-export async function readLargeBatch(
-  text: string,
-  maxItems: number,
-  slices: { next(): Promise<void> | undefined },
-): Promise<Envelope> {
-  const batch = new BatchText(text, MOST);
+/**
+ * The same for a large body.
+ * @param slices what `next` gives between steps, if anything, is waited for
+ */
+export function readLargeEnvelope(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
+  return BatchBytes.isBatch(bytes) ? readBatch(bytes, maxItems, slices) : readLarge(bytes, maxItems, slices);
+}
+
+async function readLarge(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
+  await slices.next();
+  const text = decoded(bytes, 0, bytes.length);
+  await slices.next();
+  return readEnvelope(text, maxItems);
+}
+
+async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
+  const batch = new BatchBytes(bytes, MOST);
   const items: (Call | NotACall)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
     if (items.length === maxItems) throw tooLarge(maxItems);
+    let pause = slices.next();
+    if (pause !== undefined) await pause;
     items.push(readCall(parseJson(item), scanIds(item)[0]));
-    const pause = slices.next();
+    pause = slices.next();
     if (pause !== undefined) await pause;
   }
   if (items.length === 0) throw new RpcError('empty-batch');

@@ -124,7 +124,7 @@ export function endOfString(bytes: Buffer, start: number): number {
   return at + 1;
 }
 
-function isEscaped(bytes: Buffer, quote: number): boolean {
+export function isEscaped(bytes: Buffer, quote: number): boolean {
   let at = quote - 1;
   while (bytes[at] === BACKSLASH) at--;
   return (quote - at) % 2 === 0;

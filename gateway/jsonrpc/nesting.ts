@@ -1,4 +1,4 @@
-import { endOfString } from './batch-text.ts';
+const BACKSLASH = 92;
 
 /**
  * Tells, before it is parsed, whether a text is nested deeper, or has more values in it, than any call has. JSON.parse of
@@ -19,4 +19,17 @@ export function exceeds(text: string, limits: { readonly depth: number; readonly
     else if (code === 44 && ++values > limits.values) return true;
   }
   return false;
+}
+
+/** The closing quote, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  let at = text.indexOf('"', start + 1);
+  while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at === -1 ? text.length : at;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === BACKSLASH) at--;
+  return (quote - at) % 2 === 0;
 }

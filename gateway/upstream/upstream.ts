@@ -1,4 +1,5 @@
 import type { UpstreamMeters } from '../metrics/meters.ts';
+import { slices } from '../slices.ts';
 import { BlocksHeld } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
@@ -16,16 +17,14 @@ import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
 import { stateOf, type UpstreamState } from './status.ts';
-import { Turns } from './turns.ts';
 import { within } from './within.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
 const FAIR_MS = 400;
 const TOGETHER_MS = 20;
 const SAMPLE_EVERY_MS = 1_000;
-
-/** Of all upstreams: the process has one event loop. */
-const turns = new Turns();
+/** Characters: to write 5 MB takes 5 ms. */
+const LARGE_PARAMS = 100_000;
 
 /** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
 export class Upstream {
@@ -80,9 +79,10 @@ export class Upstream {
     this.limits?.began(start);
     try {
       const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
+      if (params.length > LARGE_PARAMS) await slices.next();
       const id = ++this.#id;
       const said = await this.#send(id, method, params, Math.min(left, this.timeoutMs), cancellation, group);
-      const turn = turnFor(said);
+      const turn = said.body.length < LARGE_BYTES ? undefined : slices.next();
       if (turn !== undefined) await turn;
       const reply = readReply(said.status, said.body, id, said.retryAfter);
       this.#repliedAt = performance.now();
@@ -242,9 +242,4 @@ export class Upstream {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
     return this.#options.transport.exchange(body, limitMs, id, cancellation, group);
   }
-}
-
-/** Undefined: a reply may be looked at at once. */
-function turnFor({ body }: HttpReply): Promise<void> | undefined {
-  return body.length < LARGE_BYTES ? undefined : turns.take(body.length);
 }

@@ -26,7 +26,7 @@ export class Session {
   #network: ServedNetwork;
   #underWay = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
-  readonly #waiting: string[] = [];
+  readonly #waiting: Buffer[] = [];
   readonly #caller = new Cancellation();
   #leaving: Leaving | undefined;
   #endedBy: string | undefined;
@@ -59,7 +59,7 @@ export class Session {
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
       this.#unfinished.finished();
-      this.#receive((data as Buffer).toString('utf8'));
+      this.#receive(data as Buffer);
     });
     // ws has queued the pong already: a caller may not fill our memory with those either.
     socket.on('pong', (data) => {
@@ -145,22 +145,22 @@ export class Session {
     this.#socket.resume();
   }
 
-  #receive(text: string): void {
+  #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
     this.#network.sockets.heard();
     if (this.#leaving !== undefined) {
       const { holder, batch } = this.#parts;
       const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
-      const answer = refuseBody(text, refusal, { network: this.#network, access: holder.access }, batch);
+      const answer = refuseBody(message, refusal, { network: this.#network, access: holder.access }, batch);
       if (answer !== undefined) this.#say(answer.body);
       return;
     }
     if (this.#mayBegin()) {
-      void this.#answer(text);
+      void this.#answer(message);
       return;
     }
     // Not refused, since a client that sends each call by itself would see its 101st fail: TCP makes it wait.
-    this.#waiting.push(text);
+    this.#waiting.push(message);
     this.#socket.pause();
   }
 
@@ -169,24 +169,23 @@ export class Session {
   }
 
   #proceed(): void {
-    while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() ?? '');
+    while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() as Buffer);
     if (this.#waiting.length > 0) return;
     if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
   /** Never rejects. */
-  async #answer(text: string): Promise<void> {
+  async #answer(message: Buffer): Promise<void> {
     const { batch, load, metrics, requestId, log } = this.#parts;
     const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
-    const bytes = Buffer.byteLength(text);
     let held: number | undefined;
     this.#underWay++;
     context.network.use.begin();
     try {
-      load.begin(bytes);
-      held = bytes;
-      const answer = await handleBody(text, context, batch);
+      load.begin(message.length);
+      held = message.length;
+      const answer = await handleBody(message, context, batch);
       context.note?.write();
       if (answer !== undefined) this.#say(answer.body);
     } catch (error) {

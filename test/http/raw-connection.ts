@@ -23,11 +23,21 @@ export async function openRaw(port: number): Promise<RawConnection> {
   // Half-open: what the server does with a caller that never closes is part of what is tested.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
-  let received = Buffer.alloc(0);
+  // Grows by doubling: what comes may be tens of megabytes.
+  let room = Buffer.alloc(65_536);
+  let received = room.subarray(0, 0);
   let hasEnded = false;
   let wake: () => void = () => undefined;
   socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk]);
+    const used = received.length;
+    if (received.byteOffset + used + chunk.length > room.byteOffset + room.length) {
+      room = Buffer.alloc(2 * (used + chunk.length));
+      received.copy(room);
+      received = room.subarray(0, used);
+    }
+    const from = received.byteOffset - room.byteOffset;
+    chunk.copy(room, from + used);
+    received = room.subarray(from, from + used + chunk.length);
     wake();
   });
   const closed = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readEnvelope, readLargeBatch } from '../../gateway/jsonrpc/envelope.ts';
+import { readEnvelope, readLargeEnvelope } from '../../gateway/jsonrpc/envelope.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import { scanIds } from '../../gateway/jsonrpc/scan-ids.ts';
@@ -94,7 +94,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('a large batch, read item by item,', () => {
+describe('a large body, read step by step,', () => {
   let waits = 0;
   const slices = {
     next: async () => {
@@ -108,7 +108,7 @@ describe('a large batch, read item by item,', () => {
     await Promise.resolve()
       .then(() => readEnvelope(text, maxItems))
       .catch(reasonOf),
-    await readLargeBatch(text, maxItems, slices).catch(reasonOf),
+    await readLargeEnvelope(Buffer.from(text), maxItems, slices).catch(reasonOf),
   ];
 
   it('is the same as in one piece, whatever stands in it', async () => {
@@ -116,7 +116,17 @@ describe('a large batch, read item by item,', () => {
     const item = fc.oneof(
       fc.json({ maxDepth: 3 }),
       fc.constant(call),
-      fc.constantFrom('', '{]', '[}', '"', '1 2', '\u00a0'),
+      fc.constantFrom(
+        '',
+        '{]',
+        '[}',
+        '"',
+        '1 2',
+        '\u00a0',
+        '"ä€𝄞"',
+        `"${'x'.repeat(20_000)}"`,
+        `"${'ä'.repeat(20_000)}"`,
+      ),
     );
     const batch = fc
       .tuple(
@@ -126,7 +136,7 @@ describe('a large batch, read item by item,', () => {
       )
       .map(([items, between, end]) => `[${items.join(between)}${end}`);
     await fc.assert(
-      fc.asyncProperty(batch, async (text) => {
+      fc.asyncProperty(fc.oneof(batch, item), async (text) => {
         const [whole, sliced] = await bothWays(text);
         expect(sliced).toEqual(whole);
       }),
@@ -145,8 +155,8 @@ describe('a large batch, read item by item,', () => {
 
   it('lets others have their turn between items', async () => {
     waits = 0;
-    const { items } = await readLargeBatch(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]', 3, slices);
-    expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 3]);
+    const { items } = await readLargeEnvelope(Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'), 3, slices);
+    expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 6]);
   });
 });
 

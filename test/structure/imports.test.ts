@@ -15,11 +15,11 @@ const levels: readonly (readonly string[])[] = [
   ['charge-calls.ts'],
   ['handle-call.ts'],
   ['repeated-calls.ts'],
-  ['served-network.ts', 'load.ts', 'ask-in-turn.ts', 'shared-calls.ts', 'request-note.ts', 'slices.ts'],
+  ['served-network.ts', 'load.ts', 'ask-in-turn.ts', 'shared-calls.ts', 'request-note.ts'],
   ['subscriptions'],
   ['limits', 'usage', 'doctor', 'cache'],
   ['keys', 'spec', 'heads', 'upstream', 'normalise', 'local-chain'],
-  ['jsonrpc', 'network', 'metrics'],
+  ['jsonrpc', 'network', 'metrics', 'slices.ts'],
   // Settings, the log and the package's own folder and version: known to all, knows nobody.
   ['config'],
 ];
