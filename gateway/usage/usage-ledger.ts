@@ -3,20 +3,26 @@ import { addTo, dayOf, newAmounts, type Amounts, type UsageBatch, type UsageStor
 
 const writeEveryMs = 1_000;
 
-/** What keys did and the store does not have yet, by key, day, and `<network> <method>`. */
-type Unwritten = Map<string, { key: string; day: string; amounts: Map<string, Amounts> }>;
+/** Keys that are written at a time: where there are more, each second those that wait longest, all within ten seconds. */
+const keysAtOnce = 1_000;
+const shareAtOnce = 1 / 10;
+
+/** What keys did and the store does not have yet, by day, key, and `<network> <method>`. Those that wait longest first. */
+type Unwritten = Map<string, Map<string, ByPlace>>;
+type ByPlace = Map<string, Amounts>;
 
 /**
- * Counts what keys do, and writes it to the store each second, off the hot path. What the store did not confirm is
- * given to it again as it was, before anything new: so nothing is lost or counted twice while it is away, and what
- * waits meanwhile is one sum for each key, day and method.
+ * Counts what keys do, and writes it to the store each second, off the hot path: of thousands of keys, each of which calls
+ * once a second, some each second, so that many calls of a key go together. What the store did not confirm is given to it
+ * again as it was, before anything new: so nothing is lost or counted twice while it is away, and what waits meanwhile is
+ * one sum for each key, day and method.
  */
 export class UsageLedger {
   readonly #store: UsageStore;
   readonly #onCollected: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
   readonly #timer: NodeJS.Timeout;
-  #unwritten: Unwritten = new Map();
+  readonly #unwritten: Unwritten = new Map();
   #unconfirmed: readonly UsageBatch[] = [];
   #number = 0;
   #writing: Promise<void> | undefined;
@@ -42,10 +48,10 @@ export class UsageLedger {
     for (const place of this.#methods.keys()) if (place.startsWith(`${network} `)) this.#methods.delete(place);
   }
 
-  /** Writes what was counted so far. One at a time: a store that is slow is not asked twice. Never rejects. */
-  write(): Promise<void> {
+  /** One at a time: a store that is slow is not asked twice. Never rejects. @param atMost keys; unset: as many as is their turn */
+  write(atMost?: number): Promise<void> {
     this.#collect();
-    return (this.#writing ??= this.#writeAll().finally(() => {
+    return (this.#writing ??= this.#writeSome(atMost).finally(() => {
       this.#writing = undefined;
     }));
   }
@@ -54,31 +60,45 @@ export class UsageLedger {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
-    await this.write();
+    await this.write(Infinity);
     await this.#store.close();
   }
 
   #collect(): void {
     const day = dayOf(Date.now());
+    const keys = this.#unwritten.get(day) ?? new Map<string, ByPlace>();
+    this.#unwritten.set(day, keys);
     for (const usage of this.#methods.values()) {
       usage.collect((key, amounts) => {
         this.#onCollected?.(key, amounts);
-        const name = `${key} ${day}`;
-        let entry = this.#unwritten.get(name);
-        if (entry === undefined) this.#unwritten.set(name, (entry = { key, day, amounts: new Map() }));
-        const sum = entry.amounts.get(usage.place) ?? newAmounts();
+        let places = keys.get(key);
+        if (places === undefined) keys.set(key, (places = new Map<string, Amounts>()));
+        let sum = places.get(usage.place);
+        if (sum === undefined) places.set(usage.place, (sum = newAmounts()));
         addTo(sum, amounts);
-        entry.amounts.set(usage.place, sum);
       });
     }
   }
 
-  async #writeAll(): Promise<void> {
+  async #writeSome(atMost?: number): Promise<void> {
     if (!this.#store.up) return;
     if (this.#unconfirmed.length > 0) this.#unconfirmed = await this.#store.add(this.#unconfirmed);
-    if (this.#unconfirmed.length > 0 || this.#unwritten.size === 0) return;
-    const batches = [...this.#unwritten.values()].map((entry) => ({ ...entry, number: ++this.#number }));
-    this.#unwritten = new Map();
-    this.#unconfirmed = await this.#store.add(batches);
+    if (this.#unconfirmed.length > 0) return;
+    const batches = this.#take(atMost);
+    if (batches.length > 0) this.#unconfirmed = await this.#store.add(batches);
+  }
+
+  #take(atMost?: number): UsageBatch[] {
+    const batches: UsageBatch[] = [];
+    for (const [day, keys] of this.#unwritten) {
+      const count = atMost ?? Math.max(keysAtOnce, keys.size * shareAtOnce);
+      for (const [key, amounts] of keys) {
+        if (batches.length >= count) return batches;
+        batches.push({ key, day, number: ++this.#number, amounts });
+        keys.delete(key);
+      }
+      this.#unwritten.delete(day);
+    }
+    return batches;
   }
 }
