@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
 import { makePrivateFolderFor, writePrivateFile } from '../keys/private-file.ts';
-import { addTo, newAmounts, type Amounts, type UsageBatch } from './usage-store.ts';
+import { addTo, newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store.ts';
 
 /**
  * A file of usage has lines `<key id> <network> <method> <calls> <units> <errors> <bytes>`; those of one key, network and
@@ -29,7 +29,7 @@ export function appendUsage(path: string, batches: readonly UsageBatch[]): numbe
 
 /** Makes one line of those that belong together. @returns bytes that the file has then */
 export function sumUpUsage(path: string): number {
-  const text = [...sums(readLines(path))].map(([who, amounts]) => lineOf(who, amounts)).join('');
+  const text = [...sums(readLines(path))].map(([place, amounts]) => `${textOf({ place, ...amounts })}\n`).join('');
   // It is written to each second: to wait for the disk would hold up calls.
   writePrivateFile(path, text, { isLasting: false });
   return text.length;
@@ -43,12 +43,8 @@ export function usageOf(key: string, path: string): Map<string, Amounts> {
 
 function linesOf({ key, amounts }: UsageBatch): string {
   let lines = '';
-  for (const [place, counted] of amounts) lines += lineOf(`${key} ${place}`, counted);
+  for (const each of amounts) lines += `${key} ${textOf(each)}\n`;
   return lines;
-}
-
-function lineOf(who: string, { calls, units, errors, bytes }: Readonly<Amounts>): string {
-  return `${who} ${calls} ${units} ${errors} ${bytes}\n`;
 }
 
 /** By `<key id> <network> <method>`. A line that a power cut left behind in pieces holds nothing. */

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
-import { MethodUsage } from '../../gateway/usage/method-usage.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually } from '../keys/eventually.ts';
@@ -191,18 +190,6 @@ it('files of days gone by are removed', async () => {
   await own.send(storage);
   await eventually(() => !existsSync(old), 3_000);
   expect(existsSync(kept)).toBe(true);
-});
-
-it('a key that does nothing for a while is forgotten by the counter', () => {
-  const usage = new MethodUsage('test', 'eth_call');
-  usage.add('a', 1, true, 10);
-  const seen: unknown[] = [];
-  const collect = (): void => {
-    usage.collect((key, { calls, units, errors, bytes }) => seen.push([key, { calls, units, errors, bytes }]));
-  };
-  for (let second = 0; second < 100; second += 1) collect();
-  expect(seen).toEqual([['a', { calls: 1, units: 1, errors: 1, bytes: 10 }]]);
-  expect(usage.size).toBe(0);
 });
 
 describe('metrics', () => {
