@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { AskedCalls } from './asked-calls.ts';
 import { Lines, type Door } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
@@ -36,8 +37,8 @@ export async function measureCost(
       const warmS = Math.min(WARM_S, 10 * seconds);
       const { paths } = contender.door;
       let [usedS, asked] = [0, 0];
-      // Every key was looked up then, too.
-      while (usedS < warmS || (paths.length > 1 && asked < 2 * paths.length)) {
+      // Every key was looked up then, too, and has made each kind of call.
+      while (usedS < warmS || (paths.length > 1 && asked < scenario.calls.length * paths.length)) {
         const cost = await measure(contender, scenario, rig, seconds);
         asked += sum(cost);
         usedS += (cost.cpu * sum(cost)) / 1e6;
@@ -85,7 +86,7 @@ async function enter(scenario: CostScenario, rig: Rig, gateways: RigGateway[]): 
 
 async function measure(
   { door, batch, connections, pid, redisPid }: Contender,
-  { calls, distinct }: CostScenario,
+  { calls, distinct, against }: CostScenario,
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
@@ -96,11 +97,29 @@ async function measure(
   const { right, refused, failed } = lines.outcomes;
   const all = right + refused + failed;
   const besides = redisPid === undefined ? {} : { redisCpu: (cpuMicroseconds(redisPid) - (redisCpu ?? 0)) / all };
+  const cached = Math.max(0, right - (rig.upstream.asked - asked));
   lines.close();
+  const atRest = against === undefined ? {} : { atRest: await cpuAtRest(pid, seconds) };
   return {
-    ...{ cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, right, refused, failed },
-    cached: Math.max(0, right - (rig.upstream.asked - asked)),
+    ...{
+      cpu: spent / all,
+      ...besides,
+      ...atRest,
+      perSecond: all / took,
+      busy: spent / took / 1e6,
+      right,
+      refused,
+      failed,
+    },
+    cached,
   };
+}
+
+/** Of the seconds that follow the last call, in which upstreams are still polled: it does not grow with calls. */
+async function cpuAtRest(pid: number, seconds: number): Promise<number> {
+  const [from, before] = [performance.now(), cpuMicroseconds(pid)];
+  await delay(1_000 * seconds);
+  return (cpuMicroseconds(pid) - before) / (performance.now() - from);
 }
 
 function sum({ right, refused, failed }: Cost): number {

@@ -54,10 +54,6 @@ export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
 }
 
-export function addTo(sum: Amounts, more: Readonly<Amounts>): void {
-  for (const name of amountNames) sum[name] += more[name];
-}
-
 /** `<network> <method> <calls> <units> <errors> <bytes>`, as stores are given it. */
 export function textOf({ place, calls, units, errors, bytes }: PlacedAmounts): string {
   return `${place} ${calls} ${units} ${errors} ${bytes}`;
