@@ -47,7 +47,9 @@ export async function measureCost(
     for (let round = 0; round < rounds; round++) {
       const costs: [string, Cost][] = [];
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
-        costs.push([contender.name, await measure(contender, scenario, rig, seconds)]);
+        const cost = await measure(contender, scenario, rig, seconds);
+        const isAlone = scenario.against === undefined;
+        costs.push([contender.name, isAlone ? cost : { ...cost, atRest: await cpuAtRest(contender.pid, seconds) }]);
       }
       found.push(Object.fromEntries(round % 2 === 0 ? costs : costs.reverse()));
     }
@@ -86,7 +88,7 @@ async function enter(scenario: CostScenario, rig: Rig, gateways: RigGateway[]): 
 
 async function measure(
   { door, batch, connections, pid, redisPid }: Contender,
-  { calls, distinct, against }: CostScenario,
+  { calls, distinct }: CostScenario,
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
@@ -99,20 +101,8 @@ async function measure(
   const besides = redisPid === undefined ? {} : { redisCpu: (cpuMicroseconds(redisPid) - (redisCpu ?? 0)) / all };
   const cached = Math.max(0, right - (rig.upstream.asked - asked));
   lines.close();
-  const atRest = against === undefined ? {} : { atRest: await cpuAtRest(pid, seconds) };
-  return {
-    ...{
-      cpu: spent / all,
-      ...besides,
-      ...atRest,
-      perSecond: all / took,
-      busy: spent / took / 1e6,
-      right,
-      refused,
-      failed,
-    },
-    cached,
-  };
+  const outcome = { right, refused, failed, cached };
+  return { cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, ...outcome };
 }
 
 /** Of the seconds that follow the last call, in which upstreams are still polled: it does not grow with calls. */
