@@ -16,7 +16,7 @@ export function figuresOf(result: ScenarioResult): Figure[] {
 }
 
 function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
-  if (scenario.kind === 'cost' && result.kind === 'cost') return [costFigure(scenario, result.rounds)];
+  if (scenario.kind === 'cost' && result.kind === 'cost') return costFigures(scenario, result.rounds);
   if (scenario.kind === 'latency' && result.kind === 'latency') {
     const added = (share: 'p50' | 'p99'): number[] =>
       result.rounds.map(({ Gatehouse, direct }) => Gatehouse[share] - direct[share]);
@@ -43,10 +43,14 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
   return [];
 }
 
-function costFigure({ title, against, most }: CostScenario, rounds: readonly CostRound[]): Figure {
+function costFigures({ title, against, most }: CostScenario, rounds: readonly CostRound[]): Figure[] {
   const to = against ?? 'nginx';
-  const figure = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
-  return most === undefined ? figure : { ...figure, most };
+  const perCall = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
+  const figure = most === undefined ? perCall : { ...perCall, most };
+  const [first] = rounds;
+  if (first?.['Gatehouse']?.atRest === undefined) return [figure];
+  const atRest = rounds.map((round) => (round['Gatehouse']?.atRest ?? NaN) - (round[to]?.atRest ?? NaN));
+  return [figure, { title: `${title}, at rest, more than ${to}`, unit: 'ms of CPU a second', values: atRest }];
 }
 
 /** CPU per call of one as a multiple of another's in the same round. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { AskedCalls } from './asked-calls.ts';
 import { Lines, type Door } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
@@ -36,8 +37,8 @@ export async function measureCost(
       const warmS = Math.min(WARM_S, 10 * seconds);
       const { paths } = contender.door;
       let [usedS, asked] = [0, 0];
-      // Every key was looked up then, too.
-      while (usedS < warmS || (paths.length > 1 && asked < 2 * paths.length)) {
+      // Every key was looked up then, too, and has made each kind of call.
+      while (usedS < warmS || (paths.length > 1 && asked < scenario.calls.length * paths.length)) {
         const cost = await measure(contender, scenario, rig, seconds);
         asked += sum(cost);
         usedS += (cost.cpu * sum(cost)) / 1e6;
@@ -46,7 +47,9 @@ export async function measureCost(
     for (let round = 0; round < rounds; round++) {
       const costs: [string, Cost][] = [];
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
-        costs.push([contender.name, await measure(contender, scenario, rig, seconds)]);
+        const cost = await measure(contender, scenario, rig, seconds);
+        const isAlone = scenario.against === undefined;
+        costs.push([contender.name, isAlone ? cost : { ...cost, atRest: await cpuAtRest(contender.pid, seconds) }]);
       }
       found.push(Object.fromEntries(round % 2 === 0 ? costs : costs.reverse()));
     }
@@ -96,11 +99,17 @@ async function measure(
   const { right, refused, failed } = lines.outcomes;
   const all = right + refused + failed;
   const besides = redisPid === undefined ? {} : { redisCpu: (cpuMicroseconds(redisPid) - (redisCpu ?? 0)) / all };
+  const cached = Math.max(0, right - (rig.upstream.asked - asked));
   lines.close();
-  return {
-    ...{ cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, right, refused, failed },
-    cached: Math.max(0, right - (rig.upstream.asked - asked)),
-  };
+  const outcome = { right, refused, failed, cached };
+  return { cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, ...outcome };
+}
+
+/** Of the seconds that follow the last call, in which upstreams are still polled: it does not grow with calls. */
+async function cpuAtRest(pid: number, seconds: number): Promise<number> {
+  const [from, before] = [performance.now(), cpuMicroseconds(pid)];
+  await delay(1_000 * seconds);
+  return (cpuMicroseconds(pid) - before) / (performance.now() - from);
 }
 
 function sum({ right, refused, failed }: Cost): number {

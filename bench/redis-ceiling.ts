@@ -4,7 +4,8 @@ import { option } from './processes.ts';
  * What cannot be measured on one machine: how many gateways, each with a core of its own, one Redis core can serve. From
  * the times that `replicas.ts` measured, and from how often gateways ask Redis:
  *
- * - usage: a script for each key and second in which it was used, at each gateway (`usage-ledger.ts`);
+ * - usage: a script for each key and second in which it was used, at each gateway; of more than 1,000 keys for so many, or
+ *   for a tenth of them (`usage-ledger.ts`);
  * - limits: a script for each body, but for a key that has more than 160 weighted calls a second at a gateway one each
  *   50 ms, which takes a lease (`account.ts`).
  *
@@ -19,6 +20,7 @@ interface Load {
   readonly batch: number;
 }
 
+const USAGE_AT_ONCE = 1_000;
 const LEASES_PER_SECOND = 20;
 const LEASE_LEAST = 8;
 
@@ -40,7 +42,8 @@ console.log(
 console.log('| --- | --- | --- | --- | --- | --- |');
 for (const { name, isLimited, keys, batch } of loads) {
   const calls = 1e6 / (isLimited ? limitedUs : gatewayUs);
-  const scripts = Math.min(calls / batch, keys) + (isLimited ? charges(calls / keys, calls / batch, keys) : 0);
+  const written = Math.min(calls / batch, keys, Math.max(USAGE_AT_ONCE, keys / 10));
+  const scripts = written + (isLimited ? charges(calls / keys, calls / batch, keys) : 0);
   const share = (scripts * scriptUs) / 1e6;
   const cells = [calls, scripts, `${(share * 100).toFixed(1)} %`, 1 / share, calls / share];
   const shown = cells.map((cell) => (typeof cell === 'string' ? cell : Math.floor(cell).toLocaleString('en')));

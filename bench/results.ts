@@ -27,6 +27,8 @@ export interface Cost extends Readonly<Outcomes> {
   readonly cpu: number;
   /** Of Redis, where there is one. */
   readonly redisCpu?: number;
+  /** In ms a second, right after the last call; where it is held against one of each. */
+  readonly atRest?: number;
   /** Calls. */
   readonly perSecond: number;
   /** Share of a core that its process used. */

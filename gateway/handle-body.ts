@@ -1,5 +1,5 @@
 import { chargeCalls } from './charge-calls.ts';
-import { refusalAnswer, type Answer } from './jsonrpc/answer.ts';
+import { refusalAnswer, withAllowance, type Answer } from './jsonrpc/answer.ts';
 import {
   LARGE_BODY_BYTES,
   readEnvelope,
@@ -91,14 +91,15 @@ async function handleWithin(
   context: CallContext,
   limits: BatchLimits,
 ): Promise<Answer | undefined> {
-  const verdict = await chargeCalls(envelope.items, keyLimits, context);
+  const charged = chargeCalls(envelope.items, keyLimits, context);
+  const verdict = charged instanceof Promise ? await charged : charged;
   if (verdict === undefined) return handleEnvelope(envelope, context, limits);
   const { shortage, allowance } = verdict;
   const answer =
     shortage === undefined
       ? await handleEnvelope(envelope, context, limits)
       : refuseAll(envelope, refusalFor(shortage), context);
-  return answer === undefined ? undefined : { ...answer, allowance };
+  return answer === undefined ? undefined : withAllowance(answer, allowance);
 }
 
 function refusalFor({ reason, waitS }: Shortage): RpcError {

@@ -36,6 +36,11 @@ export function refusalAnswer(id: string, error: RpcError): Answer {
   return { status: error.status, body, retryAfterS: error.retryAfterS };
 }
 
+/** Field by field: V8 makes slow objects of a spread with more in it. */
+export function withAllowance({ status, body, retryAfterS }: Answer, allowance: Answer['allowance']): Answer {
+  return { status, body, retryAfterS, allowance };
+}
+
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {
   const tail = data === undefined ? '' : `,"data":${JSON.stringify(data)}`;
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;

@@ -12,8 +12,16 @@ const retryMaxMs = 500;
 /** A hung Redis does not answer our goodbye either. */
 export const goodbyeLimitMs = 100;
 
-/** Connects in the background, for ever. Whatever fails, fails at once or after `answerLimitMs`: nothing is queued. */
-export function connectTo(address: RedisAddress, answerLimitMs: number, connectLimitMs: number): RedisClient {
+/**
+ * Connects in the background, for ever. Whatever fails, fails at once or after `answerLimitMs`: nothing is queued.
+ * @param writesTogether commands of one turn of the event loop go to Redis in one write, one turn later
+ */
+export function connectTo(
+  address: RedisAddress,
+  answerLimitMs: number,
+  connectLimitMs: number,
+  writesTogether: boolean,
+): RedisClient {
   const { cluster, sentinels, ...others } = address;
   const options = {
     ...others,
@@ -31,10 +39,12 @@ export function connectTo(address: RedisAddress, answerLimitMs: number, connectL
     commandTimeout: answerLimitMs,
     disconnectTimeout: goodbyeLimitMs,
     retryStrategy: waitBefore,
+    enableAutoPipelining: writesTogether,
   };
   if (cluster !== undefined) {
     return new (ioredis().Cluster)([...cluster], {
       redisOptions: options,
+      enableAutoPipelining: writesTogether,
       enableOfflineQueue: false,
       enableReadyCheck: false,
       clusterRetryStrategy: waitBefore,

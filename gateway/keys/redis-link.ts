@@ -13,6 +13,8 @@ export interface RedisLinkOptions {
   readonly address: RedisAddress;
   readonly log: Log;
   readonly answerLimitMs?: number;
+  /** For many commands at a time that nobody waits for: they cost a third of what they cost one by one. */
+  readonly writesTogether?: boolean;
   /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
@@ -38,8 +40,8 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    const { address, answerLimitMs = usualAnswerLimitMs } = options;
-    this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs);
+    const { address, answerLimitMs = usualAnswerLimitMs, writesTogether = false } = options;
+    this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs, writesTogether);
     this.redis.on('error', (error: unknown) => {
       // Of a cluster it is a node's error that tells the cause.
       this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;

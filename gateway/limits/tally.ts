@@ -92,18 +92,20 @@ export function take(tally: Tally, limits: KeyLimits, { weight, byMethod }: Char
 export function allowanceOf(tally: Tally, limits: KeyLimits, now: number, date: UtcDate): Allowance | undefined {
   const { rate, daily, monthly } = limits;
   let nearest: Allowance | undefined;
-  const offer = (limit: number, remaining: number, resetS: number): void => {
-    const left = Math.max(0, Math.floor(remaining + 1e-6));
-    if (nearest === undefined || left < nearest.remaining) nearest = { limit, remaining: left, resetS };
-  };
   if (rate !== undefined) {
     // Less what adding fractions loses, as in `waitFor`.
     const missingMs = fullAtOf(tally, '', rate, now) - now;
-    offer(rate.burst, rate.burst - (missingMs * rate.perSecond) / 1000, Math.ceil((missingMs - 0.001) / 1000));
+    const left = rate.burst - (missingMs * rate.perSecond) / 1000;
+    nearest = nearer(nearest, rate.burst, left, Math.ceil((missingMs - 0.001) / 1000));
   }
-  if (daily !== undefined) offer(daily, daily - tally.dayUsed, date.dayEndsInS);
-  if (monthly !== undefined) offer(monthly, monthly - tally.monthUsed, date.monthEndsInS);
+  if (daily !== undefined) nearest = nearer(nearest, daily, daily - tally.dayUsed, date.dayEndsInS);
+  if (monthly !== undefined) nearest = nearer(nearest, monthly, monthly - tally.monthUsed, date.monthEndsInS);
   return nearest;
+}
+
+function nearer(so: Allowance | undefined, limit: number, left: number, resetS: number): Allowance {
+  const remaining = Math.max(0, Math.floor(left + 1e-6));
+  return so !== undefined && so.remaining <= remaining ? so : { limit, remaining, resetS };
 }
 
 /** Dates go forward, since another gateway's clock may be ahead of ours; by more than one it was wrong. */

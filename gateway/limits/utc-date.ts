@@ -1,28 +1,31 @@
 import type { UtcDate } from './tally.ts';
 
-const dayMs = 86_400_000;
-let known = { number: NaN, day: '', month: '', nextDay: '', nextMonth: '', dayEnd: 0, monthEnd: 0 };
+const dayS = 86_400;
+let known = dateAt(0);
+let knownAt = 0;
 
-/** The date in UTC. Worked out once a day, since it is asked for at every call that has limits. */
+/** The date in UTC. Every call that has limits asks for it: all within a second are told the same object. */
 export function utcDate(): UtcDate {
-  const now = Date.now();
-  const number = Math.floor(now / dayMs);
-  if (number !== known.number) {
-    const at = new Date(now);
-    const dayEnd = (number + 1) * dayMs;
-    const monthEnd = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
-    const [day = '', nextDay = '', nextMonth = ''] = [now, dayEnd, monthEnd].map((time) =>
-      new Date(time).toISOString(),
-    );
-    known = {
-      ...{ number, day: day.slice(0, 10), month: day.slice(0, 7), dayEnd, monthEnd },
-      ...{ nextDay: nextDay.slice(0, 10), nextMonth: nextMonth.slice(0, 7) },
-    };
-  }
-  const { day, month, nextDay, nextMonth, dayEnd, monthEnd } = known;
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== knownAt) [known, knownAt] = [dateAt(second), second];
+  return known;
+}
+
+function dateAt(second: number): UtcDate {
+  const at = new Date(second * 1000);
+  const dayEnd = (Math.floor(second / dayS) + 1) * dayS;
+  const monthEnd = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1) / 1000;
+  const [today, nextDay, nextMonth] = [second, dayEnd, monthEnd].map(textOf) as [string, string, string];
   return {
-    ...{ day, month, nextDay, nextMonth },
-    dayEndsInS: Math.ceil((dayEnd - now) / 1000),
-    monthEndsInS: Math.ceil((monthEnd - now) / 1000),
+    day: today.slice(0, 10),
+    month: today.slice(0, 7),
+    nextDay: nextDay.slice(0, 10),
+    nextMonth: nextMonth.slice(0, 7),
+    dayEndsInS: dayEnd - second,
+    monthEndsInS: monthEnd - second,
   };
+}
+
+function textOf(second: number): string {
+  return new Date(second * 1000).toISOString();
 }

@@ -1,29 +1,33 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { causeOf, errorCode, type Log } from '../config/log.ts';
+import { causeOf, type Log } from '../config/log.ts';
 import { withFileLock } from '../keys/file-lock.ts';
-import { makePrivateFolderFor, writePrivateFile } from '../keys/private-file.ts';
+import { makePrivateFolderFor } from '../keys/private-file.ts';
+import { appendUsage, sumUpUsage, usageOf } from './usage-file.ts';
 import {
-  addTo,
   byDayAndMethod,
   lastDays,
-  newAmounts,
   rowOf,
   usageKeptDays,
-  type Amounts,
   type UsageBatch,
   type UsageRow,
   type UsageStore,
 } from './usage-store.ts';
 
-/** `{"<key id>": {"<network> <method>": {"calls", "units", "errors", "bytes"}}}` */
-type Day = Record<string, Record<string, Amounts>>;
+/** A file is summed up when it is so many times as long as it was then, and so many bytes more. */
+const growthMax = 4;
+const growthMin = 100_000;
 
-/** A file for each day, `usage/<YYYY-MM-DD>.json` under DATA_DIR: what is written each second is one day's. */
+/**
+ * A folder for each day, `usage/<YYYY-MM-DD>/` under DATA_DIR, with a file for each first digit of key ids: calls wait
+ * while one is summed up, some milliseconds where thousands of keys are in use.
+ */
 export class FileUsageStore implements UsageStore {
   readonly up = true;
   readonly #folder: string;
   readonly #log: Log;
+  /** Bytes that files had when they were summed up last, by path. */
+  readonly #summed = new Map<string, number>();
   #tidiedOn = '';
   #hasFailed = false;
 
@@ -32,26 +36,24 @@ export class FileUsageStore implements UsageStore {
     this.#log = log;
   }
 
-  /** A file is replaced as a whole, so a batch is in it or it is not: its number need not be kept. */
+  /** A batch is added as a whole or not at all: its number need not be kept. */
   async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
-    const left: UsageBatch[] = [];
-    for (const day of new Set(batches.map((batch) => batch.day))) {
-      const own = batches.filter((batch) => batch.day === day);
-      try {
-        await this.#addTo(day, own);
-        this.#hasFailed = false;
-      } catch (error) {
-        left.push(...own);
-        if (!this.#hasFailed) this.#log.warn(causeOf(error), 'usage cannot be written: it is counted in memory');
-        this.#hasFailed = true;
-      }
+    try {
+      const lock = join(this.#folder, 'lock');
+      makePrivateFolderFor(lock);
+      // Two gateways may share the folder.
+      const left = await withFileLock(lock, () => this.#addAll(batches));
+      this.#hasFailed = left.length > 0;
+      return left;
+    } catch (error) {
+      this.#failed(error);
+      return batches;
     }
-    return left;
   }
 
   read(key: string, days: readonly string[]): Promise<UsageRow[]> {
     const rows = days.flatMap((day) =>
-      Object.entries(this.#dayOf(day)[key] ?? {}).map(([place, amounts]) => rowOf(day, place, amounts)),
+      [...usageOf(key, this.#pathFor(key, day))].map(([place, amounts]) => rowOf(day, place, amounts)),
     );
     return Promise.resolve(rows.sort(byDayAndMethod));
   }
@@ -64,42 +66,52 @@ export class FileUsageStore implements UsageStore {
     return Promise.resolve();
   }
 
-  async #addTo(day: string, batches: readonly UsageBatch[]): Promise<void> {
-    const path = this.#pathOf(day);
-    makePrivateFolderFor(path);
-    // Two gateways may share the folder.
-    await withFileLock(`${path}.lock`, () => {
-      const all = this.#dayOf(day);
-      for (const { key, amounts } of batches) {
-        const places = (all[key] ??= {});
-        for (const [place, more] of amounts) addTo((places[place] ??= newAmounts()), more);
+  #addAll(batches: readonly UsageBatch[]): readonly UsageBatch[] {
+    const left: UsageBatch[] = [];
+    let longest: string | undefined;
+    for (const [path, own] of this.#byPath(batches)) {
+      try {
+        const size = appendUsage(path, own);
+        if (size > growthMax * (this.#summed.get(path) ?? 0) + growthMin) longest = path;
+      } catch (error) {
+        left.push(...own);
+        this.#failed(error);
       }
-      // Every second: to wait for the disk each time would hold up calls.
-      writePrivateFile(path, `${JSON.stringify(all, undefined, 1)}\n`, { isLasting: false });
-    });
-    if (this.#tidiedOn === day) return;
-    this.#tidiedOn = day;
+    }
+    // One at a time, lest calls wait for all of them.
+    if (longest !== undefined) this.#summed.set(longest, sumUpUsage(longest));
     this.#tidy();
+    return left;
+  }
+
+  #byPath(batches: readonly UsageBatch[]): Map<string, UsageBatch[]> {
+    const found = new Map<string, UsageBatch[]>();
+    for (const batch of batches) {
+      const path = this.#pathFor(batch.key, batch.day);
+      const own = found.get(path);
+      if (own === undefined) found.set(path, [batch]);
+      else own.push(batch);
+    }
+    return found;
+  }
+
+  #pathFor(key: string, day: string): string {
+    return join(this.#folder, day, `${key.charAt(0)}.txt`);
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#hasFailed) this.#log.warn(causeOf(error), 'usage cannot be written: it is counted in memory');
+    this.#hasFailed = true;
   }
 
   #tidy(): void {
     const [oldest = ''] = lastDays(usageKeptDays);
+    if (this.#tidiedOn === oldest) return;
+    this.#tidiedOn = oldest;
+    this.#summed.clear();
     for (const name of readdirSync(this.#folder)) {
-      if (/^\d{4}-\d\d-\d\d\.json$/.test(name) && name < oldest) rmSync(join(this.#folder, name), { force: true });
+      if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;
+      rmSync(join(this.#folder, name), { recursive: true, force: true });
     }
-  }
-
-  /** A file that is not there, or that a power cut left behind in pieces, holds nothing. */
-  #dayOf(day: string): Day {
-    try {
-      return JSON.parse(readFileSync(this.#pathOf(day), 'utf8')) as Day;
-    } catch (error) {
-      if (error instanceof SyntaxError || errorCode(error) === 'ENOENT') return {};
-      throw error;
-    }
-  }
-
-  #pathOf(day: string): string {
-    return join(this.#folder, `${day}.json`);
   }
 }

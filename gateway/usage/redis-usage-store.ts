@@ -6,6 +6,7 @@ import {
   byDayAndMethod,
   newAmounts,
   rowOf,
+  textOf,
   usageKeptDays,
   type Amounts,
   type UsageBatch,
@@ -27,7 +28,16 @@ local last = redis.call('HGET', KEYS[1], ARGV[1])
 if last and tonumber(last) >= tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+local function add(field, amount)
+  if amount ~= '0' then redis.call('HINCRBY', KEYS[1], field, amount) end
+end
+for i = 4, #ARGV do
+  local place, calls, units, errors, bytes = string.match(ARGV[i], '^(%S+ %S+) (%d+) (%d+) (%d+) (%d+)$')
+  add(place .. ' calls', calls)
+  add(place .. ' units', units)
+  add(place .. ' errors', errors)
+  add(place .. ' bytes', bytes)
+end
 return 1`;
 
 type CountingRedis = RedisClient & { gatehouseUse(key: string, ...args: (string | number)[]): Promise<number> };
@@ -77,11 +87,14 @@ export class RedisUsageStore implements UsageStore {
 
   async #keep({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
     if (!this.#link.up) return false;
-    const fields = [...amounts].flatMap(([place, counted]) =>
-      amountNames.flatMap((name) => (counted[name] === 0 ? [] : [`${place} ${name}`, counted[name]])),
-    );
     try {
-      await this.#redis.gatehouseUse(nameOf(key, day), this.#from, number, usageKeptDays * 86_400, ...fields);
+      await this.#redis.gatehouseUse(
+        nameOf(key, day),
+        this.#from,
+        number,
+        usageKeptDays * 86_400,
+        ...amounts.map(textOf),
+      );
       return true;
     } catch (error) {
       this.#link.failed(error);

@@ -1,36 +1,47 @@
-import { MethodUsage } from './method-usage.ts';
-import { addTo, dayOf, newAmounts, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
+import { MethodUsage, type Count } from './method-usage.ts';
+import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
 
 const writeEveryMs = 1_000;
+const forgetEveryMs = 30_000;
 
-/** What keys did and the store does not have yet, by key, day, and `<network> <method>`. */
-type Unwritten = Map<string, { key: string; day: string; amounts: Map<string, Amounts> }>;
+/** Keys that are written at a time; where more wait, a tenth of them, so that each has its turn within ten seconds. */
+const keysAtOnce = 1_000;
+const shareAtOnce = 0.1;
 
 /**
- * Counts what keys do, and writes it to the store each second, off the hot path. What the store did not confirm is
- * given to it again as it was, before anything new: so nothing is lost or counted twice while it is away, and what
- * waits meanwhile is one sum for each key, day and method.
+ * Counts what keys do, and writes it to the store each second, off the hot path: of thousands of keys those that wait
+ * longest, so that many calls of a key go together. What the store did not confirm is given to it again as it was, before
+ * anything new: so nothing is lost or counted twice while it is away, and what waits meanwhile is one sum for each key,
+ * day and method.
  */
 export class UsageLedger {
   readonly #store: UsageStore;
-  readonly #onCollected: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
+  readonly #onTaken: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
-  readonly #timer: NodeJS.Timeout;
-  #unwritten: Unwritten = new Map();
-  #unconfirmed: readonly UsageBatch[] = [];
+  readonly #timers: readonly NodeJS.Timeout[];
+  /** Counts that are above zero, by key. Keys that wait longest come first. */
+  readonly #begun = new Map<string, Count[]>();
+  #day = dayOf(Date.now());
+  /** Given to the store, or of a day that is over. */
+  #due: readonly UsageBatch[] = [];
   #number = 0;
   #writing: Promise<void> | undefined;
 
-  /** @param onCollected hears of each key what it did with each method, about once a second */
-  constructor(store: UsageStore, onCollected?: (key: string, amounts: Readonly<Amounts>) => void) {
+  /** @param onTaken hears of each key what it did with each method, as often as that is written */
+  constructor(store: UsageStore, onTaken?: (key: string, amounts: Readonly<Amounts>) => void) {
     this.#store = store;
-    this.#onCollected = onCollected;
-    this.#timer = setInterval(() => void this.write(), writeEveryMs).unref();
+    this.#onTaken = onTaken;
+    this.#timers = [
+      setInterval(() => void this.write(), writeEveryMs).unref(),
+      setInterval(() => {
+        for (const usage of this.#methods.values()) usage.forgetIdle();
+      }, forgetEveryMs).unref(),
+    ];
   }
 
   /** The counter of one method of one network: the same one however often it is asked for. */
   methodUsage(network: string, method: string): MethodUsage {
-    const usage = new MethodUsage(network, method);
+    const usage = new MethodUsage(network, method, this.#begin);
     const known = this.#methods.get(usage.place);
     if (known === undefined) this.#methods.set(usage.place, usage);
     return known ?? usage;
@@ -38,47 +49,52 @@ export class UsageLedger {
 
   /** A network is no more: what was counted is written all the same. */
   forget(network: string): void {
-    this.#collect();
     for (const place of this.#methods.keys()) if (place.startsWith(`${network} `)) this.#methods.delete(place);
   }
 
-  /** Writes what was counted so far. One at a time: a store that is slow is not asked twice. Never rejects. */
-  write(): Promise<void> {
-    this.#collect();
-    return (this.#writing ??= this.#writeAll().finally(() => {
+  /**
+   * One at a time: a store that is slow is not asked twice. Never rejects.
+   * @param atMost keys; unset: those whose turn it is
+   */
+  write(atMost?: number): Promise<void> {
+    return (this.#writing ??= this.#write(atMost).finally(() => {
       this.#writing = undefined;
     }));
   }
 
   /** Writes the rest, as far as the store answers. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await this.#writing;
-    await this.write();
+    await this.write(Infinity);
     await this.#store.close();
   }
 
-  #collect(): void {
-    const day = dayOf(Date.now());
-    for (const usage of this.#methods.values()) {
-      usage.collect((key, amounts) => {
-        this.#onCollected?.(key, amounts);
-        const name = `${key} ${day}`;
-        let entry = this.#unwritten.get(name);
-        if (entry === undefined) this.#unwritten.set(name, (entry = { key, day, amounts: new Map() }));
-        const sum = entry.amounts.get(usage.place) ?? newAmounts();
-        addTo(sum, amounts);
-        entry.amounts.set(usage.place, sum);
-      });
-    }
+  readonly #begin = (key: string, count: Count): void => {
+    const counts = this.#begun.get(key);
+    if (counts === undefined) this.#begun.set(key, [count]);
+    else counts.push(count);
+  };
+
+  async #write(atMost = Math.max(keysAtOnce, this.#begun.size * shareAtOnce)): Promise<void> {
+    const today = dayOf(Date.now());
+    if (today !== this.#day) this.#due = [...this.#due, ...this.#take(Infinity)];
+    this.#day = today;
+    if (!this.#store.up) return;
+    if (this.#due.length > 0) this.#due = await this.#store.add(this.#due);
+    if (this.#due.length > 0 || this.#begun.size === 0) return;
+    this.#due = await this.#store.add(this.#take(atMost));
   }
 
-  async #writeAll(): Promise<void> {
-    if (!this.#store.up) return;
-    if (this.#unconfirmed.length > 0) this.#unconfirmed = await this.#store.add(this.#unconfirmed);
-    if (this.#unconfirmed.length > 0 || this.#unwritten.size === 0) return;
-    const batches = [...this.#unwritten.values()].map((entry) => ({ ...entry, number: ++this.#number }));
-    this.#unwritten = new Map();
-    this.#unconfirmed = await this.#store.add(batches);
+  #take(atMost: number): UsageBatch[] {
+    const batches: UsageBatch[] = [];
+    for (const [key, counts] of this.#begun) {
+      if (batches.length >= atMost) break;
+      this.#begun.delete(key);
+      const amounts = counts.map((count) => count.take());
+      for (const each of amounts) this.#onTaken?.(key, each);
+      batches.push({ key, day: this.#day, number: ++this.#number, amounts });
+    }
+    return batches;
   }
 }

@@ -11,7 +11,12 @@ export interface Amounts {
 
 export const amountNames = ['calls', 'units', 'errors', 'bytes'] as const satisfies (keyof Amounts)[];
 
-/** What one key did in about a second. */
+/** Those of a key at `<network> <method>`. */
+export interface PlacedAmounts extends Readonly<Amounts> {
+  readonly place: string;
+}
+
+/** What one key did in about a second, or in ten where there are thousands. */
 export interface UsageBatch {
   /** A key's id. */
   readonly key: string;
@@ -19,8 +24,8 @@ export interface UsageBatch {
   readonly day: string;
   /** Rises from batch to batch of this process, so that one that is given again is known. */
   readonly number: number;
-  /** By `<network> <method>`. */
-  readonly amounts: ReadonlyMap<string, Readonly<Amounts>>;
+  /** A place may stand in it twice. */
+  readonly amounts: readonly PlacedAmounts[];
 }
 
 export interface UsageRow extends Amounts {
@@ -49,8 +54,9 @@ export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
 }
 
-export function addTo(sum: Amounts, more: Readonly<Amounts>): void {
-  for (const name of amountNames) sum[name] += more[name];
+/** `<network> <method> <calls> <units> <errors> <bytes>`, as stores are given it. */
+export function textOf({ place, calls, units, errors, bytes }: PlacedAmounts): string {
+  return `${place} ${calls} ${units} ${errors} ${bytes}`;
 }
 
 /** A row of `<network> <method>` on a day. */

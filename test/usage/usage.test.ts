@@ -1,10 +1,9 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
-import { MethodUsage } from '../../gateway/usage/method-usage.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually } from '../keys/eventually.ts';
@@ -185,24 +184,12 @@ it('files of days gone by are removed', async () => {
   const own = await limited();
   const folder = join(own.gateway.dataDir, 'usage');
   mkdirSync(folder, { recursive: true });
-  const old = join(folder, `${dayOf(Date.now() - 90 * 86_400_000)}.json`);
-  const kept = join(folder, `${dayOf(Date.now() - 89 * 86_400_000)}.json`);
-  for (const path of [old, kept]) writeFileSync(path, '{}');
+  const old = join(folder, dayOf(Date.now() - 90 * 86_400_000));
+  const kept = join(folder, dayOf(Date.now() - 89 * 86_400_000));
+  for (const path of [old, kept]) mkdirSync(path);
   await own.send(storage);
   await eventually(() => !existsSync(old), 3_000);
   expect(existsSync(kept)).toBe(true);
-});
-
-it('a key that does nothing for a while is forgotten by the counter', () => {
-  const usage = new MethodUsage('test', 'eth_call');
-  usage.add('a', 1, true, 10);
-  const seen: unknown[] = [];
-  const collect = (): void => {
-    usage.collect((key, amounts) => seen.push([key, { ...amounts, idleFor: undefined }]));
-  };
-  for (let second = 0; second < 100; second += 1) collect();
-  expect(seen).toEqual([['a', { calls: 1, units: 1, errors: 1, bytes: 10 }]]);
-  expect(usage.size).toBe(0);
 });
 
 describe('metrics', () => {

@@ -1,0 +1,78 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openLog } from '../../gateway/config/log.ts';
+import { FileUsageStore } from '../../gateway/usage/file-usage-store.ts';
+import { MethodUsage, type Count } from '../../gateway/usage/method-usage.ts';
+import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
+import { dayOf } from '../../gateway/usage/usage-store.ts';
+
+const today = (): string => dayOf(Date.now());
+
+it('a key that does nothing for a while is forgotten by the counter, but not what it did', () => {
+  const begun: Count[] = [];
+  const usage = new MethodUsage('test', 'eth_call', (_key, count) => begun.push(count));
+  usage.add('a', 1, true, 10);
+  for (let time = 0; time < 3; time += 1) usage.forgetIdle();
+  usage.add('a', 1, false, 10);
+  expect(begun.map((count) => count.take())).toEqual([
+    { place: 'test eth_call', calls: 2, units: 2, errors: 1, bytes: 20 },
+  ]);
+  usage.forgetIdle();
+  expect(usage.size).toBe(1);
+  usage.forgetIdle();
+  expect(usage.size).toBe(0);
+});
+
+describe('usage of many of keys, in files', () => {
+  const key = (index: number): string => index.toString(16).padStart(12, '0');
+
+  function ledgerOf(keys: number): { ledger: UsageLedger; store: FileUsageStore; dataDir: string; call: () => void } {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-usage-'));
+    const store = new FileUsageStore(dataDir, openLog('silent'));
+    const ledger = new UsageLedger(store);
+    onTestFinished(async () => {
+      await ledger.close();
+      rmSync(dataDir, { recursive: true });
+    });
+    const usage = ledger.methodUsage('test', 'eth_call');
+    return {
+      ...{ ledger, store, dataDir },
+      call: () => {
+        for (let index = 0; index < keys; index += 1) usage.add(key(index), 1, false, 100);
+      },
+    };
+  }
+
+  async function callsOf(store: FileUsageStore, index: number): Promise<number> {
+    return (await store.read(key(index), [today()]))[0]?.calls ?? 0;
+  }
+
+  it('is written in turns, those that wait longest first', async () => {
+    const { ledger, store, call } = ledgerOf(1_500);
+    call();
+    await ledger.write();
+    call();
+    expect([await callsOf(store, 0), await callsOf(store, 999), await callsOf(store, 1_000)]).toEqual([1, 1, 0]);
+    await ledger.write();
+    expect([await callsOf(store, 499), await callsOf(store, 500), await callsOf(store, 1_499)]).toEqual([2, 1, 2]);
+    await ledger.write();
+    expect([await callsOf(store, 500), await callsOf(store, 999)]).toEqual([2, 2]);
+  });
+
+  it('is summed up before its files grow long', async () => {
+    const { ledger, store, dataDir, call } = ledgerOf(500);
+    const path = join(dataDir, 'usage', today(), '0.txt');
+    call();
+    await ledger.write();
+    // What a power cut may leave behind.
+    appendFileSync(path, `${key(0)} test eth_ca\n`);
+    for (let time = 1; time < 12; time += 1) {
+      call();
+      await ledger.write();
+    }
+    expect([await callsOf(store, 0), await callsOf(store, 499)]).toEqual([12, 12]);
+    expect(readFileSync(path, 'latin1').split('\n').length).toBeLessThan(10 * 500);
+  });
+});
