@@ -79,9 +79,9 @@ export function refuseBody(
   }
 }
 
-function handleEnvelope({ isBatch, items }: Envelope, context: CallContext, limits: BatchLimits): Answering {
-  const [first] = items;
-  return isBatch || first === undefined ? handleBatch(items, context, limits) : handleItem(first, context);
+function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchLimits): Answering {
+  const [first] = envelope.items;
+  return envelope.isBatch || first === undefined ? handleBatch(envelope, context, limits) : handleItem(first, context);
 }
 
 /** All of it is charged at once, and refused at once when there is not enough: a batch with an error for each id. */
@@ -116,7 +116,7 @@ function refuseAll({ isBatch, items }: Envelope, refusal: RpcError, context: Ref
 }
 
 async function handleBatch(
-  items: readonly (Call | NotACall)[],
+  { items, isLarge = false }: Envelope,
   context: CallContext,
   limits: BatchLimits,
 ): Promise<Answer | undefined> {
@@ -134,8 +134,10 @@ async function handleBatch(
       let pause = slices.next();
       if (pause !== undefined) await pause;
       const item = items[index] as Call | NotACall;
-      pause = check(item, own);
-      if (pause !== undefined) await pause;
+      if (isLarge) {
+        pause = check(item, own);
+        if (pause !== undefined) await pause;
+      }
       const isFull = length > limits.maxAnswerBytes;
       const answer = isFull ? refuse(item.id, new RpcError('answer-too-large'), own) : await handleItem(item, own);
       length += lengthOf(answer);

@@ -30,6 +30,8 @@ export interface NotACall {
 
 export interface Envelope {
   readonly isBatch: boolean;
+  /** A batch in which a single call may take long to look at. */
+  readonly isLarge?: true;
   readonly items: readonly (Call | NotACall)[];
 }
 
@@ -80,7 +82,7 @@ async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promi
     if (pause !== undefined) await pause;
   }
   if (items.length === 0) throw new RpcError('empty-batch');
-  return { isBatch: true, items };
+  return { isBatch: true, isLarge: true, items };
 }
 
 /** A call's parameters as JSON. */
