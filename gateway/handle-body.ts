@@ -116,7 +116,7 @@ function refuseAll({ isBatch, items }: Envelope, refusal: RpcError, context: Ref
 }
 
 async function handleBatch(
-  { items, isLarge = false }: Envelope,
+  { items, isLarge }: Envelope,
   context: CallContext,
   limits: BatchLimits,
 ): Promise<Answer | undefined> {
@@ -134,7 +134,7 @@ async function handleBatch(
       let pause = slices.next();
       if (pause !== undefined) await pause;
       const item = items[index] as Call | NotACall;
-      if (isLarge) {
+      if (isLarge === true) {
         pause = check(item, own);
         if (pause !== undefined) await pause;
       }
