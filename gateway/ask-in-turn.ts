@@ -6,10 +6,16 @@ import type { Upstreams } from './upstream/upstreams.ts';
 
 /**
  * Asks for a caller: as soon as there is room for one more, and for no more gas than the spec allows.
- * @throws RpcError when there is no room, or none could answer (or rejects with it), Cancelled
+ * @throws RpcError (rejects with it) when there is no room, or none could answer; Cancelled
  */
 export function askInTurn(upstreams: Upstreams, queue: CallQueue, call: AskedCall): Promise<Reply> {
-  const room = queue.enter(call.deadline);
+  let room: Promise<void> | undefined;
+  try {
+    room = queue.enter(call.deadline);
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what was thrown
+    return Promise.reject(error);
+  }
   if (room !== undefined) return room.then(() => askWithGas(upstreams, queue, call));
   return namesGas(call.method, call.params) ? askWithGas(upstreams, queue, call) : upstreams.ask(call, queue);
 }

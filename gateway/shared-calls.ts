@@ -165,8 +165,9 @@ class Waiting implements Breakable {
     const { deadline, caller } = this.#asker;
     const now = performance.now();
     const isOverForItOnly = now + LEAST_TIME_MS >= this.#flight.deadline && now + LEAST_TIME_MS < deadline;
-    if (this.#again !== undefined && isOverForItOnly && !caller.isCancelled) this.#resolve(this.#again());
-    else this.#reject(error);
+    if (this.#again === undefined || !isOverForItOnly || caller.isCancelled) this.#reject(error);
+    // A tick later: whatever comes of it, the others of the flight are told first.
+    else this.#resolve(Promise.resolve().then(this.#again));
   }
 
   #leave(reason: Error): void {

@@ -1,5 +1,7 @@
 /** So long large work goes on in one turn of the event loop; what was begun by then is ended. */
 const SLICE_MS = 1;
+/** So long one goes on before the next, where several wait: to take turns at each step costs more than the steps. */
+const TURN_MS = 0.1;
 
 /**
  * Cuts large work into slices, between which the event loop gets its turn. Whatever is under way in the process shares
@@ -7,6 +9,7 @@ const SLICE_MS = 1;
  */
 export class Slices {
   #endsAt = 0;
+  #turnEndsAt = 0;
   /** Whether the next turn of the event loop begins another slice. */
   #isBegun = false;
   readonly #waiting: (() => void)[] = [];
@@ -15,7 +18,7 @@ export class Slices {
   next(): Promise<void> | undefined {
     const now = performance.now();
     if (!this.#isBegun) this.#begin(now);
-    if (now < this.#endsAt && this.#waiting.length === 0) return undefined;
+    if (now < this.#endsAt && (this.#waiting.length === 0 || now < this.#turnEndsAt)) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
@@ -35,6 +38,7 @@ export class Slices {
   };
 
   readonly #goOn = (): void => {
+    this.#turnEndsAt = performance.now() + TURN_MS;
     this.#waiting.shift()?.();
     if (this.#waiting.length > 0) queueMicrotask(this.#afterStep);
   };

@@ -113,7 +113,7 @@ async function serve(
     else {
       const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
-      writeAnswer(response, requestId, refusalAnswer('null', refusal));
+      if (!response.headersSent) writeAnswer(response, requestId, refusalAnswer('null', refusal));
       note?.write(refusal.reason);
     }
   } finally {

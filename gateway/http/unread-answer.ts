@@ -9,7 +9,7 @@ const LOOKS_MAX = 3;
 
 /**
  * A large answer counts as held until its caller has taken it; one that takes nothing for half a minute is cut off.
- * @param length of it, in bytes
+ * @param length of it, in bytes, or in characters of text, which is ASCII mostly
  */
 export function holdUntilTaken(response: ServerResponse, load: Load, length: number): void {
   // What is written in parts has hardly begun.

@@ -43,6 +43,7 @@ export class FileUsageStore implements UsageStore {
       makePrivateFolderFor(lock);
       // Two gateways may share the folder.
       const left = await withFileLock(lock, () => this.#addAll(batches));
+      this.#tidy();
       this.#hasFailed = left.length > 0;
       return left;
     } catch (error) {
@@ -68,20 +69,31 @@ export class FileUsageStore implements UsageStore {
 
   #addAll(batches: readonly UsageBatch[]): readonly UsageBatch[] {
     const left: UsageBatch[] = [];
-    let longest: string | undefined;
+    let longest: { readonly path: string; readonly size: number } | undefined;
     for (const [path, own] of this.#byPath(batches)) {
       try {
         const size = appendUsage(path, own);
-        if (size > growthMax * (this.#summed.get(path) ?? 0) + growthMin) longest = path;
+        const isDue = size > growthMax * (this.#summed.get(path) ?? 0) + growthMin;
+        if (isDue && size > (longest?.size ?? 0)) longest = { path, size };
       } catch (error) {
         left.push(...own);
         this.#failed(error);
       }
     }
     // One at a time, lest calls wait for all of them.
-    if (longest !== undefined) this.#summed.set(longest, sumUpUsage(longest));
-    this.#tidy();
+    if (longest !== undefined) this.#sumUp(longest.path, longest.size);
     return left;
+  }
+
+  /** What was appended is there by then, whatever comes of this. */
+  #sumUp(path: string, size: number): void {
+    try {
+      this.#summed.set(path, sumUpUsage(path));
+    } catch (error) {
+      // Tried again when it has grown as much again.
+      this.#summed.set(path, size);
+      this.#log.warn(causeOf(error), 'a file of usage cannot be summed up: it grows');
+    }
   }
 
   #byPath(batches: readonly UsageBatch[]): Map<string, UsageBatch[]> {
@@ -109,9 +121,13 @@ export class FileUsageStore implements UsageStore {
     if (this.#tidiedOn === oldest) return;
     this.#tidiedOn = oldest;
     this.#summed.clear();
-    for (const name of readdirSync(this.#folder)) {
-      if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;
-      rmSync(join(this.#folder, name), { recursive: true, force: true });
+    try {
+      for (const name of readdirSync(this.#folder)) {
+        if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;
+        rmSync(join(this.#folder, name), { recursive: true, force: true });
+      }
+    } catch (error) {
+      this.#log.warn(causeOf(error), 'usage of days that are over cannot be removed');
     }
   }
 }

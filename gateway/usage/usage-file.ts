@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
 import { makePrivateFolderFor, writePrivateFile } from '../keys/private-file.ts';
 import { newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store.ts';
@@ -11,10 +11,11 @@ import { newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store
  * @throws what the system says; then nothing was added
  */
 export function appendUsage(path: string, batches: readonly UsageBatch[]): number {
-  const text = batches.map(linesOf).join('');
+  const lines = batches.map(linesOf).join('');
   const file = openToAppend(path);
   try {
     const { size } = fstatSync(file);
+    const text = endsLine(file, size) ? lines : `\n${lines}`;
     try {
       appendFileSync(file, text);
     } catch (error) {
@@ -27,13 +28,21 @@ export function appendUsage(path: string, batches: readonly UsageBatch[]): numbe
   }
 }
 
+/** Not where a power cut left a piece of a line behind: what comes next would be taken for the rest of it. */
+function endsLine(file: number, size: number): boolean {
+  if (size === 0) return true;
+  const last = Buffer.alloc(1);
+  readSync(file, last, 0, 1, size - 1);
+  return last.toString() === '\n';
+}
+
 function openToAppend(path: string): number {
   try {
-    return openSync(path, 'a', 0o600);
+    return openSync(path, 'a+', 0o600);
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error;
     makePrivateFolderFor(path);
-    return openSync(path, 'a', 0o600);
+    return openSync(path, 'a+', 0o600);
   }
 }
 

@@ -22,8 +22,8 @@ export class UsageLedger {
   /** Counts that are above zero, by key. Keys that wait longest come first. */
   readonly #begun = new Map<string, Count[]>();
   #day = dayOf(Date.now());
-  /** Given to the store, or of a day that is over. */
-  #due: readonly UsageBatch[] = [];
+  /** Given to the store, then what is of a day that is over: one list after the other. */
+  readonly #due: (readonly UsageBatch[])[] = [];
   #number = 0;
   #writing: Promise<void> | undefined;
 
@@ -78,12 +78,24 @@ export class UsageLedger {
 
   async #write(atMost = Math.max(keysAtOnce, this.#begun.size * shareAtOnce)): Promise<void> {
     const today = dayOf(Date.now());
-    if (today !== this.#day) this.#due = [...this.#due, ...this.#take(Infinity)];
+    if (today !== this.#day) this.#due.push(this.#take(Infinity));
     this.#day = today;
-    if (!this.#store.up) return;
-    if (this.#due.length > 0) this.#due = await this.#store.add(this.#due);
-    if (this.#due.length > 0 || this.#begun.size === 0) return;
-    this.#due = await this.#store.add(this.#take(atMost));
+    if (!this.#store.up || !(await this.#give()) || this.#begun.size === 0) return;
+    this.#due.push(this.#take(atMost));
+    await this.#give();
+  }
+
+  /** @returns whether the store has confirmed all of it */
+  async #give(): Promise<boolean> {
+    for (let [first] = this.#due; first !== undefined; [first] = this.#due) {
+      const left = await this.#store.add(first);
+      if (left.length > 0) {
+        this.#due[0] = left;
+        return false;
+      }
+      this.#due.shift();
+    }
+    return true;
   }
 
   #take(atMost: number): UsageBatch[] {

@@ -1,5 +1,9 @@
 import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { RpcError } from '../../gateway/jsonrpc/errors.ts';
+import { SharedCalls } from '../../gateway/shared-calls.ts';
+import { Cancellation } from '../../gateway/upstream/cancellation.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Exchange } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
@@ -179,3 +183,19 @@ async function sumOf(address: string, metric: string): Promise<number> {
   const { samples } = await readMetrics(address);
   return samples.filter(({ name }) => name === metric).reduce((sum, { value }) => sum + value, 0);
 }
+
+it('whatever becomes of one who asks again, the others that shared its call are told', async () => {
+  const shared = new SharedCalls({ head: undefined, latest: 0n }, () => undefined);
+  const from = performance.now();
+  let asked = 0;
+  const ask = (): Promise<never> => {
+    if (++asked > 1) throw new RpcError('overloaded');
+    return delay(60).then(() => {
+      throw new RpcError('no-upstream');
+    });
+  };
+  const askers = [60, 400, 300, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
+  const told = await Promise.allSettled(askers.map((asker) => shared.reply('call', asker, ask)));
+  const reasons = told.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
+  expect(reasons).toEqual(['no-upstream', 'overloaded', 'overloaded', 'no-upstream']);
+});

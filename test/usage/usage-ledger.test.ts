@@ -1,12 +1,12 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { FileUsageStore } from '../../gateway/usage/file-usage-store.ts';
 import { MethodUsage, type Count } from '../../gateway/usage/method-usage.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
-import { dayOf } from '../../gateway/usage/usage-store.ts';
+import { dayOf, type UsageStore } from '../../gateway/usage/usage-store.ts';
 
 const today = (): string => dayOf(Date.now());
 
@@ -67,7 +67,7 @@ describe('usage of many of keys, in files', () => {
     call();
     await ledger.write();
     // What a power cut may leave behind.
-    appendFileSync(path, `${key(0)} test eth_ca\n`);
+    appendFileSync(path, `${key(0)} test eth_ca`);
     for (let time = 1; time < 12; time += 1) {
       call();
       await ledger.write();
@@ -75,4 +75,31 @@ describe('usage of many of keys, in files', () => {
     expect([await callsOf(store, 0), await callsOf(store, 499)]).toEqual([12, 12]);
     expect(readFileSync(path, 'latin1').split('\n').length).toBeLessThan(10 * 500);
   });
+});
+
+it('what a store did not keep is given to it again before anything new, each day by itself', async () => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1, 23, 59), toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const given: string[][] = [];
+  const keeps = [false, false, true, true, true];
+  const store: UsageStore = {
+    up: true,
+    add: (batches) => {
+      given.push(batches.map(({ day, number }) => `${day}/${number}`));
+      return Promise.resolve(keeps.shift() === true ? [] : batches);
+    },
+    read: () => Promise.resolve([]),
+    opened: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+  const ledger = new UsageLedger(store);
+  onTestFinished(() => ledger.close());
+  const usage = ledger.methodUsage('test', 'eth_call');
+  for (const minutes of [0, 0, 2, 0]) {
+    vi.setSystemTime(Date.now() + minutes * 60_000);
+    usage.add('k', 1, false, 1);
+    await ledger.write();
+  }
+  const [old, next, latest] = ['2026-01-01/1', '2026-01-01/2', '2026-01-02/3'];
+  expect(given).toEqual([[old], [old], [old], [next], [latest]]);
 });
