@@ -9,8 +9,8 @@ export default defineConfig({
     // Real processes on shared machines: a pause at the wrong moment may fail a test about seconds. What passes at the
     // second try only is printed as such.
     retry: 1,
-    // They mostly wait: for processes to start, for a second to pass.
-    maxWorkers: 2,
+    // They mostly wait: for processes to start, for a second to pass. On 2 cores two at a time take 360 s, three 280.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },
