@@ -28,7 +28,9 @@ const BATCH = { maxItems: 1_000, maxAnswerBytes: 25_000_000, concurrency: 50 };
 /** The steps of one kind of call, in their order, each with what the one before it made. */
 export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step[]> {
   const { key, limiter, log, authenticator, networks } = parts;
-  const text = `{"jsonrpc":"2.0","id":1,"method":"${kind.method}","params":${kind.params}}`.replaceAll(SLOT, slotOf(1));
+  const textOf = (number: number): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"${kind.method}","params":${kind.params}}`.replaceAll(SLOT, slotOf(number));
+  const text = textOf(1);
   const bytes = Buffer.from(kind.result.replaceAll(SLOT, slotOf(1)));
   const body = Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"result":'), bytes, Buffer.from('}')]);
   const url = `/bench/v3/${key}`;
@@ -52,7 +54,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const { reply } = judge(spec, call.params, readReply(200, body, 1));
   const charge = { weight: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;
+  let number = 0;
   const whole = async (own: KeyAccess): Promise<void> => {
+    // Those that are the same would share one upstream call.
+    const body = Buffer.from(textOf(number++));
     const deadline = performance.now() + LIMIT_MS;
     const caller = new Cancellation();
     const context: CallContext = {
@@ -65,7 +70,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       watch: undefined,
       log,
     };
-    if ((await handleBody(Buffer.from(text), context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
+    if ((await handleBody(body, context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
   };
   return [
     {
@@ -93,5 +98,5 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
 
 function written(reply: Reply | undefined): unknown {
   if (reply?.kind === 'large') return largeAnswer('1', reply.parts);
-  return reply?.kind === 'result' ? resultAnswer('1', JSON.stringify(reply.result)) : undefined;
+  return reply?.kind === 'result' ? resultAnswer('1', reply.text ?? JSON.stringify(reply.result)) : undefined;
 }
