@@ -44,7 +44,9 @@ function instruments(registry: Registry): Instrument[] {
         help,
         labelNames = [],
       } = instrument as unknown as { name: string; help: string; labelNames?: string[] };
-      return { name, kind: instrument.constructor.name.toLowerCase(), help, labels: labelNames };
+      // Our own are named after what they are in place of.
+      const kind = instrument.constructor.name.replace('Tallies', '').toLowerCase();
+      return { name, kind, help, labels: labelNames };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
