@@ -166,14 +166,14 @@ function askUpstreams(
   if (kept !== undefined) return { kind: 'kept', result: kept };
   const ask = (all: Cancellation): Promise<Reply> =>
     askInTurn(upstreams, queue, { method: spec, params, text, deadline, caller: all, observer });
-  const fetch = (all: Cancellation): Promise<Reply | KeptReply> => {
+  const askOrFetch = (all: Cancellation): Promise<Reply | KeptReply> => {
     if (cache === undefined) return ask(all);
     return cache.fetch(params, text, () => {
       observer?.cached(cache.mayKeep(params) ? 'miss' : 'not-kept');
       return ask(all);
     });
   };
-  return shared.reply(`${spec.name} ${text}`, { deadline, caller }, fetch, observer);
+  return shared.reply(`${spec.name} ${text}`, { deadline, caller }, askOrFetch, observer);
 }
 
 /** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */

@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 10_000;
 const LOOKS_MAX = 3;
 
 /**
- * A large answer counts as held until its caller has taken it; one that takes nothing for half a minute is cut off.
+ * A large answer counts as held until its caller has taken it; one that takes nothing for 30 to 40 s is cut off.
  * @param length of it, in bytes, or in characters of text, which is ASCII mostly
  */
 export function holdUntilTaken(response: ServerResponse, load: Load, length: number): void {

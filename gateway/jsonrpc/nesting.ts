@@ -1,4 +1,4 @@
-const BACKSLASH = 92;
+import { isEscaped } from './scan-ids.ts';
 
 /**
  * Tells, before it is parsed, whether a text is nested deeper, or has more values in it, than any call has. JSON.parse of
@@ -26,10 +26,4 @@ function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
   while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
   return at === -1 ? text.length : at;
-}
-
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1;
-  while (text.charCodeAt(at) === BACKSLASH) at--;
-  return (quote - at) % 2 === 0;
 }

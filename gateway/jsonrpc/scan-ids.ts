@@ -70,7 +70,7 @@ function endOfString(text: string, start: number): number {
   return at + 1;
 }
 
-function isEscaped(text: string, quote: number): boolean {
+export function isEscaped(text: string, quote: number): boolean {
   let slashes = 0;
   while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
   return slashes % 2 === 1;
