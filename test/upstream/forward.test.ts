@@ -20,7 +20,8 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { shiftClock, withNodes, word } from './with-nodes.ts';
 
 /** Short, so that what hangs does not hold the tests up. */
-const limits = { UPSTREAM_TIMEOUT_MS: '150', UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
+const shortMs = 1_000;
+const limits = { UPSTREAM_TIMEOUT_MS: String(shortMs), UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
 
 const noUpstream = {
   status: 503,
@@ -28,7 +29,7 @@ const noUpstream = {
 };
 
 const failures: [string, Behaviour][] = [
-  ['takes longer than an attempt may', slow(400)],
+  ['takes longer than an attempt may', slow(3 * shortMs)],
   ['never answers', hang],
   ['ends the connection in the headers', cutInHeaders],
   ['ends the connection in the body', cutInBody],
@@ -46,7 +47,7 @@ const failures: [string, Behaviour][] = [
   ['answers under the id null', withId(null)],
   ['answers without an id', withId(undefined)],
   ['answers with more than it may', huge(2)],
-  ['dribbles more slowly than an attempt may take', dribble(1, 20)],
+  ['dribbles more slowly than an attempt may take', dribble(1, shortMs / 10)],
   ['answers with an error that has no envelope', bareError(-32_007, '15/second request limit reached')],
   ['answers 429 with an error that has no envelope', status(429, '{"error":"slow down"}', 'application/json')],
   ['redirects', redirect('http://127.0.0.1:1/')],
@@ -56,7 +57,7 @@ describe('when the first upstream', () => {
   it.each(failures)('%s, the second gives the answer', async (_, behaviour) => {
     // The second has the usual time: it may be slow where the machine is.
     const { nodes, ask, asked } = await withNodes(2, { ...limits, UPSTREAM_TIMEOUT_MS: '10000' }, {}, [
-      { timeoutMs: Number(limits.UPSTREAM_TIMEOUT_MS) },
+      { timeoutMs: shortMs },
     ]);
     nodes[0]?.always(behaviour);
     expect(await ask()).toEqual({ jsonrpc: '2.0', id: 1, result: word(2) });

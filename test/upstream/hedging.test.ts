@@ -199,6 +199,8 @@ it('an upstream that is gone is found out, although it never times out', async (
   const all = await withNodes(2);
   await warm(all);
   all.nodes[0]?.always(hang);
+  // A look at its head that is answered would show that it is there.
+  all.nodes[0]?.always(hang, 'eth_getBlockByNumber');
   for (let times = 0; times < 8; times++) expect(await all.ask()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([3, 8]);
   // The same of another method: that is enough for all methods.
