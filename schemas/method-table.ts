@@ -24,6 +24,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
     ...(send !== undefined && { sends: true }),
+    ...(looksUpHash(method) && { looksUpHash: true }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
     ...(pattern !== undefined && { resultPattern: pattern }),
@@ -65,6 +66,10 @@ function cacheRule(cache: CacheSource, method: MethodSource): CacheRule {
 
 function indexOfParam({ params }: MethodSource, name: string): number {
   return params.findIndex((param) => param.name === name);
+}
+
+function looksUpHash({ params: [first], result }: MethodSource): boolean {
+  return notNull(result.schema) !== undefined && isA('Hash', first?.schema);
 }
 
 /** A hash, or an object with a hash in it: the block parameter of EIP-1898, a log filter. */

@@ -19,7 +19,9 @@ export interface MethodSpec {
   readonly reverts: boolean;
   /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
   readonly sends?: true;
-  /** Where no upstream has the method, the answer is null in place of -32601. */
+  /** The first parameter is the hash of what is looked up, or of the block that it is in; the result may be null. */
+  readonly looksUpHash?: true;
+  /** Where no upstream has the method, the answer is null in place of -32601: many clients do not have uncles. */
   readonly nullWhenUnsupported?: true;
   /** Which kinds of JSON value a result may be when it is not null. Absent: any, and it is passed on as it is. */
   readonly resultKinds?: readonly ResultKind[];

@@ -31,7 +31,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -111,6 +111,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "nullWhenUnsupported": true,
     "resultKinds": [
       "object"
@@ -154,7 +155,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -238,7 +239,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -748,6 +749,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -859,6 +861,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "string"
     ],
@@ -936,6 +939,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "string"
     ],
@@ -1347,6 +1351,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "zks",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],

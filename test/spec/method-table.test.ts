@@ -31,10 +31,17 @@ test('lookups, and no other methods, may answer null', () => {
   ]);
 });
 
-test('the lookups that every network is expected to have answer null even where no upstream has them', () => {
+test('uncles, and nothing else, are null where no upstream has the method', () => {
   expect(names(({ nullWhenUnsupported }) => nullWhenUnsupported === true)).toEqual([
-    ...['eth_getBlockByHash', 'eth_getTransactionByHash', 'eth_getTransactionReceipt'],
     ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex'],
+  ]);
+});
+
+test('what is looked up by a hash', () => {
+  expect(names(({ looksUpHash }) => looksUpHash === true)).toEqual([
+    ...['eth_getBlockByHash', 'eth_getBlockTransactionCountByHash', 'eth_getTransactionByBlockHashAndIndex'],
+    ...['eth_getTransactionByHash', 'eth_getTransactionReceipt'],
+    ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleCountByBlockHash', 'zks_getTransactionDetails'],
   ]);
 });
 

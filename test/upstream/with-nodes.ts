@@ -77,7 +77,8 @@ export function word(number: number): string {
  * @param isStopped between two moves the clock stands still, so that no window of time ends on a slow machine
  */
 export function shiftClock({ isStopped = false } = {}): { forward(ms: number): void } {
-  const startedAt = performance.now();
+  // Whole, so that differences are exact.
+  const startedAt = Math.ceil(performance.now());
   const real = isStopped ? () => startedAt : performance.now.bind(performance);
   let ahead = 0;
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead);
