@@ -7,6 +7,13 @@ const uncleMethods = [
   'eth_getUncleCountByBlockNumber',
 ];
 
+const blockMethods = [
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getUncleByBlockHashAndIndex',
+  'eth_getUncleByBlockNumberAndIndex',
+];
+
 /** Where the gateway's bytes are not the node's, and what asks for it. Each row must be met in a run. */
 export const onEveryNode: readonly AllowedDifference[] = [
   {
@@ -59,9 +66,16 @@ export const onAnvil: readonly AllowedDifference[] = [
   },
   {
     methods: ['eth_subscribe', 'eth_unsubscribe'],
-    at: /^\.error\.message$/,
-    fits: (_, gateway) => gateway === 'notifications not supported',
-    reason: 'The message of geth over HTTP. anvil 1.7.1: `Method not found`.',
+    at: /^\.error\.(code|message)$/,
+    fits: (node, gateway) => node === 'Method not found' || (node === 'number -32601' && gateway === 'number -32000'),
+    reason: 'The errors of geth over HTTP. anvil 1.7.1: -32601 `Method not found`.',
+  },
+  {
+    methods: ['eth_subscribe'],
+    at: /^\.error\.(code|message)$/,
+    fits: (node, gateway) =>
+      isText(node, 'data did not match any variant') || (node === 'number -32602' && gateway === 'number -32601'),
+    reason: 'An unknown kind of subscription gets the error of geth. anvil 1.7.1: `data did not match any variant …`.',
   },
   {
     methods: ['eth_getFilterChanges'],
@@ -71,7 +85,27 @@ export const onAnvil: readonly AllowedDifference[] = [
   },
 ];
 
-export const onGeth: readonly AllowedDifference[] = [];
+export const onGeth: readonly AllowedDifference[] = [
+  {
+    methods: blockMethods,
+    at: /^\.result\.totalDifficulty$/,
+    fits: (node, gateway) => node === undefined && gateway === null,
+    reason: 'The specification names it and does not call it optional (contract, section 3). geth 1.17.5 has none.',
+  },
+  {
+    at: /^\.error\.message$/,
+    fits: (_, gateway) => isText(gateway, 'invalid params: '),
+    reason: 'Parameters are rejected in the words of the contract, section 1.',
+    needsSuite: true,
+  },
+  {
+    methods: ['eth_getStorageAt'],
+    at: /^\.(result|error)$/,
+    fits: (node, gateway) => isText(node, '0x') || (node === undefined && isMissingBlock(gateway)),
+    reason: 'eth_getStorageAt requires its block parameter (contract, section 2).',
+    needsSuite: true,
+  },
+];
 
 function isQuantity(value: Json | undefined): boolean {
   return typeof value === 'string' && /^0x[0-9a-f]+$/.test(value);
@@ -86,4 +120,10 @@ function isNotFound(value: Json | undefined): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const { code, message } = value as { readonly [name: string]: Json };
   return code === 'number -32001' || (code === 'number -32602' && isText(message, 'BlockOutOfRangeError: '));
+}
+
+function isMissingBlock(value: Json | undefined): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { message } = value as { readonly [name: string]: Json };
+  return isText(message, 'invalid params: block: ');
 }

@@ -34,10 +34,12 @@ interface Transaction {
   readonly type: string;
 }
 
-/** Reads all blocks of a small chain. */
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
+
+/** Reads all blocks of a small chain. @param own what was put on it, if it is known */
 export async function readChain(
   node: Door,
-  own: Pick<ChainFacts, 'executions' | 'funded' | 'rejectedTransactions'>,
+  own?: Pick<ChainFacts, 'executions' | 'funded' | 'rejectedTransactions'>,
 ): Promise<ChainFacts & { readonly transactions: readonly Transaction[] }> {
   const head = Number(await resultOf<string>(node, 'eth_blockNumber'));
   const blocks: Block[] = [];
@@ -59,9 +61,9 @@ export async function readChain(
     })),
     addresses,
     transactions,
-    executions: own.executions,
-    funded: own.funded,
-    rejectedTransactions: own.rejectedTransactions,
+    executions: own?.executions ?? addresses.slice(0, 4).map((to) => ({ to, data: '0x' })),
+    funded: own?.funded ?? addresses.at(-1) ?? ZERO_ADDRESS,
+    rejectedTransactions: own?.rejectedTransactions ?? [],
   };
 }
 

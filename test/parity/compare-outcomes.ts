@@ -9,6 +9,8 @@ export interface AllowedDifference {
   /** Undefined: the value is absent. */
   fits(node: Json | undefined, gateway: Json | undefined): boolean;
   readonly reason: string;
+  /** Met on the chain of execution-apis only. */
+  readonly needsSuite?: true;
 }
 
 interface Difference {

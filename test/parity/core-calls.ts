@@ -132,7 +132,7 @@ function rowsOf({
       [address, [], 'latest'],
       [address, ['0x0'], FUTURE],
     ]),
-    eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions']],
+    eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions'], ['nonsense']],
     eth_unsubscribe: [
       async (door) => (door.isSocket ? [await resultOf<string>(door, 'eth_subscribe', 'newHeads')] : ['0x1']),
     ],

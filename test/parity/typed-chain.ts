@@ -2,9 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
+import { makeBlobTransaction } from './blob-transaction.ts';
 import { resultOf, type Door } from './door.ts';
 
 const account = privateKeyToAccount(`0x${'7'.repeat(64)}`);
+/** Who sends all transactions. It needs ether on the chain, or an account that the node can sign for. */
+export const sender = account.address;
 const delegate = privateKeyToAccount(`0x${'8'.repeat(64)}`);
 const ONE_HUNDRED_ETHER = '0x56bc75e2d63100000';
 const SHORT_SIGNATURES = 4;
@@ -29,11 +32,13 @@ export interface TypedChain {
  * Puts transactions of the types 0, 1, 2 and 4 on a development chain that mines each transaction by itself, one of them
  * reverted, one with a log, some with `r` or `s` that begins with a zero.
  */
-export async function makeTypedChain(node: Door): Promise<TypedChain> {
-  const [rich] = await resultOf<string[]>(node, 'eth_accounts');
+export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Promise<TypedChain> {
   const chainId = Number(await resultOf<string>(node, 'eth_chainId'));
-  const grant = { from: rich, to: account.address, value: ONE_HUNDRED_ETHER };
-  await receiptOf(node, await resultOf<string>(node, 'eth_sendTransaction', grant));
+  if ((await resultOf<string>(node, 'eth_getBalance', sender, 'latest')) === '0x0') {
+    const [rich] = await resultOf<string[]>(node, 'eth_accounts');
+    const grant = { from: rich, to: sender, value: ONE_HUNDRED_ETHER };
+    await receiptOf(node, await resultOf<string>(node, 'eth_sendTransaction', grant));
+  }
   let nonce = 0;
   const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') };
   const sign = (transaction: Partial<TransactionSerializable>): Promise<`0x${string}`> =>
@@ -57,6 +62,15 @@ export async function makeTypedChain(node: Door): Promise<TypedChain> {
   await send({ type: 'eip1559', to: gate, data: gateContract.selectors.open, ...fees });
   const authorization = await delegate.signAuthorization({ contractAddress: counter, chainId, nonce: 0 });
   await send({ type: 'eip7702', to: counter, data: set, authorizationList: [authorization], ...fees });
+  if (hasBlobs) {
+    const raw = await makeBlobTransaction(node, account, {
+      from: sender,
+      to: counter,
+      nonce: `0x${nonce.toString(16)}`,
+    });
+    nonce++;
+    await receiptOf(node, await resultOf<string>(node, 'eth_sendRawTransaction', raw));
+  }
   for (let value = 1n, found = 0; found < SHORT_SIGNATURES; value++) {
     const transfer = { type: 'eip1559', to: delegate.address, value, gas: 21_000n, ...fees } as const;
     if (!hasShortSignature(await sign(transfer))) continue;
@@ -64,7 +78,7 @@ export async function makeTypedChain(node: Door): Promise<TypedChain> {
     await send(transfer);
   }
 
-  const from = account.address;
+  const from = sender;
   return {
     funded: from,
     executions: [
