@@ -11,7 +11,7 @@ import type { RepeatedCalls } from './repeated-calls.ts';
 import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { lowerHashes } from './spec/prepare-params.ts';
-import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
+import { rejectionOverHttp, type SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
 import type { CallObserver, CallWatch } from './upstream/asking.ts';
 import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
@@ -108,7 +108,7 @@ function findObjection(
 }
 
 async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
-  if (context.subscriptions === undefined) throw new RpcError('no-notifications');
+  if (context.subscriptions === undefined) throw rejectionOverHttp(spec);
   return context.subscriptions.call(spec, params, context);
 }
 

@@ -1,5 +1,5 @@
 import { BatchBytes, decoded } from './batch-bytes.ts';
-import { RpcError } from './errors.ts';
+import { BatchTooLarge, RpcError } from './errors.ts';
 import { exceeds } from './nesting.ts';
 import { scanIds } from './scan-ids.ts';
 
@@ -43,7 +43,7 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
   if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanIds(text)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) throw tooLarge(maxItems);
+  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
   const ids = scanIds(text);
   return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
 }
@@ -74,7 +74,7 @@ async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promi
   const batch = new BatchBytes(bytes, MOST);
   const items: (Call | NotACall)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
-    if (items.length === maxItems) throw tooLarge(maxItems);
+    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, slices));
     let pause = slices.next();
     if (pause !== undefined) await pause;
     items.push(readCall(parseJson(item), scanIds(item)[0]));
@@ -90,8 +90,29 @@ export function textOf(call: Call): string {
   return (call.text ??= JSON.stringify(call.params));
 }
 
-function tooLarge(maxItems: number): RpcError {
-  return new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
+/** The id of the first request of a batch as JSON text; the scan of the text stops there. */
+function firstId(batch: readonly unknown[], text: string): string {
+  const index = batch.findIndex(hasId);
+  return index === -1 ? 'null' : (scanIds(text, index + 1)[index] ?? 'null');
+}
+
+/** The same of a large batch. Only the items up to that request are read again: as a rule, one. */
+async function firstIdOfLarge(bytes: Buffer, slices: Slices): Promise<string> {
+  const batch = new BatchBytes(bytes, MOST);
+  for (let item = batch.next(); item !== undefined; item = batch.next()) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    const value = parseJson(item);
+    if (hasId(value)) return firstId([value], item);
+  }
+  return 'null';
+}
+
+/** Whether an item of a batch is a request with an id. No error is made of other items: there may be 50,000 of them. */
+function hasId(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return false;
+  const { jsonrpc, id, method } = item as Record<string, unknown>;
+  return jsonrpc === '2.0' && typeof method === 'string' && id !== undefined && isId(id);
 }
 
 function parse(text: string): unknown {
@@ -111,7 +132,7 @@ function readCall(item: unknown, idText: string | undefined): Call | NotACall {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return notACall();
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
   if (jsonrpc !== '2.0') return notACall('invalid request: expected jsonrpc to be "2.0"');
-  if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number') {
+  if (id !== undefined && !isId(id)) {
     return notACall('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
@@ -122,6 +143,10 @@ function readCall(item: unknown, idText: string | undefined): Call | NotACall {
     return { id: idText, refusal };
   }
   return notACall('invalid request: expected params to be an array');
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === 'string' || typeof id === 'number' || id === null;
 }
 
 function callOf(id: string | undefined, method: string, params: readonly unknown[]): Call {

@@ -10,13 +10,14 @@ const CLOSE_BRACE = 125;
  * Finds the `id` of a call, or of each call of a batch, as the JSON text that the caller wrote, because JSON.parse
  * cannot give it back: 9007199254740993 becomes …992, 1.0 becomes 1. Undefined where there is none.
  * @param text valid JSON
+ * @param maxCount the scan of a batch stops after so many of its items
  */
-export function scanIds(text: string): (string | undefined)[] {
+export function scanIds(text: string, maxCount = Infinity): (string | undefined)[] {
   const start = skipSpace(text, 0);
   if (text.charCodeAt(start) !== OPEN_BRACKET) return [idAt(text, start)];
   const ids: (string | undefined)[] = [];
   let at = skipSpace(text, start + 1);
-  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+  while (ids.length < maxCount && text.charCodeAt(at) !== CLOSE_BRACKET) {
     ids.push(idAt(text, at));
     at = skipSpace(text, endOfValue(text, at));
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);

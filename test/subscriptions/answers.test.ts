@@ -33,7 +33,8 @@ describe('over HTTP', () => {
   it('there are no notifications, in geth’s words', async () => {
     const error = { code: -32601, message: 'notifications not supported' };
     expect((await gateway.call('seven', 'eth_subscribe', ['newHeads'])).error).toEqual(error);
-    expect((await gateway.call('seven', 'eth_unsubscribe', ['0x1'])).error).toEqual(error);
+    const notFound = { code: -32000, message: 'subscription not found' };
+    expect((await gateway.call('seven', 'eth_unsubscribe', ['0x1'])).error).toEqual(notFound);
   });
 });
 
