@@ -42,6 +42,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "hash"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [
       0
     ],
@@ -72,9 +76,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -94,16 +130,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -144,9 +222,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -186,7 +298,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -202,11 +330,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -218,6 +357,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -272,14 +412,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -292,6 +471,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -314,6 +494,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -332,6 +513,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "quantity"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -363,9 +548,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -385,16 +602,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -406,6 +665,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -452,6 +712,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -512,27 +773,6 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 1,
       "readsState": true
-    },
-    "shape": {
-      "type": "AccessListResult",
-      "fill": [
-        "accessList",
-        "gasUsed"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "accessList": {
-          "type": "AccessListEntry",
-          "fill": [
-            "address",
-            "storageKeys"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -565,6 +805,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -577,6 +818,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -589,6 +831,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -606,17 +849,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    },
-    "shape": {
-      "type": "FeeHistory",
-      "fill": [
-        "oldestBlock",
-        "baseFeePerGas",
-        "gasUsedRatio"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
     }
   },
   {
@@ -669,9 +901,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -720,7 +962,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -736,11 +994,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -788,14 +1057,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -844,14 +1152,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -863,6 +1210,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -879,6 +1227,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -926,9 +1275,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -940,6 +1323,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -956,6 +1340,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -973,18 +1358,7 @@ export const methods: readonly MethodSpec[] = [
       "object",
       "boolean"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "SyncStatus",
-      "fill": [
-        "startingBlock",
-        "currentBlock",
-        "highestBlock"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "eth_getProof",
@@ -1006,33 +1380,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 2
-    },
-    "shape": {
-      "type": "AccountProof",
-      "fill": [
-        "address",
-        "accountProof",
-        "balance",
-        "codeHash",
-        "nonce",
-        "storageHash",
-        "storageProof"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "storageProof": {
-          "type": "StorageProof",
-          "fill": [
-            "key",
-            "value",
-            "proof"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -1128,9 +1475,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1156,9 +1513,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1244,15 +1611,23 @@ export const methods: readonly MethodSpec[] = [
     },
     "shape": {
       "type": "FeeEstimate",
-      "fill": [
+      "fill": [],
+      "demand": [
         "gas_limit",
         "gas_per_pubdata_limit",
         "max_fee_per_gas",
         "max_priority_fee_per_gas"
       ],
-      "pad": {},
+      "quantities": [
+        "gas_limit",
+        "gas_per_pubdata_limit",
+        "max_fee_per_gas",
+        "max_priority_fee_per_gas"
+      ],
+      "addresses": [],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1264,6 +1639,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1274,14 +1650,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "FeeParams",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getBridgeContracts",
@@ -1291,14 +1660,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BridgeContracts",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_L1ChainId",
@@ -1309,6 +1671,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1319,28 +1682,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BlockDetails",
-      "fill": [
-        "number",
-        "l1BatchNumber",
-        "timestamp",
-        "l1TxCount",
-        "l2TxCount",
-        "rootHash",
-        "status",
-        "commitTxHash",
-        "committedAt",
-        "proveTxHash",
-        "provenAt",
-        "executeTxHash",
-        "executedAt"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getTransactionDetails",
@@ -1352,23 +1694,6 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ],
-    "shape": {
-      "type": "TransactionDetails",
-      "fill": [
-        "isL1Originated",
-        "status",
-        "fee",
-        "gasPerPubdata",
-        "initiatorAddress",
-        "receivedAt",
-        "ethCommitTxHash",
-        "ethProveTxHash",
-        "ethExecuteTxHash"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    ]
   }
 ];
