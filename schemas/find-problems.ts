@@ -85,7 +85,7 @@ function paramProblems({ methods, types }: Sources): string[] {
 
 function extensionProblems({ methods, types }: Sources): string[] {
   return methods.flatMap((method) => {
-    const { gasCap, identity = {}, cache } = method['x-gatehouse'] ?? {};
+    const { gasCap, identity = {}, details = {}, cache } = method['x-gatehouse'] ?? {};
     const call = method.params.find((param) => param.name === gasCap);
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const misnamed = Object.entries(identity).filter(
@@ -93,7 +93,11 @@ function extensionProblems({ methods, types }: Sources): string[] {
         !(isA('Hash', fields[field]) || isA('Quantity', fields[field])) ||
         !method.params.some((param) => param.name === name),
     );
+    const lost = Object.entries(details).filter(
+      ([field, name]) => !(field in fields) || !method.params.some((param) => param.name === name),
+    );
     return [
+      ...lost.map(([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`),
       ...(gasCap !== undefined && (call === undefined || resolve(call.schema, types).properties?.gas === undefined)
         ? [`${method.name}: gasCap must name a parameter that has a field gas`]
         : []),

@@ -16,8 +16,11 @@ export interface JsonSchema {
   readonly if?: JsonSchema;
   readonly then?: JsonSchema;
   readonly else?: JsonSchema;
-  /** What JSON Schema cannot say: bytes that a value is padded to, and another spelling of a field. */
-  readonly 'x-gatehouse'?: { readonly pad?: number; readonly alias?: string };
+  /**
+   * What JSON Schema cannot say: bytes that a value is padded to, another spelling of a field, and, of an object, what a
+   * missing required field means: it becomes null, or the result is an upstream failure.
+   */
+  readonly 'x-gatehouse'?: { readonly pad?: number; readonly alias?: string; readonly missing?: 'null' | 'failure' };
 }
 
 export type Types = Readonly<Record<string, JsonSchema>>;

@@ -11,6 +11,7 @@ const catalogue = {
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
   // geth's words and codes (rpc/errors.go, rpc/subscription.go).
   'no-notifications': { code: -32601, status: 200, message: 'notifications not supported' },
+  'no-such-subscription': { code: -32601, status: 200, message: 'no such subscription in eth namespace' },
   'subscription-not-found': { code: -32000, status: 200, message: 'subscription not found' },
   'filter-not-found': { code: -32000, status: 200, message: 'filter not found' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },

@@ -29,6 +29,10 @@ export interface MethodSpec {
   readonly resultPattern?: string;
   /** Bytes that a hexadecimal result is left-padded to. */
   readonly padResult?: number;
+  /** The result is a quantity, which has no leading zeros. */
+  readonly resultIsQuantity?: true;
+  /** The field that holds objects where the parameter at this position is true, and their hashes where it is false. */
+  readonly details?: { readonly field: string; readonly param: number };
   /** What shows that a result, or each object in an array, is the one asked for. */
   readonly identity?: readonly Identity[];
   /** Positions of hash parameters: lowered before forwarding. A position may also hold an EIP-1898 object. */
@@ -79,10 +83,16 @@ export interface ObjectShape {
   readonly type: string;
   /** Fields that the spec names and does not call optional: answered as null when the node left them out. */
   readonly fill: readonly string[];
-  /** Fields with a fixed number of bytes that nodes send without leading zeros: left-padded. */
-  readonly pad: Readonly<Record<string, number>>;
+  /** Quantities without which the result is an upstream failure. */
+  readonly demand: readonly string[];
+  /** Fields that hold quantities: JSON numbers become hexadecimal, leading zeros are removed. */
+  readonly quantities: readonly string[];
+  /** Fields that hold addresses: empty ones become null. */
+  readonly addresses: readonly string[];
   /** Fields that nodes spell in another way: spec's spelling by the node's. */
   readonly rename: Readonly<Record<string, string>>;
   /** Fields that hold an array of objects (other elements, such as hashes, are left alone). */
   readonly nested: Readonly<Record<string, ObjectShape>>;
+  /** Those of `nested` that may hold hashes in place of the objects. */
+  readonly orHashes: readonly string[];
 }

@@ -42,6 +42,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "hash"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [
       0
     ],
@@ -72,9 +76,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -94,16 +130,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -145,9 +223,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -187,7 +299,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -203,11 +331,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -219,6 +358,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -273,14 +413,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -293,6 +472,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -315,6 +495,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -333,6 +514,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "quantity"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -364,9 +549,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -386,16 +603,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -407,6 +666,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -453,6 +713,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -513,27 +774,6 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 1,
       "readsState": true
-    },
-    "shape": {
-      "type": "AccessListResult",
-      "fill": [
-        "accessList",
-        "gasUsed"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "accessList": {
-          "type": "AccessListEntry",
-          "fill": [
-            "address",
-            "storageKeys"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -566,6 +806,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -578,6 +819,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -590,6 +832,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -607,17 +850,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    },
-    "shape": {
-      "type": "FeeHistory",
-      "fill": [
-        "oldestBlock",
-        "baseFeePerGas",
-        "gasUsedRatio"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
     }
   },
   {
@@ -670,9 +902,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -721,7 +963,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -737,11 +995,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -790,14 +1059,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -846,14 +1154,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -866,6 +1213,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -882,6 +1230,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -929,9 +1278,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -944,6 +1327,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -960,6 +1344,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -977,18 +1362,7 @@ export const methods: readonly MethodSpec[] = [
       "object",
       "boolean"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "SyncStatus",
-      "fill": [
-        "startingBlock",
-        "currentBlock",
-        "highestBlock"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "eth_getProof",
@@ -1010,33 +1384,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 2
-    },
-    "shape": {
-      "type": "AccountProof",
-      "fill": [
-        "address",
-        "accountProof",
-        "balance",
-        "codeHash",
-        "nonce",
-        "storageHash",
-        "storageProof"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "storageProof": {
-          "type": "StorageProof",
-          "fill": [
-            "key",
-            "value",
-            "proof"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -1132,9 +1479,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1160,9 +1517,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1248,15 +1615,23 @@ export const methods: readonly MethodSpec[] = [
     },
     "shape": {
       "type": "FeeEstimate",
-      "fill": [
+      "fill": [],
+      "demand": [
         "gas_limit",
         "gas_per_pubdata_limit",
         "max_fee_per_gas",
         "max_priority_fee_per_gas"
       ],
-      "pad": {},
+      "quantities": [
+        "gas_limit",
+        "gas_per_pubdata_limit",
+        "max_fee_per_gas",
+        "max_priority_fee_per_gas"
+      ],
+      "addresses": [],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1268,6 +1643,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1278,14 +1654,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "FeeParams",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getBridgeContracts",
@@ -1295,14 +1664,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BridgeContracts",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_L1ChainId",
@@ -1313,6 +1675,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1323,28 +1686,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BlockDetails",
-      "fill": [
-        "number",
-        "l1BatchNumber",
-        "timestamp",
-        "l1TxCount",
-        "l2TxCount",
-        "rootHash",
-        "status",
-        "commitTxHash",
-        "committedAt",
-        "proveTxHash",
-        "provenAt",
-        "executeTxHash",
-        "executedAt"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getTransactionDetails",
@@ -1357,23 +1699,6 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ],
-    "shape": {
-      "type": "TransactionDetails",
-      "fill": [
-        "isL1Originated",
-        "status",
-        "fee",
-        "gasPerPubdata",
-        "initiatorAddress",
-        "receivedAt",
-        "ethCommitTxHash",
-        "ethProveTxHash",
-        "ethExecuteTxHash"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    ]
   }
 ];

@@ -32,7 +32,7 @@ export function capGas(method: MethodSpec, params: readonly unknown[], blockGasL
   const position = method.gasCapParam ?? 0;
   const call = params[position] as { gas: string };
   const cap = GAS_CAP_FACTOR * blockGasLimit;
-  // Chains that bound no block say 0.
+  // 0: the chain bounds no block, or its blocks come without a usable limit.
   return cap === 0n || BigInt(call.gas) <= cap
     ? params
     : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });

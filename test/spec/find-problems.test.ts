@@ -93,6 +93,15 @@ test('an identity that is no field of the result is found', () => {
   expect(told('hash', 'hash')).toEqual([]);
 });
 
+test('details that are no field of the result, or no parameter, are found', () => {
+  const told = (field: string, param: string): string[] =>
+    withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { details: { [field]: param } } }));
+  const complaint = 'must be a field of the result, and name a parameter';
+  expect(told('transaction', 'transactionDetails')).toEqual([`eth_getBlockByHash: details.transaction ${complaint}`]);
+  expect(told('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${complaint}`]);
+  expect(told('transactions', 'transactionDetails')).toEqual([]);
+});
+
 test('an example that does not fit is found', () => {
   const examples = [{ name: 'wrong', params: [], result: { name: 'chainId', value: 1 } }];
   expect(withMethod('eth_chainId', () => ({ examples }))).toEqual([

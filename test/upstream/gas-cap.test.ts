@@ -122,8 +122,31 @@ describe('the block gas limit', () => {
     expect(sentGas(1)).toEqual(['0xa000']);
   });
 
-  it.each([[null], [{}], [{ number: '0x1', gasLimit: 30_000_000 }]])(
-    'is not taken from a block like %j: no call goes out uncapped',
+  it('may be a JSON number', async () => {
+    const { nodes, estimate, sentGas } = await withEstimates(1);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit: 30_000_000 });
+    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect(sentGas()).toEqual([CAP]);
+  });
+
+  it.each([undefined, null, '', '0x', 'none', -1, 1.5, {}])('of %j bounds nothing', async (gasLimit) => {
+    const { nodes, estimate, sentGas } = await withEstimates(1);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit });
+    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect(sentGas()).toEqual(['0xffffffffff']);
+  });
+
+  it('is that of another upstream when the blocks of the first have no usable one', async () => {
+    const { nodes, estimate, sentGas, methods } = await withEstimates(2);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x10' });
+    await estimate({ to, gas: '0xffffffffff' });
+    await until(() => [0, 1].every((node) => methods(node)?.includes('eth_getBlockByNumber') === true));
+    await estimate({ to, gas: '0xffffffffff', value: '0x1' });
+    expect([...(sentGas(0) ?? []), ...(sentGas(1) ?? [])]).toEqual([CAP, CAP]);
+  });
+
+  it.each([[null], [{}], [{ gasLimit: '0x1c9c380' }]])(
+    'is not to be had from a block like %j: no call goes out uncapped',
     async (block) => {
       const { nodes, estimate, sentGas } = await withEstimates(1);
       nodes[0]?.answer('eth_getBlockByNumber', block);
