@@ -16,8 +16,11 @@ export interface JsonSchema {
   readonly if?: JsonSchema;
   readonly then?: JsonSchema;
   readonly else?: JsonSchema;
-  /** What JSON Schema cannot say: bytes that a value is padded to, and another spelling of a field. */
-  readonly 'x-gatehouse'?: { readonly pad?: number; readonly alias?: string };
+  /**
+   * What JSON Schema cannot say: bytes that a value is padded to, another spelling of a field, and that a parameter's
+   * quantity is lowered to ten times the block gas limit.
+   */
+  readonly 'x-gatehouse'?: { readonly pad?: number; readonly alias?: string; readonly gasCap?: true };
 }
 
 export type Types = Readonly<Record<string, JsonSchema>>;

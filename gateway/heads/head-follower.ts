@@ -1,6 +1,6 @@
 import type { HeadMeters } from '../metrics/head-metrics.ts';
 import type { HeadTimes } from './head-times.ts';
-import { readLook, type BlockLook, type Look } from './look.ts';
+import { readLook, type Look } from './look.ts';
 
 /** An upstream, as far as its head is followed. */
 export interface HeadSource {
@@ -48,7 +48,7 @@ export class HeadFollower {
   timesBelow = 0;
   readonly #times: HeadTimes;
   readonly #onWord: (follower: HeadFollower) => void;
-  #polling: Promise<BlockLook | undefined> | undefined;
+  #polling: Promise<Look | undefined> | undefined;
   #polledAt = -Infinity;
   #failures = 0;
   #feed: Feed | undefined;
@@ -99,7 +99,7 @@ export class HeadFollower {
   }
 
   /** One poll serves all who ask meanwhile. Undefined where no block comes. @throws UpstreamFailure */
-  poll(): Promise<BlockLook | undefined> {
+  poll(): Promise<Look | undefined> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
     });
@@ -129,7 +129,7 @@ export class HeadFollower {
     return Math.max(intervalMs, restAfter(Math.max(this.#failures, 1), this.#times.restMax));
   }
 
-  async #poll(): Promise<BlockLook | undefined> {
+  async #poll(): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#polledAt = askedAt;
     try {

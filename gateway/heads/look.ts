@@ -6,7 +6,7 @@ export const GAS_LIMIT_AGE_MS = 300_000;
 /** What an upstream said its newest block is. */
 export interface Look {
   readonly number: bigint;
-  /** Of the block; undefined where only its number is known. */
+  /** Of the block; undefined where only its number is known, or its limit is of no use. */
   readonly gasLimit: bigint | undefined;
   /** In seconds, as the block has it. */
   readonly timestamp: bigint | undefined;
@@ -15,14 +15,12 @@ export interface Look {
   readonly at: number;
 }
 
-export type BlockLook = Look & { readonly gasLimit: bigint };
-
-/** Of a block, or of what newHeads tells. Undefined where it has no number and gas limit. */
-export function readLook(said: unknown, at: number): BlockLook | undefined {
+/** Of a block, or of what newHeads tells. Undefined where it has no number. */
+export function readLook(said: unknown, at: number): Look | undefined {
   if (typeof said !== 'object' || said === null) return undefined;
   const block = said as Record<string, unknown>;
   const number = readQuantity(block['number']);
   const gasLimit = readQuantity(block['gasLimit']);
-  if (number === undefined || gasLimit === undefined) return undefined;
+  if (number === undefined) return undefined;
   return { number, gasLimit, timestamp: readQuantity(block['timestamp']), header: readHeader(said), at };
 }

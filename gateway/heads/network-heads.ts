@@ -8,7 +8,7 @@ import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
-import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
+import { GAS_LIMIT_AGE_MS, readLook, type Look } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
 const TIMES_BELOW = 3;
@@ -106,7 +106,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
-  look(upstream: HeadSource): Promise<BlockLook | undefined> {
+  look(upstream: HeadSource): Promise<Look | undefined> {
     // A call may be on its way with one that was taken out of the network's file meanwhile.
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }

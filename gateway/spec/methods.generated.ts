@@ -221,7 +221,20 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -478,7 +491,20 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -503,7 +529,14 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -545,6 +578,27 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       1
+    ],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "blockOverrides",
+          "gasLimit"
+        ]
+      },
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "calls",
+          "*",
+          "gas"
+        ]
+      }
     ],
     "contractAt": {
       "param": 0,

@@ -14,10 +14,15 @@ export interface BlockGasLimitOptions {
   readonly onFailed: (upstream: Upstream, method: string, error: unknown) => void;
 }
 
+/** How long it is not asked again whether blocks have a limit, unless one with a limit is seen meanwhile. */
+const UNBOUNDED_MS = 300_000;
+
 /** The gas limit of a network's newest block, above which no call can use gas. */
 export class BlockGasLimit {
   readonly #options: BlockGasLimitOptions;
   #learning: Promise<bigint> | undefined;
+  /** When blocks were last found to have no usable limit. */
+  #unboundedAt = -Infinity;
 
   constructor(options: BlockGasLimitOptions) {
     this.#options = options;
@@ -26,29 +31,38 @@ export class BlockGasLimit {
   /**
    * That of the newest block seen; learned first when none was seen yet.
    * @param deadline on the clock of performance.now()
-   * @throws RpcError when no upstream tells it in time
+   * @returns 0 where blocks come without a usable limit
+   * @throws RpcError when no upstream gives a block in time
    */
   async get(deadline: number): Promise<bigint> {
-    const known = this.#options.heads.gasLimit(performance.now());
+    const now = performance.now();
+    const known = this.#options.heads.gasLimit(now);
     if (known !== undefined) return known;
+    if (now - this.#unboundedAt < UNBOUNDED_MS) return 0n;
     this.#learning ??= this.#learn().finally(() => {
       this.#learning = undefined;
     });
-    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
+    return within(this.#learning, deadline - now, () => new RpcError('no-upstream'));
   }
 
   async #learn(): Promise<bigint> {
     const { heads, all, next, onFailed } = this.#options;
     const asking = lookAtHead();
+    let hasBlock = false;
     for (;;) {
       const now = performance.now();
       const upstream = next(asking, now);
-      if (upstream === undefined) throw nobodyLeft(asking.asked.length === 0 ? all : [], now);
+      if (upstream === undefined) {
+        if (!hasBlock) throw nobodyLeft(asking.asked.length === 0 ? all : [], now);
+        this.#unboundedAt = now;
+        return 0n;
+      }
       asking.asked.push(upstream);
       try {
         const block = await heads.look(upstream);
-        if (block !== undefined) return block.gasLimit;
-        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
+        if (block === undefined) throw new UpstreamFailure('node-state', 'no latest block');
+        if (block.gasLimit !== undefined) return block.gasLimit;
+        hasBlock = true;
       } catch (error) {
         onFailed(upstream, asking.method.name, error);
       }
