@@ -2,6 +2,7 @@ import { namespaceOf } from '../gateway/network/namespace-of.ts';
 import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
+import { gasPlaces } from './gas-places.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
 
@@ -11,13 +12,14 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, gasCap, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
+  const { answer, send, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
   const shape = object === undefined ? undefined : objectShape(object, types);
   const contractAt = contractPlace(method, types);
   const blockAt = blockPlace(method, types);
+  const gasAt = gasPlaces(method, types);
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
@@ -34,7 +36,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(identity !== undefined && { identity: identities(identity, method, types) }),
     ...(details !== undefined && { details: detailsOf(details, method) }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
-    ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
+    ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
     ...(weight !== undefined && { weight }),

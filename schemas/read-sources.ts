@@ -39,8 +39,6 @@ export interface MethodExtension {
   readonly answer?: Answerer;
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
-  /** The parameter whose `gas` is capped. */
-  readonly gasCap?: string;
   /** Fields of the result, or of each object in it, that must be what a parameter asks for: field by parameter. */
   readonly identity?: Readonly<Record<string, string>>;
   /** The field that holds whole objects where a parameter is true and their hashes where it is false: field by parameter. */

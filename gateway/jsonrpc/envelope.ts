@@ -1,7 +1,8 @@
 import { BatchBytes, decoded } from './batch-bytes.ts';
 import { BatchTooLarge, RpcError } from './errors.ts';
+import type { MemberFault } from './member-names.ts';
 import { exceeds } from './nesting.ts';
-import { scanIds } from './scan-ids.ts';
+import { scanCalls, type ScannedCall } from './scan-calls.ts';
 
 /**
  * Deeper than any real call: a batch of calls with state overrides reaches 8. A batch of 1,000 calls with a dozen
@@ -16,6 +17,8 @@ export interface Call {
   readonly method: string;
   /** Absent and null params are an empty array. */
   readonly params: readonly unknown[];
+  /** The parameters as the caller wrote them; undefined once they were checked, so that the body is not kept in memory. */
+  given: string | undefined;
   /** The parameters as JSON, once that was made. */
   text: string | undefined;
   /** Why it goes no further, once that was looked at: for its weight before its answer. */
@@ -41,11 +44,11 @@ export interface Envelope {
  */
 export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
-  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanIds(text)[0])] };
+  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanCalls(text)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
   if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
-  const ids = scanIds(text);
-  return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
+  const scanned = scanCalls(text);
+  return { isBatch: true, items: body.map((item, index) => readCall(item, scanned[index])) };
 }
 
 /** Bytes of a body that is read step by step: parsed in one go it would take more than a millisecond. */
@@ -77,7 +80,7 @@ async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promi
     if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, slices));
     let pause = slices.next();
     if (pause !== undefined) await pause;
-    items.push(readCall(parseJson(item), scanIds(item)[0]));
+    items.push(readCall(parseJson(item), scanCalls(item)[0]));
     pause = slices.next();
     if (pause !== undefined) await pause;
   }
@@ -90,10 +93,10 @@ export function textOf(call: Call): string {
   return (call.text ??= JSON.stringify(call.params));
 }
 
-/** The id of the first request of a batch as JSON text; the scan of the text stops there. */
+/** The id of the first request of a batch as JSON text. */
 function firstId(batch: readonly unknown[], text: string): string {
   const index = batch.findIndex(hasId);
-  return index === -1 ? 'null' : (scanIds(text, index + 1)[index] ?? 'null');
+  return index === -1 ? 'null' : (scanCalls(text)[index]?.id ?? 'null');
 }
 
 /** The same of a large batch. Only the items up to that request are read again: as a rule, one. */
@@ -128,19 +131,20 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readCall(item: unknown, idText: string | undefined): Call | NotACall {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return notACall();
+function readCall(item: unknown, scanned: ScannedCall | undefined): Call | NotACall {
+  if (typeof item !== 'object' || item === null || Array.isArray(item) || scanned === undefined) return notACall();
+  if (scanned.fault !== undefined) return notACall(explainFault(scanned.fault));
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
   if (jsonrpc !== '2.0') return notACall('invalid request: expected jsonrpc to be "2.0"');
   if (id !== undefined && !isId(id)) {
     return notACall('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return callOf(idText, method, []);
-  if (Array.isArray(params)) return callOf(idText, method, params);
+  if (params === undefined || params === null) return callOf(scanned.id, method, [], undefined);
+  if (Array.isArray(params)) return callOf(scanned.id, method, params, scanned.params);
   if (typeof params === 'object') {
     const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
-    return { id: idText, refusal };
+    return { id: scanned.id, refusal };
   }
   return notACall('invalid request: expected params to be an array');
 }
@@ -149,8 +153,12 @@ function isId(id: unknown): boolean {
   return typeof id === 'string' || typeof id === 'number' || id === null;
 }
 
-function callOf(id: string | undefined, method: string, params: readonly unknown[]): Call {
-  return { id, method, params, text: undefined, objection: undefined };
+function callOf(id: string | undefined, method: string, params: readonly unknown[], given: string | undefined): Call {
+  return { id, method, params, given, text: undefined, objection: undefined };
+}
+
+function explainFault({ member, isVariant }: MemberFault): string {
+  return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
 function notACall(message?: string): NotACall {

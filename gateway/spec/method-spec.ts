@@ -37,8 +37,8 @@ export interface MethodSpec {
   readonly identity?: readonly Identity[];
   /** Positions of hash parameters: lowered before forwarding. A position may also hold an EIP-1898 object. */
   readonly hashParams: readonly number[];
-  /** Position of the call object whose `gas` is capped. */
-  readonly gasCapParam?: number;
+  /** Where gas is named that is capped. */
+  readonly gasAt?: readonly GasPlace[];
   /**
    * Where a call names contracts: a parameter that is an address, or the field of one that holds one or several.
    * `pretence`: the parameter by which a call may give any contract other code.
@@ -68,6 +68,12 @@ export function passThrough(name: string): MethodSpec {
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+
+/** A quantity in a parameter. `path`: names of members, outermost first; `*` for each element of an array. */
+export interface GasPlace {
+  readonly param: number;
+  readonly path: readonly string[];
+}
 
 /** A field of a result that must be what a parameter names. A tag, or a parameter left out, names nothing. */
 export interface Identity {

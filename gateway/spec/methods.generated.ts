@@ -362,7 +362,20 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -740,7 +753,20 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -765,7 +791,14 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -786,6 +819,27 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       1
+    ],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "blockOverrides",
+          "gasLimit"
+        ]
+      },
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "calls",
+          "*",
+          "gas"
+        ]
+      }
     ],
     "contractAt": {
       "param": 0,

@@ -6,6 +6,7 @@ export interface Row {
   readonly nullable?: boolean;
   readonly optional?: boolean;
   readonly alias?: string;
+  readonly gasCap?: true;
   readonly reason?: string;
 }
 
@@ -127,6 +128,7 @@ function compareRow(where: string, row: Row, schema: JsonSchema, required: boole
     ...same(`${where}: may be null`, row.nullable === true, notNull(schema) !== undefined),
     ...same(`${where}: optional`, row.optional === true, !required),
     ...same(`${where}: alias`, row.alias, schema['x-gatehouse']?.alias),
+    ...same(`${where}: gas cap`, row.gasCap, schema['x-gatehouse']?.gasCap),
   ];
 }
 

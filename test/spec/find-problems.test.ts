@@ -77,9 +77,10 @@ test('a required parameter behind an optional one is found', () => {
   ]);
 });
 
-test('a gas cap on something that has no gas is found', () => {
-  expect(withMethod('eth_estimateGas', () => ({ 'x-gatehouse': { gasCap: 'block' } }))).toEqual([
-    'eth_estimateGas: gasCap must name a parameter that has a field gas',
+test('a gas cap on something that is no quantity is found', () => {
+  const owner = { $ref: '#/components/schemas/Address', 'x-gatehouse': { gasCap: true } } as const;
+  expect(withType('Owned', { title: 'owned thing', type: 'object', properties: { owner } })).toEqual([
+    'Owned.owner: gasCap must be at a quantity',
   ]);
 });
 

@@ -119,8 +119,19 @@ test('hashes are found among the parameters, also where a block may be named by 
 });
 
 test('the gas of what runs the EVM is capped, and of nothing else', () => {
-  const capped = methods.flatMap(({ name, gasCapParam }) => (gasCapParam === undefined ? [] : [[name, gasCapParam]]));
-  expect(Object.fromEntries(capped)).toEqual({ eth_estimateGas: 0, eth_call: 0, eth_createAccessList: 0 });
+  const capped = methods.flatMap(({ name, gasAt }) => (gasAt === undefined ? [] : [[name, gasAt]]));
+  const call = { param: 0, path: ['gas'] };
+  // geth estimates up to the gas limit of the overridden block (eth/gasestimator/gasestimator.go, `hi`).
+  const block = { param: 3, path: ['gasLimit'] };
+  expect(Object.fromEntries(capped)).toEqual({
+    eth_estimateGas: [call, block],
+    eth_call: [call, block],
+    eth_createAccessList: [call],
+    eth_simulateV1: [
+      { param: 0, path: ['blockStateCalls', '*', 'blockOverrides', 'gasLimit'] },
+      { param: 0, path: ['blockStateCalls', '*', 'calls', '*', 'gas'] },
+    ],
+  });
 });
 
 test('every kind of result is known', () => {

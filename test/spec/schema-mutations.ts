@@ -76,7 +76,7 @@ function* mutatedMethod(method: MethodSource): Generator<[string, MethodSource]>
   yield [' reverts or not', { ...method, errors: errors.map(($ref) => ({ $ref })) }];
 }
 
-/** The type swapped, null allowed or no longer, the other spelling forgotten. */
+/** The type swapped, null allowed or no longer, what JSON Schema cannot say forgotten. */
 function* mutatedValue(schema: JsonSchema): Generator<[string, JsonSchema]> {
   const inner = notNull(schema);
   const other = { $ref: refTo((inner ?? schema).$ref === refTo('Quantity') ? 'Address' : 'Quantity') };
@@ -90,7 +90,7 @@ function* mutatedValue(schema: JsonSchema): Generator<[string, JsonSchema]> {
     const element = schema.items.$ref === refTo('Log') ? 'Hash' : 'Log';
     yield ['of other elements', { ...schema, items: { $ref: refTo(element) } }];
   }
-  if (schema['x-gatehouse'] !== undefined) yield ['without alias', without(schema, 'x-gatehouse')];
+  if (schema['x-gatehouse'] !== undefined) yield ['without notes', without(schema, 'x-gatehouse')];
 }
 
 function orNull(schema: JsonSchema): JsonSchema {
