@@ -11,7 +11,7 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, gasCap, identity, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
+  const { answer, send, executes, gasCap, identity, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
@@ -24,6 +24,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
     ...(send !== undefined && { sends: true }),
+    ...(executes !== undefined && { executes }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
     ...(pattern !== undefined && { resultPattern: pattern }),

@@ -19,6 +19,8 @@ export interface MethodSpec {
   readonly reverts: boolean;
   /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
   readonly sends?: true;
+  /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */
+  readonly executes?: true;
   /** Where no upstream has the method, the answer is null in place of -32601. */
   readonly nullWhenUnsupported?: true;
   /** Which kinds of JSON value a result may be when it is not null. Absent: any, and it is passed on as it is. */

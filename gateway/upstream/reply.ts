@@ -93,7 +93,8 @@ export interface Final {
 export interface FollowUp {
   readonly method: string;
   readonly params: readonly unknown[];
-  readonly complete: (said: ResultReply | ErrorReply) => Reply;
+  /** Undefined: the response says no more than the first one. */
+  readonly complete: (said: ResultReply | ErrorReply) => Reply | undefined;
 }
 
 export interface Failed {
@@ -103,4 +104,6 @@ export interface Failed {
   readonly reply: Reply | undefined;
   /** How long the upstream asks to be left alone. */
   readonly retryAfterMs?: number | undefined;
+  /** The same upstream, asked this, may prove what `reply` is a guess at. */
+  readonly followUp?: FollowUp;
 }
