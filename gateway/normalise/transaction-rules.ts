@@ -58,7 +58,7 @@ export const transactionRules: readonly ErrorRule[] = [
   },
   {
     ...final,
-    text: /^(?:(?:invalid|wrong|incorrect|mismatched) (?:EVM )?chain ?id\b|chain ?id (?:\([^)]*\) )?(?:is required|not supported|mismatch|does not match)|trying to send a raw transaction with an invalid chain ?id|only replay-protected \(EIP-155\) transactions)/i,
+    text: /^(?:(?:invalid|wrong|incorrect|mismatched) (?:EVM )?chain ?id\b|chain ?id (?:\([^)]*\) )?(?:is required|not supported|mismatch|does not match)|trying to send a raw transaction with an invalid chain ?id|only replay-protected \(EIP-155\) transactions|expect chainID = \d+, got \d+: invalid EVM chain ID$)/i,
     client: 'geth, reth, besu, openethereum, hardhat, hedera, IoTeX: the chain id',
     source:
       'go-ethereum core/types/transaction_signing.go, internal/ethapi/api.go#L1648; besu RpcErrorType.java; iotex-core api/web3server.go#L86; hiero precheck',
