@@ -124,6 +124,15 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'what the rows above have in common; erpc thirdparty/drpc.go, blockpi.go',
   },
   {
+    // A filter that is wrong is called wrong, not limited.
+    means: 'too-large',
+    of: 'eth_getLogs',
+    codes: [-32602, -32600],
+    text: /^(?=[^]*?\b(?:limit(?:ed|s)?|exceed(?:s|ed)?|restrict\w*|upgrade|paid|plan|tier|dedicated|specify an address)\b)/i,
+    client: 'any, in words that we have not seen: publicnode and others',
+    source: 'what the row for its ranges has in common; erpc architecture/evm/error_normalizer.go',
+  },
+  {
     means: 'transport',
     text: /^(?:no backend is currently healthy|backend offline|gateway timeout|bad gateway|service (?:temporarily )?unavailable|upstream (?:connect error|request timeout))/i,
     client: 'proxyd, load balancers',
@@ -132,9 +141,9 @@ export const errorRules: readonly ErrorRule[] = [
   {
     means: 'transport',
     of: 'reads',
-    text: /\b(?:connection (?:refused|reset|closed|timed out|error)|dial tcp|no such host|i\/o timeout|broken pipe|unexpected EOF|tls handshake|no (?:healthy |available |working )?(?:backends?|upstreams?|nodes?|servers?|providers?|instances?)\b|all (?:backends?|upstreams?|nodes?|servers?|providers?) (?:\w+ ){0,2}(?:failed|down|unavailable|unhealthy)|(?:backends?|upstreams?|server|service|provider) (?:is |are )?(?:\w+ )?(?:down|unavailable|unreachable|offline|overloaded))\b|^EOF$/i,
-    client: 'proxies and balancers: Go’s net package, proxyd, dshackle, eRPC',
-    source: 'go net/net.go, io/io.go ErrUnexpectedEOF; proxyd backend.go#L45-135; erpc networks_test.go',
+    text: /\b(?:no (?:healthy|available|working) (?:backends?|upstreams?|nodes?|servers?|providers?|instances?)\b|all (?:backends?|upstreams?|nodes?|servers?|providers?) (?:\w+ ){0,2}(?:failed|down|unavailable|unhealthy)|(?:backends?|upstreams?|server|service|provider) (?:is |are )?(?:\w+ )?(?:down|unavailable|unreachable|offline|overloaded))\b/i,
+    client: 'proxies and balancers: envoy, proxyd, dshackle, eRPC',
+    source: 'proxyd backend.go#L45-135; erpc networks_test.go; envoy docs, response flags UH',
   },
   {
     means: 'transport',
@@ -160,6 +169,12 @@ export const errorRules: readonly ErrorRule[] = [
       'pebble internal/base/error.go ErrNotFound; erigon rawdb "body not found for block"; cometbft state/errors.go',
   },
 
-  // The parameters passed our check, and still the node finds them wrong: so would the next one.
-  { means: 'final', codes: [-32602], client: 'all', source: 'JSON-RPC 2.0' },
+  // The parameters passed our check, and still the node finds them wrong: so would the next one. A plan is not the caller's.
+  {
+    means: 'final',
+    codes: [-32602],
+    text: /^(?![^]*\b(?:plan|tier|upgrade|archive|quota|limit(?:ed|s)?|billing|subscription|credits?|prun\w+|sync(?:ed|ing)|time(?:d )?-?out|(?:un|not )available|api[ _-]?key|rate)\b)/i,
+    client: 'all',
+    source: 'JSON-RPC 2.0',
+  },
 ];

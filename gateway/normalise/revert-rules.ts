@@ -105,11 +105,12 @@ export const revertRules: readonly RevertRule[] = [
 
 /**
  * An error whose whole text is a contract's reason, or the payload. Its code alone says that something was executed, and
- * proxies use the same code: a reason is a guess, for when no upstream has a usable response. A payload is none.
+ * proxies use the same code: a reason is a guess, for when no upstream has a usable response. A payload is none. A text
+ * about time, capacity or a sync is left out: then the upstream's own error is passed on.
  */
 export const bareReason: RevertRule & { readonly of: string } = {
   of: 'eth_estimateGas',
-  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
+  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
   codes: [-32015],
   client: 'nethermind 1.21-1.31',
   source:

@@ -193,12 +193,9 @@ describe('a plan, a quota or a key of ours, in words that no rule has seen:', ()
     ['auth', 'API key not found'],
     ['rate', 'request throttled'],
     ['rate', 'You may make 25 requests per second'],
-    ['transport', 'dial tcp 10.0.0.7:8545: connect: connection refused'],
-    ['transport', 'read tcp: connection reset by peer'],
     ['transport', 'no healthy upstream'],
     ['transport', 'No available nodes for this chain'],
     ['transport', 'all providers failed'],
-    ['transport', 'EOF'],
   ] as const)('%s: %s', (failure, text) => {
     for (const code of [-32602, -32000, -32603]) {
       for (const method of ['eth_getStorageAt', 'eth_getLogs', 'eth_getTransactionByHash']) {
@@ -206,6 +203,37 @@ describe('a plan, a quota or a key of ours, in words that no rule has seen:', ()
       }
     }
   });
+});
+
+describe('-32602 is not final where the text is about a plan or a limit of the upstream:', () => {
+  it.each([
+    'Your plan does not support archive requests',
+    'free tier limit reached',
+    'Archive node required',
+    'request timeout',
+    'invalid params: this block is not available',
+  ])('%s', (text) => {
+    for (const method of ['eth_call', 'eth_estimateGas', 'eth_getBalance', 'eth_getLogs']) {
+      expect(ofError(method, -32602, text), method).toMatchObject({ final: false });
+    }
+  });
+
+  it.each([
+    'limit exceeded',
+    'eth_getLogs requests are restricted to paid users',
+    'Please specify an address in your request or, to remove restrictions, order a dedicated full node here',
+  ])('of eth_getLogs too: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(elsewhere('too-large'));
+  });
+
+  it.each(['invalid argument 0: hex string without 0x prefix', 'missing value for required argument 0'])(
+    'and is final where it is about the parameters: %s',
+    (text) => {
+      for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs']) {
+        expect(ofError(method, -32602, text), method).toEqual(error(-32602, text));
+      }
+    },
+  );
 });
 
 describe('a node that keeps the newest state only', () => {
@@ -273,6 +301,26 @@ describe('under -32015', () => {
     const verdict = ofError('eth_estimateGas', -32015, text);
     expect(verdict).toMatchObject(elsewhere(failure));
     expect(verdict.reply).toMatchObject({ code: -32015 });
+  });
+
+  it.each([
+    'Internal server error',
+    'connection refused',
+    'The node is overloaded',
+    'block is not available',
+    'The operation was canceled.',
+    'max concurrency exceeded',
+    'server busy',
+    'not synced',
+    'capacity exceeded',
+    'backend timeout',
+    'gas estimation timed out',
+    'not enough peers',
+  ])('nor is %s ever taken for a contract’s reason', (message) => {
+    expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
+      final: false,
+      reply: { code: -32015, message },
+    });
   });
 
   it('an execution error of parity is not taken for a contract’s reason', () => {
