@@ -7,19 +7,12 @@ export interface Header {
   readonly parentHash: string;
   /** As newHeads gives it: without transactions, uncles, withdrawals, size, totalDifficulty. */
   readonly block: Readonly<Record<string, unknown>>;
+  /** Read from a block, which has fewer members than a newHeads notification. */
+  readonly isFromBlock: boolean;
 }
 
 /** What geth's newHeads leaves out of a block: it sends `types.Header` (geth, eth/filters/api.go, `NewHeads`). */
 const notOfHeaders = new Set(['transactions', 'uncles', 'withdrawals', 'size', 'totalDifficulty']);
-
-/**
- * Members that geth's newHeads has in every header, null where a fork has not brought them yet; blocks leave them out
- * then (geth 1.17.5, core/types/gen_header_json.go and internal/ethapi/api.go, `RPCMarshalHeader`).
- */
-const nullInHeaders = [
-  ...['baseFeePerGas', 'withdrawalsRoot', 'blobGasUsed', 'excessBlobGas', 'parentBeaconBlockRoot', 'requestsHash'],
-  ...['blockAccessListHash', 'slotNumber'],
-];
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
@@ -30,9 +23,8 @@ export function readHeader(said: unknown): Header | undefined {
   const read = readQuantity(number);
   if (read === undefined || !isHash(hash) || !isHash(parentHash)) return undefined;
   const block = Object.fromEntries(Object.entries(said).filter(([name]) => !notOfHeaders.has(name)));
-  // What newHeads sent has no transactions: it is passed on with the members that it came with.
-  if ('transactions' in said) for (const name of nullInHeaders) block[name] ??= null;
-  return { number: read, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block };
+  const isFromBlock = 'transactions' in said;
+  return { number: read, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block, isFromBlock };
 }
 
 /** Some nodes write quantities as JSON numbers. */

@@ -1,4 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CanonicalChain, ChainChange } from '../../gateway/heads/canonical-chain.ts';
+import { readHeader } from '../../gateway/heads/header.ts';
+import { HeadsFeed } from '../../gateway/subscriptions/heads-feed.ts';
 import { eventually } from '../keys/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
@@ -52,6 +55,34 @@ describe('a header of newHeads', () => {
     expect(overHttp).toEqual(await headOver('websocket', (block) => block));
     expect(overHttp).toMatchObject({ ...ofForks, baseFeePerGas: '0x7' });
     expect(overHttp).not.toHaveProperty('transactions');
+  });
+
+  it('has the same members whether an upstream sent it or the gateway fetched the block', () => {
+    let watcher: (change: ChainChange) => void = () => undefined;
+    const chain = {
+      watch: (listener: (change: ChainChange) => void) => {
+        watcher = listener;
+        return () => undefined;
+      },
+    } as unknown as CanonicalChain;
+    const told: Header[] = [];
+    const tell = (results: readonly string[]): void => {
+      told.push(...results.map((text) => JSON.parse(text) as Header));
+    };
+    new HeadsFeed(chain, undefined).join({ tell, lose: () => undefined });
+    const { header: sent } = new ScriptedChain().head;
+    const read = (block: object): ChainChange['added'] =>
+      [readHeader({ ...sent, ...block })].flatMap((one) => one ?? []);
+    // Fetched before any notification, sent, and fetched to fill a gap.
+    watcher({
+      removed: [],
+      added: [...read({ transactions: [] }), ...read({ own: '0x1' }), ...read({ transactions: [] })],
+    });
+    expect(told).toEqual([
+      { ...sent, ...ofForks },
+      { ...sent, own: '0x1' },
+      { ...sent, own: null },
+    ]);
   });
 
   it('keeps what the block has', async () => {

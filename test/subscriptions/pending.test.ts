@@ -15,7 +15,7 @@ const zero = `0x${'00'.repeat(32)}`;
 const transaction = (hash: string): object => ({
   ...{ blockHash: null, blockNumber: null, transactionIndex: null, hash, type: '0x0', chainId: '0x7' },
   ...{ from: zero.slice(0, 42), to: null, gas: '0x5208', gasPrice: '0x1', input: '0x', nonce: '0x0', value: '0x0' },
-  ...{ r: zero, s: zero, v: '0x1b' },
+  ...{ r: '0x1', s: '0x2', v: '0x1b' },
 });
 
 async function startPool(): Promise<Pool> {
