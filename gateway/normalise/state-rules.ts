@@ -91,7 +91,7 @@ export const stateRules: readonly ErrorRule[] = [
     source: 'go-ethereum eth/api_backend.go; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
   },
   {
-    means: 'node-state',
+    means: 'no-block',
     of: 'reads',
     text: /\b(?:beyond|past|ahead of|higher than|greater than|exceeds?|after)(?: the)?(?: (?:current|latest|chain|network|last|known|best))*(?: (?:head|height|tip|latest|accepted|block number))\b/i,
     client: 'any, in words that we have not seen: a block to come',

@@ -171,9 +171,9 @@ describe('a bound of the provider is not the last word, under whatever code:', (
     'toBlock exceeds latest block',
     'block number is greater than the latest height',
     'request beyond head block: requested 2, head 1',
-  ])('and a block to come is node state: %s', (text) => {
+  ])('and a block to come is no such block: %s', (text) => {
     for (const code of [-32602, -32000]) {
-      expect(ofError('eth_getLogs', code, text)).toMatchObject(elsewhere('node-state'));
+      expect(ofError('eth_getLogs', code, text)).toMatchObject(elsewhere('no-block'));
     }
   });
 });
