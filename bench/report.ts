@@ -101,15 +101,15 @@ function howText({ rounds, seconds, isPinned }: Results): string {
 HAProxy (one worker, keep-alive connections) or a bare Node proxy forward calls unchanged. Gatehouse checks the key and the
 parameters, selects the upstream, checks and completes the result, and counts the call. In each of ${rounds} rounds every
 proxy runs for ${seconds} s at full load, with one call at a time on each of 64 connections (blocks: 8, batches: 16 and 4).
-The proxy under test ${cores}. CPU is the user and system time of its process, from /proc. Where nginx is not fully loaded
-(\`core\`), a call costs it slightly more.
+The proxy under test ${cores}. CPU is the user and system
+time of its process, from /proc. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
 
 All calls differ, except in the scenario for cache hits, and each response is compared with the expected one. A multiple of
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway
 with one network and one key. Figures are medians of rounds.
 
-The machine is shared: rounds differ by up to a third, and single calls reached 3.6 × nginx in another run of the same day.
-A single call spends two fifths of its CPU in the kernel and in Node's streams and HTTP, which the bare proxy also needs. A
+On 2026-11-21 the machine was shared: rounds differed by up to a third, and single calls cost 3.6 × nginx in another run. A
+single call spends two fifths of its CPU in the kernel and in Node's streams and HTTP, which the bare proxy also needs. A
 seventh is undici, a fifteenth garbage collection (25 kB per call), and a fifth Gatehouse's own code, half of that JSON.`;
 }
 

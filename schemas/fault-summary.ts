@@ -2,7 +2,7 @@ import type { Row } from './markdown-table.ts';
 
 /** Kinds of upstream faults, by the prefix of a fault's name. */
 const prefixes = { TLS: 'TLS of an upstream', WebSocket: 'WebSocket upstream' } as const;
-const others = 'HTTP upstream: connection, reply, chain';
+const others = 'HTTP upstream: connection, response, chain';
 
 /** A summary of the tables in docs/faults.md: for each kind of fault, the median and the maximum of all its faults. */
 export function faultSummary(page: string): Row[] {
