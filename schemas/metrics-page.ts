@@ -51,8 +51,8 @@ function instruments(registry: Registry): Instrument[] {
         help,
         labelNames = [],
       } = instrument as unknown as { name: string; help: string; labelNames?: string[] };
-      // Our own classes are named after those of prom-client that they replace.
-      const kind = instrument.constructor.name.replace('Tallies', '').toLowerCase();
+      // A class of our own is named after the class of prom-client that it replaces, with a suffix.
+      const [kind = ''] = /^(counter|gauge|histogram)/.exec(instrument.constructor.name.toLowerCase()) ?? [];
       return { name, kind, help, labels: labelNames };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -54,11 +54,7 @@ const table = {
     default: 3600,
     meaning: 'Seconds for which a key checked before stays valid while Redis is unavailable',
   },
-  UNKNOWN_KEYS_MAX: {
-    type: 'count',
-    default: 500,
-    meaning: 'Maximum unknown keys per client address in 10 s; past it 429',
-  },
+  UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Maximum unknown keys per client address in 10 s' },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,
@@ -84,11 +80,7 @@ const table = {
     default: undefined,
     meaning: 'Redis in which gateways share cached responses about final blocks, best a separate one; unset: none',
   },
-  BODY_MAX_BYTES: {
-    type: 'count',
-    default: 5_000_000,
-    meaning: 'Maximum request body, also after gunzip; past it 413',
-  },
+  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Maximum requests in progress; past it 503' },
   NETWORK_CONCURRENCY: {
     type: 'count',
@@ -113,11 +105,7 @@ const table = {
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Maximum calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Maximum size of a batch response' },
   BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Maximum calls of one batch in progress' },
-  REQUEST_TIMEOUT_MS: {
-    type: 'count',
-    default: 30_000,
-    meaning: 'Time for a request to arrive completely; past it 408',
-  },
+  REQUEST_TIMEOUT_MS: { type: 'count', default: 30_000, meaning: 'Time for a request to arrive completely' },
   CALL_TIMEOUT_MS: {
     type: 'count',
     default: 15_000,
@@ -150,8 +138,7 @@ const table = {
   DRAIN_DELAY_MS: {
     type: 'amount',
     default: undefined,
-    meaning:
-      'After SIGTERM, time during which calls are accepted while /readyz returns 503; unset: 5000 in production, else 0',
+    meaning: 'After SIGTERM, time to accept calls while /readyz returns 503; unset: 5000 in production, else 0',
   },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls in progress to finish at shutdown' },
 } as const satisfies Record<string, Row>;
