@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // `npm run test:clients`: they need packages of their own.
-    exclude: ['test/clients/**', '**/node_modules/**'],
+    // `npm run test:clients` and `test:nodes`: they need packages of their own, and a geth.
+    exclude: ['test/clients/**', 'test/nodes/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     // Real processes on shared machines: a pause at the wrong moment may fail a test about seconds. What passes at the
     // second try only is printed as such.

@@ -1,5 +1,5 @@
 import { chargeCalls } from './charge-calls.ts';
-import { refusalAnswer, withAllowance, type Answer } from './jsonrpc/answer.ts';
+import { bodyRefusalAnswer, refusalAnswer, withAllowance, type Answer } from './jsonrpc/answer.ts';
 import {
   LARGE_BODY_BYTES,
   readEnvelope,
@@ -8,7 +8,7 @@ import {
   type Envelope,
   type NotACall,
 } from './jsonrpc/envelope.ts';
-import { RpcError } from './jsonrpc/errors.ts';
+import { BatchTooLarge, RpcError } from './jsonrpc/errors.ts';
 import { handleCall, objectionTo, type CallContext } from './handle-call.ts';
 import { joinAnswers } from './join-answers.ts';
 import type { KeyLimits } from './keys/key-access.ts';
@@ -74,8 +74,8 @@ export function refuseBody(
 ): Answer | undefined {
   try {
     return refuseAll(readEnvelope(body.toString('utf8'), maxItems), refusal, context);
-  } catch {
-    return refusalAnswer('null', refusal);
+  } catch (error) {
+    return bodyRefusalAnswer(error instanceof BatchTooLarge ? error : refusal);
   }
 }
 

@@ -11,7 +11,7 @@ import type { RepeatedCalls } from './repeated-calls.ts';
 import type { RequestNote } from './request-note.ts';
 import type { ServedMethod, ServedNetwork } from './served-network.ts';
 import { lowerHashes } from './spec/prepare-params.ts';
-import type { SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
+import { rejectionOverHttp, type SocketSubscriptions } from './subscriptions/socket-subscriptions.ts';
 import type { CallObserver, CallWatch } from './upstream/asking.ts';
 import { Cancelled, type Cancellation } from './upstream/cancellation.ts';
 import type { Reply } from './upstream/reply.ts';
@@ -93,22 +93,28 @@ export async function handleCall(call: Call, context: CallContext): Promise<Answ
 
 /** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. Looked at once. */
 export function objectionTo(method: ServedMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
-  return (call.objection ??= findObjection(method, call.params, calls));
+  if (call.objection === undefined) {
+    call.objection = findObjection(method, call.params, call.given, calls);
+    call.given = undefined;
+  }
+  return call.objection;
 }
 
+/** @param given the parameters as the caller wrote them; undefined where they were checked before */
 function findObjection(
   { spec, check }: ServedMethod,
   params: readonly unknown[],
+  given: string | undefined,
   rules: CallRules | undefined,
 ): RpcError | 'none' {
   if (rules?.allowMethod(spec) === false) return new RpcError('key-settings');
-  const complaint = check(params);
+  const complaint = check(params, given);
   if (complaint !== undefined) return new RpcError('invalid-params', complaint);
   return rules?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
 async function askSocket({ spec }: ServedMethod, params: readonly unknown[], context: CallContext): Promise<string> {
-  if (context.subscriptions === undefined) throw new RpcError('no-notifications');
+  if (context.subscriptions === undefined) throw rejectionOverHttp(spec);
   return context.subscriptions.call(spec, params, context);
 }
 
@@ -136,7 +142,7 @@ async function askForLogs(
 ): Promise<Reply | KeptReply> {
   const logs = context.network.methods.get('eth_getLogs');
   if (logs === undefined) throw methodNotFound('eth_getLogs');
-  const objection = findObjection(logs, [filter], context.access.calls);
+  const objection = findObjection(logs, [filter], undefined, context.access.calls);
   if (objection !== 'none') throw objection;
   return askUpstreams(logs, [filter], undefined, context, observer);
 }

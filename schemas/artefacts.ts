@@ -13,6 +13,10 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(sources.adminApi)],
     ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources))],
+    [
+      'gateway/jsonrpc/request-members.generated.ts',
+      membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
+    ],
   ]);
 }
 
@@ -22,6 +26,14 @@ function tableModule(table: readonly MethodSpec[]): string {
     "import type { MethodSpec } from './method-spec.ts';",
     '',
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
+    '',
+  ].join('\n');
+}
+
+function membersModule(names: readonly string[]): string {
+  return [
+    '// Generated from Request in schemas/types/envelope.yaml by `npm run generate`. Do not edit.',
+    `export const requestMembers: readonly string[] = [${names.map((name) => `'${name}'`).join(', ')}];`,
     '',
   ].join('\n');
 }

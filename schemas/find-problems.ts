@@ -84,19 +84,26 @@ function paramProblems({ methods, types }: Sources): string[] {
 }
 
 function extensionProblems({ methods, types }: Sources): string[] {
-  return methods.flatMap((method) => {
-    const { gasCap, identity = {}, cache } = method['x-gatehouse'] ?? {};
-    const call = method.params.find((param) => param.name === gasCap);
+  const capped = Object.entries(types).flatMap(([type, { properties = {} }]) =>
+    Object.entries(properties).flatMap(([name, field]) =>
+      typeof field === 'object' && field['x-gatehouse']?.gasCap === true && !isA('Quantity', field)
+        ? [`${type}.${name}: gasCap must be at a quantity`]
+        : [],
+    ),
+  );
+  const inMethods = methods.flatMap((method) => {
+    const { identity = {}, details = {}, cache } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const misnamed = Object.entries(identity).filter(
       ([field, name]) =>
         !(isA('Hash', fields[field]) || isA('Quantity', fields[field])) ||
         !method.params.some((param) => param.name === name),
     );
+    const lost = Object.entries(details).filter(
+      ([field, name]) => !(field in fields) || !method.params.some((param) => param.name === name),
+    );
     return [
-      ...(gasCap !== undefined && (call === undefined || resolve(call.schema, types).properties?.gas === undefined)
-        ? [`${method.name}: gasCap must name a parameter that has a field gas`]
-        : []),
+      ...lost.map(([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`),
       ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
         ? [`${method.name}: cache.at must name a parameter`]
         : []),
@@ -105,6 +112,7 @@ function extensionProblems({ methods, types }: Sources): string[] {
       ),
     ];
   });
+  return [...capped, ...inMethods];
 }
 
 function exampleProblems(sources: Sources): string[] {

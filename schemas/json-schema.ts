@@ -16,8 +16,17 @@ export interface JsonSchema {
   readonly if?: JsonSchema;
   readonly then?: JsonSchema;
   readonly else?: JsonSchema;
-  /** What JSON Schema cannot say: bytes that a value is padded to, and another spelling of a field. */
-  readonly 'x-gatehouse'?: { readonly pad?: number; readonly alias?: string };
+  /**
+   * What JSON Schema cannot say: bytes that a value is padded to, another spelling of a field, that a parameter's
+   * quantity is lowered to ten times the block gas limit, and, of an object, what a missing required field means: it
+   * becomes null, or the result is an upstream failure.
+   */
+  readonly 'x-gatehouse'?: {
+    readonly pad?: number;
+    readonly alias?: string;
+    readonly gasCap?: true;
+    readonly missing?: 'null' | 'failure';
+  };
 }
 
 export type Types = Readonly<Record<string, JsonSchema>>;

@@ -2,6 +2,7 @@ import { namespaceOf } from '../gateway/network/namespace-of.ts';
 import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
+import { gasPlaces } from './gas-places.ts';
 import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
 
@@ -11,12 +12,14 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, gasCap, identity, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
+  const { answer, send, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
+  const shape = object === undefined ? undefined : objectShape(object, types);
   const contractAt = contractPlace(method, types);
   const blockAt = blockPlace(method, types);
+  const gasAt = gasPlaces(method, types);
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
@@ -24,18 +27,22 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
     ...(send !== undefined && { sends: true }),
+    ...(looksUpHash(method) && { looksUpHash: true }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
     ...(pattern !== undefined && { resultPattern: pattern }),
     ...(notes?.pad !== undefined && { padResult: notes.pad }),
+    ...(isA('Quantity', result) && { resultIsQuantity: true as const }),
     ...(identity !== undefined && { identity: identities(identity, method, types) }),
+    ...(details !== undefined && { details: detailsOf(details, method) }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
-    ...(gasCap !== undefined && { gasCapParam: indexOfParam(method, gasCap) }),
+    ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
     ...(weight !== undefined && { weight }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
-    ...(object !== undefined && { shape: objectShape(object, types) }),
+    // Of other objects nothing is changed.
+    ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };
 }
 
@@ -59,12 +66,24 @@ function identities(fields: Readonly<Record<string, string>>, method: MethodSour
   }));
 }
 
+function detailsOf(
+  details: Readonly<Record<string, string>>,
+  method: MethodSource,
+): NonNullable<MethodSpec['details']> {
+  const [[field, param] = ['', '']] = Object.entries(details);
+  return { field, param: indexOfParam(method, param) };
+}
+
 function cacheRule(cache: CacheSource, method: MethodSource): CacheRule {
   return typeof cache === 'string' ? cache : { param: indexOfParam(method, cache.at) };
 }
 
 function indexOfParam({ params }: MethodSource, name: string): number {
   return params.findIndex((param) => param.name === name);
+}
+
+function looksUpHash({ params: [first], result }: MethodSource): boolean {
+  return notNull(result.schema) !== undefined && isA('Hash', first?.schema);
 }
 
 /** A hash, or an object with a hash in it: the block parameter of EIP-1898, a log filter. */
@@ -79,24 +98,37 @@ export function isA(type: string, schema: JsonSchema | boolean | undefined): boo
 }
 
 function objectShape(type: string, types: Types): ObjectShape {
-  const { required = [], properties = {} } = types[type] ?? {};
-  const pad: Record<string, number> = {};
+  const { required = [], properties = {}, 'x-gatehouse': notes } = types[type] ?? {};
+  const fields = Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1]));
+  const namesOf = (value: string): string[] => fields.filter(([, field]) => isA(value, field)).map(([name]) => name);
   const rename: Record<string, string> = {};
   const nested: Record<string, ObjectShape> = {};
-  for (const [name, property] of Object.entries(properties)) {
-    if (typeof property === 'boolean') continue;
-    const bytes = resolve(notNull(property) ?? property, types)['x-gatehouse']?.pad;
+  for (const [name, property] of fields) {
     const alias = property['x-gatehouse']?.alias;
     // Also where the array may hold something else instead: transactions, or hashes.
     const element = objectAmong(
       [property, ...(property.anyOf ?? [])].flatMap(({ items }) => items ?? []),
       types,
     );
-    if (bytes !== undefined) pad[name] = bytes;
     if (alias !== undefined) rename[name] = alias;
     if (element !== undefined) nested[name] = objectShape(element, types);
   }
-  return { type, fill: required, pad, rename, nested };
+  return {
+    type,
+    fill: notes?.missing === 'null' ? required : [],
+    demand: notes?.missing === 'failure' ? required : [],
+    quantities: namesOf('Quantity'),
+    addresses: namesOf('Address'),
+    rename,
+    nested,
+    orHashes: fields
+      .filter(([, { anyOf = [] }]) => anyOf.some(({ items }) => isA('Hash', items)))
+      .map(([name]) => name),
+  };
+}
+
+function isSchema(property: JsonSchema | boolean): property is JsonSchema {
+  return typeof property === 'object';
 }
 
 /** The first that refers to a type with fields. */

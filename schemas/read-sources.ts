@@ -39,10 +39,10 @@ export interface MethodExtension {
   readonly answer?: Answerer;
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
-  /** The parameter whose `gas` is capped. */
-  readonly gasCap?: string;
   /** Fields of the result, or of each object in it, that must be what a parameter asks for: field by parameter. */
   readonly identity?: Readonly<Record<string, string>>;
+  /** The field that holds whole objects where a parameter is true and their hashes where it is false: field by parameter. */
+  readonly details?: Readonly<Record<string, string>>;
   /** The answer is null where no upstream has the method; without this it is -32601. */
   readonly unsupported?: 'not-found';
   /** How much of a key's limits a call uses up; without this, 1. */

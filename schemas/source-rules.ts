@@ -36,8 +36,8 @@ const extension = {
   properties: {
     answer: { enum: ['local', 'socket', 'filters', 'document'] },
     send: { const: 'once' },
-    gasCap: { type: 'string' },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
+    details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
     weight: { type: 'integer', minimum: 2 },
     cache: {

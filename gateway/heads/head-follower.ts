@@ -69,6 +69,11 @@ export class HeadFollower {
     return this.look !== undefined && this.#failures < 2 && !this.source.isOfOtherChain;
   }
 
+  /** Whether its newest block has a usable gas limit. */
+  get hasGasLimit(): boolean {
+    return this.counts && (this.look?.gasLimit ?? 0n) > 0n;
+  }
+
   /** Whether its first word since then may come any moment. */
   isAwaited(since: number): boolean {
     const isOld = this.look === undefined || this.look.at < since;

@@ -5,12 +5,21 @@ export interface Header {
   readonly hash: string;
   /** In lower case. */
   readonly parentHash: string;
-  /** As newHeads gives it: the block's fields without transactions, uncles, withdrawals, size, totalDifficulty. */
+  /** As newHeads gives it: without transactions, uncles, withdrawals, size, totalDifficulty. */
   readonly block: Readonly<Record<string, unknown>>;
 }
 
 /** What geth's newHeads leaves out of a block: it sends `types.Header` (geth, eth/filters/api.go, `NewHeads`). */
 const notOfHeaders = new Set(['transactions', 'uncles', 'withdrawals', 'size', 'totalDifficulty']);
+
+/**
+ * Members that geth's newHeads has in every header, null where a fork has not brought them yet; blocks leave them out
+ * then (geth 1.17.5, core/types/gen_header_json.go and internal/ethapi/api.go, `RPCMarshalHeader`).
+ */
+const nullInHeaders = [
+  ...['baseFeePerGas', 'withdrawalsRoot', 'blobGasUsed', 'excessBlobGas', 'parentBeaconBlockRoot', 'requestsHash'],
+  ...['blockAccessListHash', 'slotNumber'],
+];
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
@@ -21,10 +30,14 @@ export function readHeader(said: unknown): Header | undefined {
   const read = readQuantity(number);
   if (read === undefined || !isHash(hash) || !isHash(parentHash)) return undefined;
   const block = Object.fromEntries(Object.entries(said).filter(([name]) => !notOfHeaders.has(name)));
+  // What newHeads sent has no transactions: it is passed on with the members that it came with.
+  if ('transactions' in said) for (const name of nullInHeaders) block[name] ??= null;
   return { number: read, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block };
 }
 
+/** Some nodes write quantities as JSON numbers. */
 export function readQuantity(said: unknown): bigint | undefined {
+  if (typeof said === 'number') return Number.isSafeInteger(said) && said >= 0 ? BigInt(said) : undefined;
   return typeof said === 'string' && /^0x[0-9a-f]{1,64}$/i.test(said) ? BigInt(said) : undefined;
 }
 

@@ -6,7 +6,7 @@ export const GAS_LIMIT_AGE_MS = 300_000;
 /** What an upstream said its newest block is. */
 export interface Look {
   readonly number: bigint;
-  /** Of the block; undefined where only its number is known. */
+  /** Of the block, 0 where it has none that is usable; undefined where only its number is known. */
   readonly gasLimit: bigint | undefined;
   /** In seconds, as the block has it. */
   readonly timestamp: bigint | undefined;
@@ -17,12 +17,12 @@ export interface Look {
 
 export type BlockLook = Look & { readonly gasLimit: bigint };
 
-/** Of a block, or of what newHeads tells. Undefined where it has no number and gas limit. */
+/** Of a block, or of what newHeads tells. Undefined where it has no number. */
 export function readLook(said: unknown, at: number): BlockLook | undefined {
   if (typeof said !== 'object' || said === null) return undefined;
   const block = said as Record<string, unknown>;
   const number = readQuantity(block['number']);
-  const gasLimit = readQuantity(block['gasLimit']);
-  if (number === undefined || gasLimit === undefined) return undefined;
+  if (number === undefined) return undefined;
+  const gasLimit = readQuantity(block['gasLimit']) ?? 0n;
   return { number, gasLimit, timestamp: readQuantity(block['timestamp']), header: readHeader(said), at };
 }

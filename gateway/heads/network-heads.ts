@@ -100,7 +100,7 @@ export class NetworkHeads implements CanonicalChain {
     return look === undefined ? 0 : this.#history.lagOf(look, this.pace.ms);
   }
 
-  /** The gas limit of the newest block, where it was seen of late. */
+  /** The gas limit of the newest block that has a usable one, where it was seen of late; 0 where none has. */
   gasLimit(now: number): bigint | undefined {
     return this.#block !== undefined && now - this.#block.at < GAS_LIMIT_AGE_MS ? this.#block.gasLimit : undefined;
   }
@@ -233,7 +233,8 @@ export class NetworkHeads implements CanonicalChain {
     }
     this.pace.saw(agreed);
     this.#agreed = agreed;
-    if (agreed.gasLimit !== undefined) this.#block = agreed;
+    if (agreed.gasLimit === 0n) this.#block = followers.find(({ hasGasLimit }) => hasGasLimit)?.look ?? agreed;
+    else if (agreed.gasLimit !== undefined) this.#block = agreed;
   }
 
   #changed(change: ChainChange, isTold: boolean): void {

@@ -1,5 +1,5 @@
 import { handleBody, type BatchLimits } from '../handle-body.ts';
-import { refusalAnswer, type Answer } from '../jsonrpc/answer.ts';
+import { bodyRefusalAnswer, type Answer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { compileAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -62,7 +62,7 @@ async function answerTo(...asked: Parameters<typeof handleBody>): Promise<Answer
   try {
     return await handleBody(...asked);
   } catch (error) {
-    if (error instanceof RpcError) return refusalAnswer('null', error);
+    if (error instanceof RpcError) return bodyRefusalAnswer(error);
     throw error;
   }
 }

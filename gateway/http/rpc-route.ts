@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
-import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { bodyRefusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
@@ -113,7 +113,7 @@ async function serve(
     else {
       const refusal = refusalOf(error, requestId, parts.log);
       parts.metrics.refused(refusal.reason);
-      if (!response.headersSent) writeAnswer(response, requestId, refusalAnswer('null', refusal));
+      if (!response.headersSent) writeAnswer(response, requestId, bodyRefusalAnswer(refusal));
       note?.write(refusal.reason);
     }
   } finally {

@@ -1,4 +1,4 @@
-import type { RpcError } from './errors.ts';
+import { BatchTooLarge, type RpcError } from './errors.ts';
 
 /** What a caller is told of one call, ready to be sent. */
 export interface Answer {
@@ -34,6 +34,12 @@ export function errorAnswer(id: string, code: number, message: string, data: str
 export function refusalAnswer(id: string, error: RpcError): Answer {
   const body = errorBody(id, error.code, error.message, undefined);
   return { status: error.status, body, retryAfterS: error.retryAfterS };
+}
+
+/** Our own refusal of a whole body: under id null, but for a batch with too many requests. */
+export function bodyRefusalAnswer(error: RpcError): Answer {
+  if (!(error instanceof BatchTooLarge)) return refusalAnswer('null', error);
+  return { status: error.status, body: `[${errorBody(error.id, error.code, error.message, undefined)}]` };
 }
 
 /** Field by field: V8 makes slow objects of a spread with more in it. */

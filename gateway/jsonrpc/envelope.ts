@@ -1,7 +1,8 @@
 import { BatchBytes, decoded } from './batch-bytes.ts';
-import { RpcError } from './errors.ts';
+import { BatchTooLarge, RpcError } from './errors.ts';
+import type { MemberFault } from './member-names.ts';
 import { exceeds } from './nesting.ts';
-import { scanIds } from './scan-ids.ts';
+import { scanCalls, type ScannedCall } from './scan-calls.ts';
 
 /**
  * Deeper than any real call: a batch of calls with state overrides reaches 8. A batch of 1,000 calls with a dozen
@@ -16,6 +17,8 @@ export interface Call {
   readonly method: string;
   /** Absent and null params are an empty array. */
   readonly params: readonly unknown[];
+  /** The parameters as the caller wrote them; undefined once they were checked, so that the body is not kept in memory. */
+  given: string | undefined;
   /** The parameters as JSON, once that was made. */
   text: string | undefined;
   /** Why it goes no further, once that was looked at: for its weight before its answer. */
@@ -41,11 +44,11 @@ export interface Envelope {
  */
 export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
-  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanIds(text)[0])] };
+  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanCalls(text)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) throw tooLarge(maxItems);
-  const ids = scanIds(text);
-  return { isBatch: true, items: body.map((item, index) => readCall(item, ids[index])) };
+  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
+  const scanned = scanCalls(text);
+  return { isBatch: true, items: body.map((item, index) => readCall(item, scanned[index])) };
 }
 
 /** Bytes of a body that is read step by step: parsed in one go it would take more than a millisecond. */
@@ -74,10 +77,10 @@ async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promi
   const batch = new BatchBytes(bytes, MOST);
   const items: (Call | NotACall)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
-    if (items.length === maxItems) throw tooLarge(maxItems);
+    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, slices));
     let pause = slices.next();
     if (pause !== undefined) await pause;
-    items.push(readCall(parseJson(item), scanIds(item)[0]));
+    items.push(readCall(parseJson(item), scanCalls(item)[0]));
     pause = slices.next();
     if (pause !== undefined) await pause;
   }
@@ -90,8 +93,29 @@ export function textOf(call: Call): string {
   return (call.text ??= JSON.stringify(call.params));
 }
 
-function tooLarge(maxItems: number): RpcError {
-  return new RpcError('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
+/** The id of the first request of a batch as JSON text. */
+function firstId(batch: readonly unknown[], text: string): string {
+  const index = batch.findIndex(hasId);
+  return index === -1 ? 'null' : (scanCalls(text)[index]?.id ?? 'null');
+}
+
+/** The same of a large batch. Only the items up to that request are read again: as a rule, one. */
+async function firstIdOfLarge(bytes: Buffer, slices: Slices): Promise<string> {
+  const batch = new BatchBytes(bytes, MOST);
+  for (let item = batch.next(); item !== undefined; item = batch.next()) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    const value = parseJson(item);
+    if (hasId(value)) return firstId([value], item);
+  }
+  return 'null';
+}
+
+/** Whether an item of a batch is a request with an id. No error is made of other items: there may be 50,000 of them. */
+function hasId(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return false;
+  const { jsonrpc, id, method } = item as Record<string, unknown>;
+  return jsonrpc === '2.0' && typeof method === 'string' && id !== undefined && isId(id);
 }
 
 function parse(text: string): unknown {
@@ -107,25 +131,34 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readCall(item: unknown, idText: string | undefined): Call | NotACall {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return notACall();
+function readCall(item: unknown, scanned: ScannedCall | undefined): Call | NotACall {
+  if (typeof item !== 'object' || item === null || Array.isArray(item) || scanned === undefined) return notACall();
+  if (scanned.fault !== undefined) return notACall(explainFault(scanned.fault));
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
   if (jsonrpc !== '2.0') return notACall('invalid request: expected jsonrpc to be "2.0"');
-  if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number') {
+  if (id !== undefined && !isId(id)) {
     return notACall('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return callOf(idText, method, []);
-  if (Array.isArray(params)) return callOf(idText, method, params);
+  if (params === undefined || params === null) return callOf(scanned.id, method, [], undefined);
+  if (Array.isArray(params)) return callOf(scanned.id, method, params, scanned.params);
   if (typeof params === 'object') {
     const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
-    return { id: idText, refusal };
+    return { id: scanned.id, refusal };
   }
   return notACall('invalid request: expected params to be an array');
 }
 
-function callOf(id: string | undefined, method: string, params: readonly unknown[]): Call {
-  return { id, method, params, text: undefined, objection: undefined };
+function isId(id: unknown): boolean {
+  return typeof id === 'string' || typeof id === 'number' || id === null;
+}
+
+function callOf(id: string | undefined, method: string, params: readonly unknown[], given: string | undefined): Call {
+  return { id, method, params, given, text: undefined, objection: undefined };
+}
+
+function explainFault({ member, isVariant }: MemberFault): string {
+  return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
 function notACall(message?: string): NotACall {

@@ -11,6 +11,7 @@ const catalogue = {
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
   // geth's words and codes (rpc/errors.go, rpc/subscription.go).
   'no-notifications': { code: -32601, status: 200, message: 'notifications not supported' },
+  'no-such-subscription': { code: -32601, status: 200, message: 'no such subscription in eth namespace' },
   'subscription-not-found': { code: -32000, status: 200, message: 'subscription not found' },
   'filter-not-found': { code: -32000, status: 200, message: 'filter not found' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
@@ -21,7 +22,7 @@ const catalogue = {
   'upgrade-required': { code: -32600, status: 426, message: 'this address is for WebSocket only' },
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
   'body-too-large': { code: -32600, status: 413, message: 'body too large' },
-  'batch-too-large': { code: -32600, status: 413, message: 'batch too large' },
+  'batch-too-large': { code: -32600, status: 200, message: 'batch too large' },
   'unsupported-encoding': {
     code: -32600,
     status: 415,
@@ -64,6 +65,20 @@ export class RpcError extends Error {
     this.code = catalogue[reason].code;
     this.status = catalogue[reason].status;
     this.retryAfterS = options?.retryAfterS;
+  }
+}
+
+/**
+ * More requests in a batch than allowed. The response is geth's (rpc/handler.go, respondWithBatchTooLarge): an array with
+ * one error under the id of the first request. Clients that match responses by id wait for ever on an error with id null.
+ */
+export class BatchTooLarge extends RpcError {
+  /** JSON text, as the caller sent it; `null` where no request of the batch has an id. */
+  readonly id: string;
+
+  constructor(id: string) {
+    super('batch-too-large');
+    this.id = id;
   }
 }
 

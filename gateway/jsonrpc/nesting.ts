@@ -1,4 +1,4 @@
-import { isEscaped } from './scan-ids.ts';
+import { isEscaped } from './json-text.ts';
 
 /**
  * Tells, before it is parsed, whether a text is nested deeper, or has more values in it, than any call has. JSON.parse of

@@ -40,7 +40,7 @@ function isOf(method: MethodSpec, of: NonNullable<ErrorRule['of']>): boolean {
     case 'lookups':
       return method.nullable;
     case 'lookups by hash':
-      return method.nullWhenUnsupported === true;
+      return method.looksUpHash === true || method.nullWhenUnsupported === true;
     case 'reads':
       return !method.reverts && method.sends !== true && method.resultKinds !== undefined;
     default:

@@ -1,29 +1,14 @@
 import type { ObjectShape } from '../spec/method-spec.ts';
 import { objectRules, type Outcome } from './object-rules.ts';
+import { isQuantity, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** Quantities that an object may lack, and some nodes give as JSON numbers (anvil 1.7.1: blockTimestamp of receipts). */
-export const optionalQuantities = [
-  'chainId',
-  'status',
-  'yParity',
-  'maxFeePerGas',
-  'maxPriorityFeePerGas',
-  'baseFeePerGas',
-  'blobGasUsed',
-  'blobGasPrice',
-  'excessBlobGas',
-  'blockTimestamp',
-] as const;
-
-/**
- * Makes of a node's object, in place, what the spec promises. Fields that the spec does not name stay.
- * @param params as they were sent
- */
-export function mend(object: JsonObject, shape: ObjectShape, params: readonly unknown[]): Outcome {
+/** Makes of an upstream's object, in place, what the spec promises. Fields that the schema does not name stay. */
+export function mend(object: JsonObject, shape: ObjectShape): Outcome {
   const isCompleted = completeObject(object, shape);
-  const outcome = objectRules[shape.type]?.(object, params) ?? 'fits';
+  for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
+  const outcome = objectRules[shape.type]?.(object) ?? 'fits';
   return isCompleted && outcome === 'fits' ? 'mended' : outcome;
 }
 
@@ -39,15 +24,34 @@ function completeObject(object: JsonObject, shape: ObjectShape): boolean {
     isChanged = true;
   }
   for (const name of shape.fill) {
-    if (object[name] === undefined) {
-      object[name] = null;
-      isChanged = true;
-    } else if (makeQuantity(object, name)) isChanged = true;
+    if (object[name] !== undefined) continue;
+    object[name] = null;
+    isChanged = true;
   }
-  for (const name of optionalQuantities) if (makeQuantity(object, name)) isChanged = true;
-  for (const name in shape.pad) if (padField(object, name, shape.pad[name] as number)) isChanged = true;
+  if (normaliseFields(object, shape)) isChanged = true;
   for (const name in shape.nested) {
     if (mendElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
+  }
+  return isChanged;
+}
+
+/**
+ * Quantities are written as such, empty addresses become null, in place. Nothing is added.
+ * @returns whether anything had to be changed
+ */
+export function normaliseFields(object: JsonObject, { quantities, addresses }: ObjectShape): boolean {
+  let isChanged = false;
+  for (const name of quantities) {
+    const given = object[name];
+    const quantity = normaliseQuantity(given);
+    if (quantity === given) continue;
+    object[name] = quantity;
+    isChanged = true;
+  }
+  for (const name of addresses) {
+    if (!isEmptyAddress(object[name])) continue;
+    object[name] = null;
+    isChanged = true;
   }
   return isChanged;
 }
@@ -56,26 +60,16 @@ function completeObject(object: JsonObject, shape: ObjectShape): boolean {
 function mendElements(array: unknown, shape: ObjectShape): boolean {
   if (!Array.isArray(array)) return false;
   let isChanged = false;
-  for (const item of array) if (isObject(item) && mend(item, shape, none) !== 'fits') isChanged = true;
+  for (const item of array) if (isObject(item) && mend(item, shape) !== 'fits') isChanged = true;
   return isChanged;
 }
 
-const none: readonly unknown[] = [];
-
-/** A JSON number as a quantity; a fraction, which is none, stays. */
-function makeQuantity(object: JsonObject, name: string): boolean {
-  const number = object[name];
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0) return false;
-  object[name] = `0x${number.toString(16)}`;
-  return true;
-}
-
-function padField(object: JsonObject, name: string, bytes: number): boolean {
-  const value = object[name];
-  if (typeof value !== 'string') return false;
-  const padded = padHex(value, bytes);
-  object[name] = padded;
-  return padded !== value;
+/**
+ * No address: "" (oasisprotocol/oasis-web3-gateway#53), "0x0" (ganache-cli 6, ConsenSys-archive/ganache-cli-archive#579), and
+ * "0x", empty bytes. The zero address is an address.
+ */
+function isEmptyAddress(value: unknown): boolean {
+  return value === '' || value === '0x' || value === '0x0';
 }
 
 /** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */

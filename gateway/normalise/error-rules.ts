@@ -71,9 +71,15 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:BlockOutOfRangeError\b|Received invalid block tag \d+\. Latest|specified block greater than current height|request(?:ed)? beyond head block|(?:cannot query unfinalized data)|(?:[\w ]+ )?after last accepted block|unsupported block number|no historical RPC is available|invalid block param \(block not found\)|Dependent service returned immature records)/i,
-    client: 'anvil, hardhat, ethereumjs, reth, coreth, nitro, op-geth, besu, hedera',
-    source: 'observed; reth error/mod.rs#L105; squid-sdk#559; dshackle EthereumLowerBoundStateDetector.kt#L63',
+    text: /^(?:unsupported block number|no historical RPC is available|Dependent service returned immature records)/i,
+    client: 'nitro, op-geth, hedera',
+    source: 'squid-sdk#559; dshackle EthereumLowerBoundStateDetector.kt#L63',
+  },
+  {
+    means: 'no-block',
+    text: /^(?:BlockOutOfRangeError\b|Received invalid block tag \d+\. Latest|specified block greater than current height|request(?:ed)? beyond head block|(?:cannot query unfinalized data)|(?:[\w ]+ )?after last accepted block|invalid block param \(block not found\)|block range extends beyond current head block$)/i,
+    client: 'anvil, hardhat, ethereumjs, reth, coreth, besu, geth',
+    source: 'anvil 1.7.1 and geth 1.17.5 (eth_getLogs) observed; reth error/mod.rs#L105',
   },
   {
     means: 'node-state',
@@ -89,7 +95,7 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'reth error/mod.rs#L334-340; erigon#19184; go-ethereum eth/api_backend.go',
   },
   {
-    means: 'node-state',
+    means: 'no-block',
     text: /^(?:header not found|header for hash not found|unknown block|block (?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
     client: 'all',
     source: 'go-ethereum eth/api_backend.go; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',

@@ -1,6 +1,7 @@
 import { endOfString, endOfValue, isPlain, NotJson, skipSpace, walkArray } from '../jsonrpc/json-bytes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { askedIn } from './asked-for.ts';
+import { isPendingBlock } from './judge-result.ts';
 import { fieldNamed, isAt, viewOf, type Field, type ObjectView } from './object-view.ts';
 
 /**
@@ -35,6 +36,10 @@ const COLON = 58;
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
+/** Instead of the byte that an element begins with. */
+const ANY = 0;
+/** Bytes of `"0x0"`. */
+const ZERO_LENGTH = 5;
 /** How the hash begins that stands for none. */
 const NO_HASH = Buffer.from('"0x000000000000');
 
@@ -44,20 +49,21 @@ interface Asked {
 }
 
 function passed(method: MethodSpec, params: readonly unknown[], bytes: Buffer): [Buffer, ...Buffer[]] | undefined {
-  const { resultKinds, shape } = method;
+  const { resultKinds, details, shape } = method;
   const kind = bytes[0] === OPEN_BRACE ? 'object' : bytes[0] === OPEN_BRACKET ? 'array' : undefined;
   const isAny = resultKinds === undefined;
   if (!isAny && (kind === undefined || !resultKinds.includes(kind))) return undefined;
   if (shape === undefined) return endOfValue(bytes, 0) === bytes.length ? [bytes] : undefined;
-  // Of a pending block something is taken away, of an uncle too.
-  if (params[0] === 'pending' || shape.type === 'Uncle') return undefined;
+  // An uncle loses its transactions, a pending block stays as it is, and what demands fields is never large.
+  if (shape.type === 'Uncle' || shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
+  const element = details === undefined ? ANY : params[details.param] === true ? OPEN_BRACE : QUOTE;
   const view = viewOf(shape);
   const asked = askedIn(method, params).map(({ field, value }) => ({
     name: Buffer.from(field),
     value: Buffer.from(`"${value}"`),
   }));
   if (kind === 'object') {
-    return walkObject(view, bytes, 0, asked) === bytes.length ? completed(view, bytes, asked) : undefined;
+    return walkObject(view, bytes, 0, asked, element) === bytes.length ? completed(view, bytes, asked) : undefined;
   }
   return walkArray(bytes, 0, (_, at) => wholeObject(view, bytes, at, asked)) === bytes.length ? [bytes] : undefined;
 }
@@ -78,13 +84,16 @@ function completed(
 
 /** One of many, in which nothing may be missing. */
 function wholeObject(view: ObjectView, bytes: Buffer, start: number, asked: readonly Asked[]): number {
-  const end = walkObject(view, bytes, start, asked);
+  const end = walkObject(view, bytes, start, asked, ANY);
   if (view.found !== view.whole) throw mustBeParsed;
   return end;
 }
 
-/** @returns where it ends; which fields it has stands in `view.found` */
-function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: readonly Asked[]): number {
+/**
+ * @param element the byte that each transaction of a block begins with, as the caller's flag asks; ANY elsewhere
+ * @returns where it ends; which fields it has stands in `view.found`
+ */
+function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: readonly Asked[], element: number): number {
   if (bytes[start] !== OPEN_BRACE) throw mustBeParsed;
   let found = 0;
   let at = skipSpace(bytes, start + 1);
@@ -97,7 +106,7 @@ function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: reado
     const value = skipSpace(bytes, at + 1);
     const field = fieldNamed(view, bytes, nameStart, nameEnd);
     if (field !== undefined) found |= field.bit;
-    at = endOfMember(field, bytes, value);
+    at = endOfMember(field, bytes, value, element);
     if (asked.length > 0) compare(asked, bytes, nameStart, nameEnd, value, at);
     at = skipSpace(bytes, at);
     if (bytes[at] === CLOSE_BRACE) break;
@@ -121,30 +130,47 @@ function compare(
   }
 }
 
-function endOfMember(field: Field | undefined, bytes: Buffer, value: number): number {
+function endOfMember(field: Field | undefined, bytes: Buffer, value: number, element: number): number {
   if (field === undefined) return endOfValue(bytes, value);
-  const { elements } = field;
+  const { elements, mayHoldHashes } = field;
+  const isArray = bytes[value] === OPEN_BRACKET;
+  if (mayHoldHashes && element !== ANY && !isArray) throw mustBeParsed;
   const end =
-    elements !== undefined && bytes[value] === OPEN_BRACKET
-      ? walkElements(elements, bytes, value)
+    elements !== undefined && isArray
+      ? walkElements(elements, bytes, value, mayHoldHashes ? element : ANY)
       : endOfValue(bytes, value);
   if (!staysAsItIs(field, bytes, value, end)) throw mustBeParsed;
   return end;
 }
 
 /** Objects among them are looked into; hashes are not. */
-function walkElements(view: ObjectView, bytes: Buffer, start: number): number {
-  return walkArray(bytes, start, (_, at) =>
-    bytes[at] === OPEN_BRACE ? wholeObject(view, bytes, at, []) : endOfValue(bytes, at),
-  );
+function walkElements(view: ObjectView, bytes: Buffer, start: number, element: number): number {
+  return walkArray(bytes, start, (_, at) => {
+    if (element !== ANY && bytes[at] !== element) throw mustBeParsed;
+    return bytes[at] === OPEN_BRACE ? wholeObject(view, bytes, at, []) : endOfValue(bytes, at);
+  });
 }
 
-function staysAsItIs({ isMended, textMin, rule }: Field, bytes: Buffer, start: number, end: number): boolean {
+function staysAsItIs({ isMended, rule }: Field, bytes: Buffer, start: number, end: number): boolean {
   if (isMended) return false;
   const first = bytes[start] ?? 0;
   // A number is made a quantity.
-  if (first !== QUOTE) return rule === 'any' && first !== MINUS && (first < ZERO || first > NINE);
-  if (rule === 'block-hash') return !isAt(NO_HASH, bytes, start, start + NO_HASH.length);
-  if (rule === 'status') return end - start === 5 && (bytes[start + 3] === ZERO || bytes[start + 3] === ONE);
-  return end - start >= textMin;
+  if (first !== QUOTE) return rule !== 'block-hash' && rule !== 'status' && (rule !== 'quantity' || !isNumber(first));
+  switch (rule) {
+    case 'any':
+      return true;
+    case 'quantity':
+      // Not "0x", nor a zero behind 0x but in "0x0".
+      return end - start === ZERO_LENGTH || (bytes[start + 3] !== ZERO && end - start !== ZERO_LENGTH - 1);
+    case 'address':
+      return end - start > ZERO_LENGTH;
+    case 'block-hash':
+      return !isAt(NO_HASH, bytes, start, start + NO_HASH.length);
+    case 'status':
+      return end - start === 5 && (bytes[start + 3] === ZERO || bytes[start + 3] === ONE);
+  }
+}
+
+function isNumber(first: number): boolean {
+  return first === MINUS || (first >= ZERO && first <= NINE);
 }

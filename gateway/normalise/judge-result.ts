@@ -1,8 +1,9 @@
-import type { Identity, MethodSpec } from '../spec/method-spec.ts';
+import type { Identity, MethodSpec, ObjectShape } from '../spec/method-spec.ts';
 import type { FailureClass, ResultReply, Verdict } from '../upstream/reply.ts';
 import { askedBy } from './asked-for.ts';
 import { mend, padHex } from './complete-object.ts';
 import type { Outcome } from './object-rules.ts';
+import { isPadded, withoutZeros } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -26,11 +27,13 @@ export function judgeResult(method: MethodSpec, params: readonly unknown[], repl
   }
 }
 
-function judgeText({ name, padResult, resultPattern }: MethodSpec, text: string, reply: ResultReply): Verdict {
+function judgeText(method: MethodSpec, text: string, reply: ResultReply): Verdict {
+  const { name, padResult, resultPattern, resultIsQuantity } = method;
   // Erigon estimates 0x0 for a block that it does not have. A transaction without gas is impossible.
   if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return elsewhere('node-state', text);
   const padded = padResult === undefined ? text : padHex(text, padResult);
   if (resultPattern !== undefined && !compiled(resultPattern).test(padded)) return elsewhere('malformed', text);
+  if (resultIsQuantity === true && isPadded(text)) return final(withoutZeros(text));
   return padded === text ? { final: true, reply } : final(padded);
 }
 
@@ -50,25 +53,44 @@ function judgeArray(
   let all: Outcome = 'fits';
   for (const element of array) {
     const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
-    const outcome = isObject ? settle(method, params, element as JsonObject) : 'other';
+    const outcome = isObject ? settle(method, params, element as JsonObject) : 'malformed';
     if (outcome === 'mended') all = outcome;
     else if (outcome !== 'fits') return verdict(outcome, method, reply);
   }
   return verdict(all, method, reply);
 }
 
-/** Makes of a node's object, in place, what the spec promises, unless it is another than was asked for. */
-function settle(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome | 'other' {
-  for (const identity of method.identity ?? none) if (!isAskedFor(object, params, identity)) return 'other';
-  return method.shape === undefined ? 'fits' : mend(object, method.shape, params);
+/** Makes of an upstream's object, in place, what the spec promises, unless it is another than was asked for. */
+function settle(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome {
+  const { identity = none, details, shape } = method;
+  for (const one of identity) if (!isAskedFor(object, params, one)) return 'malformed';
+  if (details !== undefined && !hasDetails(object[details.field], params[details.param])) return 'malformed';
+  return shape === undefined || isPendingBlock(shape, params) ? 'fits' : mend(object, shape);
 }
 
-function verdict(outcome: Outcome | 'other', method: MethodSpec, reply: ResultReply): Verdict {
+/**
+ * go-ethereum, alloy, web3j and ethers reject a pending block whose number or logsBloom is null, so that it is passed on
+ * as the upstream gave it.
+ */
+export function isPendingBlock({ type }: ObjectShape, [block]: readonly unknown[]): boolean {
+  return type === 'Block' && block === 'pending';
+}
+
+/** Whether all elements are objects, or none is, as the flag asked. A missing array is another rule's. */
+function hasDetails(elements: unknown, isWhole: unknown): boolean {
+  if (elements === undefined || elements === null) return true;
+  if (!Array.isArray(elements)) return false;
+  const kind = isWhole === true ? 'object' : 'string';
+  for (const element of elements as unknown[]) if (element === null || typeof element !== kind) return false;
+  return true;
+}
+
+function verdict(outcome: Outcome, method: MethodSpec, reply: ResultReply): Verdict {
   if (outcome === 'fits') return { final: true, reply };
   if (outcome === 'mended') return final(reply.result);
   if (outcome === 'not-found' && method.nullable) return final(null);
   // Unusable is not the upstream's fault: on some chains every receipt is so.
-  return elsewhere(outcome === 'other' ? 'malformed' : 'node-state', reply.result);
+  return elsewhere(outcome === 'malformed' ? 'malformed' : 'node-state', reply.result);
 }
 
 function isEmpty(object: JsonObject): boolean {

@@ -1,17 +1,17 @@
+import { normaliseQuantity } from './quantity.ts';
+
 type JsonObject = Record<string, unknown>;
 
-/** `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. */
-export type Outcome = 'fits' | 'mended' | 'not-found' | 'unusable';
+/**
+ * `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. `malformed`: the same, and it
+ * is the upstream's fault: on no chain are such objects usual.
+ */
+export type Outcome = 'fits' | 'mended' | 'not-found' | 'unusable' | 'malformed';
 
-type ObjectRule = (object: JsonObject, params: readonly unknown[]) => Outcome;
+type ObjectRule = (object: JsonObject) => Outcome;
 
 /** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
-  Block(block, [asked]) {
-    // Hardhat 3, ganache 6 and 7 give the pending block the number and hash of a block that may never be.
-    return asked === 'pending' ? set(block, unknownWhilePending, null) : 'fits';
-  },
-
   Uncle(uncle) {
     return drop(uncle, 'transactions');
   },
@@ -28,20 +28,19 @@ export const objectRules: Readonly<Record<string, ObjectRule>> = {
   },
 };
 
-/** The spec's table of a block's fields: "null when its pending block". */
-const unknownWhilePending = ['number', 'hash', 'nonce', 'logsBloom'] as const;
-
 /** Where a transaction is, once it is in a block. */
 const place = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 
 /** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
 function keepStatusOrRoot(receipt: JsonObject): Outcome {
-  const status = receipt['status'];
+  const status = normaliseQuantity(receipt['status']);
   if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
     const isNamed = set(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
     return drop(receipt, 'root') === 'fits' ? isNamed : 'mended';
   }
-  return typeof receipt['root'] === 'string' ? drop(receipt, 'status') : 'unusable';
+  // `0x` is no root: geth's own encoding of receipts has it beside the status.
+  const { root } = receipt;
+  return typeof root === 'string' && root !== '0x' ? drop(receipt, 'status') : 'unusable';
 }
 
 function set(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'mended' {

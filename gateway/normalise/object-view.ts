@@ -1,5 +1,4 @@
 import type { ObjectShape } from '../spec/method-spec.ts';
-import { optionalQuantities } from './complete-object.ts';
 
 /** What is looked at in the bytes of an object of some shape; made once for each. */
 export interface ObjectView {
@@ -20,12 +19,12 @@ export interface Field {
   readonly bit: number;
   /** Whether its being there means that the object has to be mended. */
   readonly isMended: boolean;
-  /** Bytes that a text has at least, quotes included; shorter ones are padded. */
-  readonly textMin: number;
-  /** What else the value must be to stay as it is. */
-  readonly rule: 'any' | 'block-hash' | 'status';
+  /** What the value must be to stay as it is. */
+  readonly rule: 'any' | 'block-hash' | 'status' | 'quantity' | 'address';
   /** For arrays of objects. */
   readonly elements: ObjectView | undefined;
+  /** Whether hashes may stand in place of the objects. */
+  readonly mayHoldHashes: boolean;
 }
 
 const PLACES = 256;
@@ -59,13 +58,13 @@ export function isAt(wanted: Buffer, bytes: Buffer, start: number, end: number):
   return true;
 }
 
-function makeView({ type, fill, pad, rename, nested }: ObjectShape): ObjectView {
+function makeView({ type, fill, quantities, addresses, rename, nested, orHashes }: ObjectShape): ObjectView {
   const required = requiredOf(type);
   const flagged = [...new Set([...fill, ...required])];
   if (flagged.length > BITS) throw new Error(`${type} has too many fields`);
   const bitOf = (name: string): number => (flagged.includes(name) ? 1 << flagged.indexOf(name) : 0);
   const mended = [...Object.values(rename), ...(type === 'Receipt' ? ['root'] : [])];
-  const names = new Set([...flagged, ...mended, ...optionalQuantities, ...Object.keys(pad), ...Object.keys(nested)]);
+  const names = new Set([...flagged, ...mended, ...quantities, ...addresses, ...Object.keys(nested)]);
   const fields: Field[][] = Array.from({ length: PLACES }, () => []);
   for (const name of names) {
     const inner = nested[name];
@@ -73,9 +72,9 @@ function makeView({ type, fill, pad, rename, nested }: ObjectShape): ObjectView 
       name: Buffer.from(name),
       bit: bitOf(name),
       isMended: mended.includes(name),
-      textMin: 4 + 2 * (pad[name] ?? -2),
-      rule: ruleOf(type, name),
+      rule: quantities.includes(name) ? 'quantity' : addresses.includes(name) ? 'address' : ruleOf(type, name),
       elements: inner === undefined ? undefined : viewOf(inner),
+      mayHoldHashes: orHashes.includes(name),
     };
     fields[placeOf(field.name, 0, field.name.length)]?.push(field);
   }

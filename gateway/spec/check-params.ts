@@ -2,11 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { packageRoot } from '../config/package.ts';
-import { explainParams, type ParamsSchema } from './explain-params.ts';
+import { compileMemberCheck } from './check-members.ts';
+import { explainFault, explainParams, type ParamsSchema } from './explain-params.ts';
 import { strictAjv } from './strict-ajv.ts';
 
-/** Gives undefined when the parameters fit, else the sentence that the caller gets. Never throws. */
-export type ParamCheck = (params: readonly unknown[]) => string | undefined;
+/**
+ * Gives undefined when the parameters fit, else the sentence that the caller gets. Never throws.
+ * @param given the same as the caller wrote them, for members that JSON.parse does not show; undefined: none can be there
+ */
+export type ParamCheck = (params: readonly unknown[], given?: string) => string | undefined;
 
 /** One check for each method of the spec, from schemas/generated/params.json; compiled when its first call comes. */
 export function compileParamChecks(): ReadonlyMap<string, ParamCheck> {
@@ -19,15 +23,18 @@ export function compileParamChecks(): ReadonlyMap<string, ParamCheck> {
 function compileCheck(ajv: Ajv2020, schema: ParamsSchema): ParamCheck {
   const compiled = once(() => ajv.compile(schema));
   const explainGiven = once(() => ajv.compile({ ...schema, minItems: 0 }));
-  return (params) => {
+  const checkMembers = once(() => compileMemberCheck(schema.prefixItems ?? []));
+  return (params, given) => {
+    const fault = given === undefined ? undefined : checkMembers()(given);
+    if (fault !== undefined) return explainFault(fault, schema);
     const fits = compiled();
     const count = params.length;
     if (fits(params)) return undefined;
     const [error] = fits.errors ?? [];
     if (error === undefined) return 'invalid params';
     // Too few, says Ajv before it looks at those that are there. A caller is helped more by the first that is wrong.
-    const given = error.keyword === 'minItems' ? explainGiven() : undefined;
-    const first = given === undefined || given(params) ? error : (given.errors?.[0] ?? error);
+    const anyCount = error.keyword === 'minItems' ? explainGiven() : undefined;
+    const first = anyCount === undefined || anyCount(params) ? error : (anyCount.errors?.[0] ?? error);
     return explainParams(first, schema, count);
   };
 }

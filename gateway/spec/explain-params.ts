@@ -1,4 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { MemberFault } from '../jsonrpc/member-names.ts';
+import type { MemberSchema } from './check-members.ts';
 
 /** What an explanation needs of a type's schema. */
 interface TitledSchema {
@@ -9,7 +11,7 @@ interface TitledSchema {
 /** One method's entry in schemas/generated/params.json. */
 export interface ParamsSchema {
   readonly type: 'array';
-  readonly prefixItems?: readonly (TitledSchema & { readonly 'x-name': string })[];
+  readonly prefixItems?: readonly (TitledSchema & MemberSchema & { readonly 'x-name': string })[];
   readonly minItems?: number;
   readonly maxItems: number;
 }
@@ -29,6 +31,15 @@ export function explainParams(error: ErrorObject, schema: ParamsSchema, given: n
   const { missingProperty } = error.params as { missingProperty: string };
   return expected(schema, Number(index), [...path, missingProperty], titleOf(failed.properties?.[missingProperty]));
 }
+
+/** Says which member stands there twice or in another case, by the schema's name for it. */
+export function explainFault({ member, isVariant, path }: MemberFault, schema: ParamsSchema): string {
+  const [index, ...inner] = path;
+  return expected(schema, Number(index), [...inner.map(String), member], isVariant ? VARIANT : 'only once');
+}
+
+/** Members are case-sensitive. */
+const VARIANT = 'exactly this spelling';
 
 function expected(schema: ParamsSchema, index: number, path: readonly string[] = [], title?: string): string {
   const param = schema.prefixItems?.[index];

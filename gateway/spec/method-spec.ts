@@ -19,7 +19,9 @@ export interface MethodSpec {
   readonly reverts: boolean;
   /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
   readonly sends?: true;
-  /** Where no upstream has the method, the answer is null in place of -32601. */
+  /** The first parameter is the hash of what is looked up, or of the block that it is in; the result may be null. */
+  readonly looksUpHash?: true;
+  /** Where no upstream has the method, the answer is null in place of -32601: many clients do not have uncles. */
   readonly nullWhenUnsupported?: true;
   /** Which kinds of JSON value a result may be when it is not null. Absent: any, and it is passed on as it is. */
   readonly resultKinds?: readonly ResultKind[];
@@ -27,12 +29,16 @@ export interface MethodSpec {
   readonly resultPattern?: string;
   /** Bytes that a hexadecimal result is left-padded to. */
   readonly padResult?: number;
+  /** The result is a quantity, which has no leading zeros. */
+  readonly resultIsQuantity?: true;
+  /** The field that holds objects where the parameter at this position is true, and their hashes where it is false. */
+  readonly details?: { readonly field: string; readonly param: number };
   /** What shows that a result, or each object in an array, is the one asked for. */
   readonly identity?: readonly Identity[];
   /** Positions of hash parameters: lowered before forwarding. A position may also hold an EIP-1898 object. */
   readonly hashParams: readonly number[];
-  /** Position of the call object whose `gas` is capped. */
-  readonly gasCapParam?: number;
+  /** Where gas is named that is capped. */
+  readonly gasAt?: readonly GasPlace[];
   /**
    * Where a call names contracts: a parameter that is an address, or the field of one that holds one or several.
    * `pretence`: the parameter by which a call may give any contract other code.
@@ -63,6 +69,12 @@ export function passThrough(name: string): MethodSpec {
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
 
+/** A quantity in a parameter. `path`: names of members, outermost first; `*` for each element of an array. */
+export interface GasPlace {
+  readonly param: number;
+  readonly path: readonly string[];
+}
+
 /** A field of a result that must be what a parameter names. A tag, or a parameter left out, names nothing. */
 export interface Identity {
   readonly field: string;
@@ -77,10 +89,16 @@ export interface ObjectShape {
   readonly type: string;
   /** Fields that the spec names and does not call optional: answered as null when the node left them out. */
   readonly fill: readonly string[];
-  /** Fields with a fixed number of bytes that nodes send without leading zeros: left-padded. */
-  readonly pad: Readonly<Record<string, number>>;
+  /** Quantities without which the result is an upstream failure. */
+  readonly demand: readonly string[];
+  /** Fields that hold quantities: JSON numbers become hexadecimal, leading zeros are removed. */
+  readonly quantities: readonly string[];
+  /** Fields that hold addresses: empty ones become null. */
+  readonly addresses: readonly string[];
   /** Fields that nodes spell in another way: spec's spelling by the node's. */
   readonly rename: Readonly<Record<string, string>>;
   /** Fields that hold an array of objects (other elements, such as hashes, are left alone). */
   readonly nested: Readonly<Record<string, ObjectShape>>;
+  /** Those of `nested` that may hold hashes in place of the objects. */
+  readonly orHashes: readonly string[];
 }

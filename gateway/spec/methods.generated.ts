@@ -31,7 +31,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -42,6 +42,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "hash"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [
       0
     ],
@@ -72,9 +76,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -94,16 +130,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -111,6 +189,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "nullWhenUnsupported": true,
     "resultKinds": [
       "object"
@@ -144,9 +223,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -154,7 +267,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -186,7 +299,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -202,11 +331,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -218,10 +358,24 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -238,7 +392,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
-    "nullWhenUnsupported": true,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -272,14 +426,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -292,6 +485,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -314,6 +508,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -332,6 +527,10 @@ export const methods: readonly MethodSpec[] = [
         "kind": "quantity"
       }
     ],
+    "details": {
+      "field": "transactions",
+      "param": 1
+    },
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -363,9 +562,41 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
       "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        },
         "transactions": {
           "type": "Transaction",
           "fill": [
@@ -385,16 +616,58 @@ export const methods: readonly MethodSpec[] = [
             "type",
             "value"
           ],
-          "pad": {
-            "r": 32,
-            "s": 32
-          },
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "chainId",
+            "gas",
+            "gasPrice",
+            "maxPriorityFeePerGas",
+            "maxFeePerGas",
+            "nonce",
+            "r",
+            "s",
+            "v",
+            "transactionIndex",
+            "type",
+            "value",
+            "yParity",
+            "maxFeePerBlobGas",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "from",
+            "to"
+          ],
           "rename": {
             "chainId": "chainID"
           },
-          "nested": {}
+          "nested": {
+            "authorizationList": {
+              "type": "Authorization",
+              "fill": [],
+              "demand": [],
+              "quantities": [
+                "chainId",
+                "nonce",
+                "yParity",
+                "r",
+                "s"
+              ],
+              "addresses": [
+                "address"
+              ],
+              "rename": {},
+              "nested": {},
+              "orHashes": []
+            }
+          },
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": [
+        "transactions"
+      ]
     }
   },
   {
@@ -406,6 +679,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -452,6 +726,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       1
     ],
@@ -478,7 +753,20 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      },
+      {
+        "param": 3,
+        "path": [
+          "gasLimit"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -503,7 +791,14 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       1
     ],
-    "gasCapParam": 0,
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
     "contractAt": {
       "param": 0,
       "field": "to",
@@ -512,27 +807,6 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 1,
       "readsState": true
-    },
-    "shape": {
-      "type": "AccessListResult",
-      "fill": [
-        "accessList",
-        "gasUsed"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "accessList": {
-          "type": "AccessListEntry",
-          "fill": [
-            "address",
-            "storageKeys"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -545,6 +819,27 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       1
+    ],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "blockOverrides",
+          "gasLimit"
+        ]
+      },
+      {
+        "param": 0,
+        "path": [
+          "blockStateCalls",
+          "*",
+          "calls",
+          "*",
+          "gas"
+        ]
+      }
     ],
     "contractAt": {
       "param": 0,
@@ -565,6 +860,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -577,6 +873,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -589,6 +886,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head"
   },
@@ -606,17 +904,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    },
-    "shape": {
-      "type": "FeeHistory",
-      "fill": [
-        "oldestBlock",
-        "baseFeePerGas",
-        "gasUsedRatio"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
     }
   },
   {
@@ -669,9 +956,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -720,7 +1017,23 @@ export const methods: readonly MethodSpec[] = [
         "transactionIndex",
         "type"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
       "rename": {},
       "nested": {
         "logs": {
@@ -736,11 +1049,22 @@ export const methods: readonly MethodSpec[] = [
             "transactionHash",
             "transactionIndex"
           ],
-          "pad": {},
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
           "rename": {},
-          "nested": {}
+          "nested": {},
+          "orHashes": []
         }
-      }
+      },
+      "orHashes": []
     }
   },
   {
@@ -748,6 +1072,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
@@ -788,14 +1113,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -844,14 +1208,53 @@ export const methods: readonly MethodSpec[] = [
         "type",
         "value"
       ],
-      "pad": {
-        "r": 32,
-        "s": 32
-      },
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "chainId",
+        "gas",
+        "gasPrice",
+        "maxPriorityFeePerGas",
+        "maxFeePerGas",
+        "nonce",
+        "r",
+        "s",
+        "v",
+        "transactionIndex",
+        "type",
+        "value",
+        "yParity",
+        "maxFeePerBlobGas",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "from",
+        "to"
+      ],
       "rename": {
         "chainId": "chainID"
       },
-      "nested": {}
+      "nested": {
+        "authorizationList": {
+          "type": "Authorization",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "chainId",
+            "nonce",
+            "yParity",
+            "r",
+            "s"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -859,10 +1262,12 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -879,6 +1284,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -926,9 +1332,43 @@ export const methods: readonly MethodSpec[] = [
         "uncles",
         "mixHash"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "number",
+        "difficulty",
+        "totalDifficulty",
+        "size",
+        "gasLimit",
+        "gasUsed",
+        "timestamp",
+        "baseFeePerGas",
+        "blobGasUsed",
+        "excessBlobGas",
+        "slotNumber"
+      ],
+      "addresses": [
+        "miner"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {
+        "withdrawals": {
+          "type": "Withdrawal",
+          "fill": [],
+          "demand": [],
+          "quantities": [
+            "index",
+            "validatorIndex",
+            "amount"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
     }
   },
   {
@@ -936,10 +1376,12 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [
       0
     ],
@@ -956,6 +1398,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": [],
     "blockAt": {
       "param": 0
@@ -973,18 +1416,7 @@ export const methods: readonly MethodSpec[] = [
       "object",
       "boolean"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "SyncStatus",
-      "fill": [
-        "startingBlock",
-        "currentBlock",
-        "highestBlock"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "eth_getProof",
@@ -1006,33 +1438,6 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 2
-    },
-    "shape": {
-      "type": "AccountProof",
-      "fill": [
-        "address",
-        "accountProof",
-        "balance",
-        "codeHash",
-        "nonce",
-        "storageHash",
-        "storageProof"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {
-        "storageProof": {
-          "type": "StorageProof",
-          "fill": [
-            "key",
-            "value",
-            "proof"
-          ],
-          "pad": {},
-          "rename": {},
-          "nested": {}
-        }
-      }
     }
   },
   {
@@ -1128,9 +1533,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1156,9 +1571,19 @@ export const methods: readonly MethodSpec[] = [
         "transactionHash",
         "transactionIndex"
       ],
-      "pad": {},
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "logIndex",
+        "transactionIndex",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "address"
+      ],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1244,15 +1669,23 @@ export const methods: readonly MethodSpec[] = [
     },
     "shape": {
       "type": "FeeEstimate",
-      "fill": [
+      "fill": [],
+      "demand": [
         "gas_limit",
         "gas_per_pubdata_limit",
         "max_fee_per_gas",
         "max_priority_fee_per_gas"
       ],
-      "pad": {},
+      "quantities": [
+        "gas_limit",
+        "gas_per_pubdata_limit",
+        "max_fee_per_gas",
+        "max_priority_fee_per_gas"
+      ],
+      "addresses": [],
       "rename": {},
-      "nested": {}
+      "nested": {},
+      "orHashes": []
     }
   },
   {
@@ -1264,6 +1697,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1274,14 +1708,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "FeeParams",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getBridgeContracts",
@@ -1291,14 +1718,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BridgeContracts",
-      "fill": [],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_L1ChainId",
@@ -1309,6 +1729,7 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
     "hashParams": []
   },
   {
@@ -1319,56 +1740,19 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": [],
-    "shape": {
-      "type": "BlockDetails",
-      "fill": [
-        "number",
-        "l1BatchNumber",
-        "timestamp",
-        "l1TxCount",
-        "l2TxCount",
-        "rootHash",
-        "status",
-        "commitTxHash",
-        "committedAt",
-        "proveTxHash",
-        "provenAt",
-        "executeTxHash",
-        "executedAt"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    "hashParams": []
   },
   {
     "name": "zks_getTransactionDetails",
     "namespace": "zks",
     "nullable": true,
     "reverts": false,
+    "looksUpHash": true,
     "resultKinds": [
       "object"
     ],
     "hashParams": [
       0
-    ],
-    "shape": {
-      "type": "TransactionDetails",
-      "fill": [
-        "isL1Originated",
-        "status",
-        "fee",
-        "gasPerPubdata",
-        "initiatorAddress",
-        "receivedAt",
-        "ethCommitTxHash",
-        "ethProveTxHash",
-        "ethExecuteTxHash"
-      ],
-      "pad": {},
-      "rename": {},
-      "nested": {}
-    }
+    ]
   }
 ];

@@ -23,21 +23,50 @@ function lowerHash(value: unknown): unknown {
 }
 
 /** Whether the call names its gas, so that the block gas limit must be known before it goes out. */
-export function namesGas(method: MethodSpec, params: readonly unknown[]): boolean {
-  return method.gasCapParam !== undefined && typeof gasOf(params[method.gasCapParam]) === 'string';
+export function namesGas({ gasAt }: MethodSpec, params: readonly unknown[]): boolean {
+  if (gasAt === undefined) return false;
+  for (const { param, path } of gasAt) if (holdsGas(params[param], path, 0)) return true;
+  return false;
 }
 
-/** Lowers the call's gas to ten times the block gas limit; it is not refused. */
-export function capGas(method: MethodSpec, params: readonly unknown[], blockGasLimit: bigint): readonly unknown[] {
-  const position = method.gasCapParam ?? 0;
-  const call = params[position] as { gas: string };
+/** Lowers all gas that the call names to ten times the block gas limit; it is not rejected. */
+export function capGas(
+  { gasAt = [] }: MethodSpec,
+  params: readonly unknown[],
+  blockGasLimit: bigint,
+): readonly unknown[] {
   const cap = GAS_CAP_FACTOR * blockGasLimit;
-  // Chains that bound no block say 0.
-  return cap === 0n || BigInt(call.gas) <= cap
-    ? params
-    : params.with(position, { ...call, gas: `0x${cap.toString(16)}` });
+  // 0: the chain bounds no block, or its blocks come without a usable limit.
+  if (cap === 0n) return params;
+  let capped = params;
+  for (const { param, path } of gasAt) {
+    const given = capped[param];
+    const lowered = lowerGas(given, path, 0, cap);
+    if (lowered !== given) capped = capped.with(param, lowered);
+  }
+  return capped;
 }
 
-function gasOf(call: unknown): unknown {
-  return typeof call === 'object' && call !== null ? (call as { gas?: unknown }).gas : undefined;
+/** @param depth how much of the path leads to `value` */
+function holdsGas(value: unknown, path: readonly string[], depth: number): boolean {
+  const name = path[depth];
+  if (name === undefined) return typeof value === 'string';
+  if (typeof value !== 'object' || value === null) return false;
+  if (name !== '*') return holdsGas((value as Record<string, unknown>)[name], path, depth + 1);
+  return Array.isArray(value) && value.some((element) => holdsGas(element, path, depth + 1));
+}
+
+/** The value itself where nothing in it is lowered. */
+function lowerGas(value: unknown, path: readonly string[], depth: number, cap: bigint): unknown {
+  const name = path[depth];
+  if (name === undefined) return typeof value === 'string' && BigInt(value) > cap ? `0x${cap.toString(16)}` : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (name === '*') {
+    if (!Array.isArray(value)) return value;
+    const lowered = value.map((element) => lowerGas(element, path, depth + 1, cap));
+    return lowered.some((element, index) => element !== value[index]) ? lowered : value;
+  }
+  const given = (value as Record<string, unknown>)[name];
+  const lowered = lowerGas(given, path, depth + 1, cap);
+  return lowered === given ? value : { ...value, [name]: lowered };
 }

@@ -22,7 +22,7 @@ export interface SubscriptionSources {
 export interface NetworkSubscriptionsParts {
   readonly chain: CanonicalChain;
   readonly upstreams: SubscriptionSources;
-  readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash') => MethodSpec;
+  readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash' | 'eth_getBlockByHash') => MethodSpec;
   readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
   /** What each key is told: notifications count as calls of `eth_subscription`. */
   readonly usage: MethodUsage;
@@ -45,7 +45,7 @@ export class NetworkSubscriptions {
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
-    this.#heads = new HeadsFeed(chain);
+    this.#heads = new HeadsFeed(chain, spec('eth_getBlockByHash').shape);
     this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.ask(...call), spec('eth_getLogs')));
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({

@@ -18,7 +18,7 @@ const VALUES_EACH = 100;
  * What the schema cannot say: which second parameter goes with which first one. `newHeads` and `syncing` have none, and
  * what old clients give them is passed over.
  * @param params of `eth_subscribe`, as the schema lets them through
- * @throws RpcError invalid-params
+ * @throws RpcError invalid-params, no-such-subscription
  */
 export function readWish([kind, filter]: readonly unknown[]): Wish {
   switch (kind as Kind) {
@@ -33,7 +33,14 @@ export function readWish([kind, filter]: readonly unknown[]): Wish {
     case 'newHeads':
     case 'syncing':
       return { kind: kind as 'newHeads' | 'syncing' };
+    default:
+      throw noSuchSubscription(String(kind));
   }
+}
+
+/** geth's words (rpc/errors.go, `subscriptionNotFoundError`). */
+function noSuchSubscription(kind: string): RpcError {
+  return new RpcError('no-such-subscription', `no ${JSON.stringify(kind.slice(0, 100))} subscription in eth namespace`);
 }
 
 /** How many subscriptions it counts for. */

@@ -112,3 +112,8 @@ function mayOpen({ calls }: KeyAccess, method: MethodSpec, wish: Wish): boolean 
   const mayName = addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
   return mayName && calls.allowMethod(method);
 }
+
+/** What geth answers over HTTP (rpc/handler.go): nothing can be opened there, and so nothing is open. */
+export function rejectionOverHttp({ name }: MethodSpec): RpcError {
+  return new RpcError(name === 'eth_subscribe' ? 'no-notifications' : 'subscription-not-found');
+}

@@ -24,7 +24,7 @@ export class BlockGasLimit {
   }
 
   /**
-   * That of the newest block seen; learned first when none was seen yet.
+   * That of the newest block seen; learned first when none was seen yet. 0: blocks come without a usable limit.
    * @param deadline on the clock of performance.now()
    * @throws RpcError when no upstream tells it in time
    */
@@ -40,15 +40,18 @@ export class BlockGasLimit {
   async #learn(): Promise<bigint> {
     const { heads, all, next, onFailed } = this.#options;
     const asking = lookAtHead();
+    let isSeen = false;
     for (;;) {
       const now = performance.now();
       const upstream = next(asking, now);
+      if (upstream === undefined && isSeen) return 0n;
       if (upstream === undefined) throw nobodyLeft(asking.asked.length === 0 ? all : [], now);
       asking.asked.push(upstream);
       try {
         const block = await heads.look(upstream);
-        if (block !== undefined) return block.gasLimit;
-        throw new UpstreamFailure('node-state', 'the latest block is not to be had');
+        if (block !== undefined && block.gasLimit > 0n) return block.gasLimit;
+        isSeen ||= block !== undefined;
+        if (block === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
       } catch (error) {
         onFailed(upstream, asking.method.name, error);
       }

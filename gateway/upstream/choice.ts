@@ -48,9 +48,16 @@ export class Choice {
       asking.observer?.passedOver(upstream.name, reason);
       if (reason === 'at-limit' || reason === 'other-chain') continue;
       // One that works is better than one that does not.
-      if (lastResort === undefined || (reason === 'behind' && !lastResort.health.isUp)) lastResort = upstream;
+      if (lastResort === undefined || (upstream.health.isUp && !lastResort.health.isUp)) lastResort = upstream;
     }
     return lastResort;
+  }
+
+  /** One that works, whatever else is to be said against it: marked for the method, lacking the block, or behind. */
+  working(asking: Asking, now: number): Upstream | undefined {
+    const isFit = (upstream: Upstream): boolean =>
+      upstream.health.isUp && !asking.asked.includes(upstream) && upstream.limits?.hasRoom(now) !== false;
+    return this.second(asking, now) ?? this.#ranking.order(asking.group, now).find(isFit);
   }
 
   /** One to ask beside another that takes long: only where it works, and nothing is to be said against it. */
@@ -63,6 +70,18 @@ export class Choice {
           !asking.asked.includes(upstream) &&
           this.#reasonAgainst(upstream, asking, now) === undefined,
       );
+  }
+
+  /** Where all are marked for a method: the one that was marked first, of those that work. */
+  longestMarked(method: string): Upstream | undefined {
+    let longest: Upstream | undefined;
+    let until = Infinity;
+    for (const upstream of this.#all) {
+      const mark = upstream.methods.markOf(method);
+      if (mark === undefined || !upstream.health.isUp || mark.until >= until) continue;
+      [longest, until] = [upstream, mark.until];
+    }
+    return longest;
   }
 
   #reasonAgainst(upstream: Upstream, { method, blocks }: Asking, now: number): PassedOver | undefined {

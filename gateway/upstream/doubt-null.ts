@@ -19,6 +19,6 @@ export function doubtsNull(
   // Callers are served by those that keep up.
   if (method.name === 'eth_syncing') return reply.result !== false;
   if (reply.result !== null || !method.nullable || when === 'never') return false;
-  if (when === 'always' && method.nullWhenUnsupported === true) return true;
+  if (when === 'always' && method.looksUpHash === true) return true;
   return isBehind() || isKnown();
 }

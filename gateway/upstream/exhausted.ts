@@ -1,25 +1,31 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Asking } from './asking.ts';
+import { allLackBlock, noSuchBlock } from './no-such-block.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
-import type { ErrorReply, FailureClass, Failed, Reply } from './reply.ts';
+import type { ErrorReply, FailureClass, Reply } from './reply.ts';
 
 /** What says most about the call itself, first. */
-const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state'];
+const telling: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
 
 /**
  * The answer when every upstream was tried: the class of what they said decides.
  * @param unasked all of them, for where nobody was asked
+ * @param latest the newest block that callers were told of
  * @throws RpcError where there is nothing to pass on
  */
 export function exhausted(
-  method: MethodSpec,
-  failed: readonly Failed[],
+  asking: Asking,
   unasked: readonly { readonly limits: UpstreamLimits | undefined }[],
+  latest: bigint,
   now: number,
 ): Reply {
+  const { method, failed } = asking;
   if (failed.length === 0) throw nobodyLeft(unasked, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupported(method);
+  const lacksBlock = allLackBlock(failed);
+  if (lacksBlock !== undefined) return noSuchBlock(asking, lacksBlock, latest);
   for (const failure of telling) {
     const reply = failed.findLast((verdict) => verdict.failure === failure)?.reply;
     if (reply?.kind === 'error') return passOn(failure, reply);
@@ -50,6 +56,7 @@ function atLimits(waitMs: number): RpcError {
 
 function passOn(failure: FailureClass, reply: ErrorReply): Reply {
   if (failure === 'too-large') throw new RpcError('request-too-large', reply.message);
-  if (failure === 'node-state') throw new RpcError('node-state', `no upstream could answer: ${reply.message}`);
+  if (failure === 'node-state' || failure === 'no-block')
+    throw new RpcError('node-state', `no upstream could answer: ${reply.message}`);
   return reply;
 }

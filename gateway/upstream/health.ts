@@ -107,6 +107,7 @@ const rests: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   'too-large': 'none',
   'not-found': 'none',
   'node-state': 'none',
+  'no-block': 'none',
   unknown: 'none',
 };
 

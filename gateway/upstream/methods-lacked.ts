@@ -1,43 +1,108 @@
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../config/at-most.ts';
+import type { Log } from '../config/log.ts';
 import type { FailureClass } from './reply.ts';
 
 /** A node may be updated, or a plan changed. */
 const LACKING_MS = 600_000;
 /** Its results of a method cannot be right, which may be so for a while: behind a balancer, or during an update. */
 const ODD_MS = 30_000;
-const PASSED_OVER_MAX = 500;
+const MARKS_MAX = 500;
+const ANSWERED_MAX = 1_000;
 /** Calls of a method in a row that took too long, while others were answered. */
 const SLOW_MAX = 3;
+/** A method that was answered before is marked after so many errors in a row, over so much time. */
+const ERRORS_MAX = 3;
+const ERRORS_MS = 10_000;
 
-/** The methods for which another upstream is to be asked. */
+/** Why another upstream is asked for a method: it is unsupported, its results were impossible, or it was too slow. */
+export type MarkReason = 'unsupported' | 'malformed' | 'slow';
+
+/** A method for which another upstream is asked, for a while. */
+export interface MethodMark {
+  readonly method: string;
+  readonly reason: MarkReason;
+  /** On the clock of performance.now(). */
+  readonly until: number;
+}
+
+interface Errors {
+  count: number;
+  readonly since: number;
+}
+
+/** The methods of one upstream for which another upstream is asked first. */
 export class MethodsLacked {
-  readonly #passedOver = new LRUCache<string, 'lacks' | 'odd'>({ ...atMost(PASSED_OVER_MAX), ttl: LACKING_MS });
-  readonly #slow = new LRUCache<string, number>(atMost(PASSED_OVER_MAX));
+  readonly #upstream: string;
+  readonly #log: Log;
+  readonly #marks = new LRUCache<string, MethodMark>({ ...atMost(MARKS_MAX), ttl: LACKING_MS });
+  readonly #slow = new LRUCache<string, number>(atMost(MARKS_MAX));
+  readonly #answered = new Set<string>();
+  /** Of methods that were answered before, since the last answer. */
+  readonly #errors = new LRUCache<string, Errors>(atMost(MARKS_MAX));
 
-  /** Whether it said of late that it lacks the method, gave what cannot be right, or was too slow again and again. */
+  constructor(upstream: string, log: Log) {
+    this.#upstream = upstream;
+    this.#log = log;
+  }
+
+  /** Whether the method is marked, for whatever reason. */
   has(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.has(method);
+    return this.#marks.size > 0 && this.#marks.has(method);
   }
 
-  /** Whether it said of late that it does not have the method. */
+  /** Whether the method is marked as unsupported. */
   hasNot(method: string): boolean {
-    return this.#passedOver.size > 0 && this.#passedOver.get(method) === 'lacks';
+    return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'unsupported';
   }
 
-  failed(method: string, failure: FailureClass, hasReplied: boolean): void {
-    if (failure === 'unsupported') this.#passedOver.set(method, 'lacks');
-    if (failure === 'malformed' && hasReplied) this.#passedOver.set(method, 'odd', { ttl: ODD_MS });
-    if (failure === 'slow') this.#tookTooLong(method);
+  markOf(method: string): MethodMark | undefined {
+    return this.#marks.get(method);
+  }
+
+  marks(): MethodMark[] {
+    this.#marks.purgeStale();
+    return [...this.#marks.values()];
+  }
+
+  failed(method: string, failure: FailureClass, hasReplied: boolean, now: number): void {
+    if (failure === 'unsupported' || (failure === 'malformed' && hasReplied)) {
+      if (!this.#isOneOfFew(method, now)) this.#mark(method, failure, now);
+    } else if (failure === 'slow' && this.#tookTooLong(method)) this.#mark(method, 'slow', now);
   }
 
   answered(method: string): void {
     if (this.#slow.size > 0) this.#slow.delete(method);
+    if (this.#errors.size > 0) this.#errors.delete(method);
+    if (!this.#answered.has(method) && this.#answered.size < ANSWERED_MAX) this.#answered.add(method);
+    if (this.#marks.size === 0 || !this.#marks.delete(method)) return;
+    this.#log.info({ upstream: this.#upstream, method }, 'method is answered again, its mark is removed');
   }
 
-  #tookTooLong(method: string): void {
+  /** Whether the upstream has answered the method, and the error is not yet one of many in a row. */
+  #isOneOfFew(method: string, now: number): boolean {
+    if (!this.#answered.has(method) || this.has(method)) return false;
+    const errors = this.#errors.get(method) ?? { count: 0, since: now };
+    errors.count++;
+    this.#errors.set(method, errors);
+    return errors.count < ERRORS_MAX || now - errors.since < ERRORS_MS;
+  }
+
+  #mark(method: string, reason: MarkReason, now: number): void {
+    const ttl = reason === 'unsupported' ? LACKING_MS : ODD_MS;
+    if (!this.has(method)) {
+      const upstream = this.#upstream;
+      this.#log.warn(
+        { upstream, method, reason, forS: ttl / 1_000 },
+        'method is marked: other upstreams are asked first',
+      );
+    }
+    this.#marks.set(method, { method, reason, until: now + ttl }, { ttl });
+  }
+
+  #tookTooLong(method: string): boolean {
     const times = (this.#slow.get(method) ?? 0) + 1;
     this.#slow.set(method, times % SLOW_MAX);
-    if (times === SLOW_MAX) this.#passedOver.set(method, 'odd', { ttl: ODD_MS });
+    return times === SLOW_MAX;
   }
 }

@@ -52,6 +52,7 @@ export type FailureClass =
   | 'too-large' // it does not allow a request of this size
   | 'not-found' // it knows no such thing, which another may know
   | 'node-state' // it does not have the state, block or index that the call needs
+  | 'no-block' // it says that there is no such block
   | 'unknown'; // an error that no rule knows
 
 /** No usable reply. Only `Upstreams` catches it. The message is for the log and holds no host. */
@@ -101,6 +102,8 @@ export interface Failed {
   readonly failure: FailureClass;
   /** What the node said, where it said anything. */
   readonly reply: Reply | undefined;
+  /** It had failed before, and was asked as a last resort or as a trial. */
+  readonly wasDown?: boolean;
   /** How long the upstream asks to be left alone. */
   readonly retryAfterMs?: number | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Slice } from '../metrics/upstream-history.ts';
+import type { MarkReason } from './methods-lacked.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What an upstream knows of itself, for people. Nothing in it is secret. */
@@ -8,6 +9,15 @@ export interface UpstreamState {
   readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
   /** Of the last minutes, oldest first. */
   readonly history: readonly Slice[];
+  /** Methods for which others are asked first. */
+  readonly marks: readonly MarkState[];
+}
+
+export interface MarkState {
+  readonly method: string;
+  readonly reason: MarkReason;
+  /** Seconds until it is asked again as before. */
+  readonly forS: number;
 }
 
 export interface UpstreamStatus extends UpstreamState {
@@ -34,17 +44,26 @@ export interface HeadsSeen {
   lagOf(upstream: Upstream): number;
 }
 
+/** For probes: how many upstreams there are, and how many answered when last asked. */
+export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
+  return { upstreams: all.length, up: all.filter(({ health }) => health.isUp).length };
+}
+
 /** @param hasReplied to anything, ever */
 export function stateOf(
-  { name, health, isOfOtherChain }: Pick<Upstream, 'name' | 'health' | 'isOfOtherChain'>,
+  { name, health, isOfOtherChain, methods }: Pick<Upstream, 'name' | 'health' | 'isOfOtherChain' | 'methods'>,
   hasReplied: boolean,
   history: readonly Slice[],
+  now: number,
 ): UpstreamState {
   const isFailing = !health.isUp || (!hasReplied && history.some(({ asked }) => asked > 0));
   return {
     name,
     state: isOfOtherChain ? 'other-chain' : isFailing ? 'failing' : hasReplied ? 'up' : 'unused',
     history,
+    marks: methods.marks().map(({ method, reason, until }) => {
+      return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
+    }),
   };
 }
 
@@ -53,7 +72,7 @@ export function networkStatus(all: readonly Upstream[], heads: HeadsSeen, now: n
   const upstreams = all.map((upstream): UpstreamStatus => {
     const look = heads.lookOf(upstream);
     return {
-      ...upstream.status(),
+      ...upstream.status(now),
       head: look === undefined ? undefined : Number(look.number),
       headSeenS: look === undefined ? undefined : Math.round((now - look.at) / 1000),
       lag: look === undefined ? undefined : heads.lagOf(upstream),

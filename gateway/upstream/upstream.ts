@@ -33,7 +33,7 @@ export class Upstream {
   readonly priority: number;
   readonly health = new Health();
   readonly standing = new Standing();
-  readonly methods = new MethodsLacked();
+  readonly methods: MethodsLacked;
   readonly sampling = new Sampling(SAMPLE_EVERY_MS);
   readonly #slowness = new Sampling(TOGETHER_MS);
   readonly blocks: BlocksHeld;
@@ -53,6 +53,7 @@ export class Upstream {
     this.timeoutMs = options.timeoutMs;
     this.priority = options.priority ?? 0;
     this.blocks = new BlocksHeld(options.archive ?? false);
+    this.methods = new MethodsLacked(options.name, options.log);
     this.limits = options.limits && new UpstreamLimits(options.limits);
     this.meters = options.meters;
     this.#options = options;
@@ -111,9 +112,9 @@ export class Upstream {
     return this.#isOfOtherChain;
   }
 
-  /** What is known of it, for people. Asks nobody. */
-  status(): UpstreamState {
-    return stateOf(this, this.#repliedAt !== -Infinity, this.meters.history());
+  /** What is known of it, for people. Asks nobody. @param now on the clock of performance.now() */
+  status(now: number): UpstreamState {
+    return stateOf(this, this.#repliedAt !== -Infinity, this.meters.history(), now);
   }
 
   /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
@@ -134,7 +135,7 @@ export class Upstream {
   failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
     // Calls that went together took long together.
     if (failure === 'slow' && !this.#slowness.isDue('', now)) return false;
-    this.methods.failed(method, failure, reply !== undefined);
+    this.methods.failed(method, failure, reply !== undefined, now);
     this.standing.failed(failure, now);
     const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
     if (reply !== undefined) this.meters.unusable(failure);

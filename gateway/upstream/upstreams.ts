@@ -11,10 +11,12 @@ import type { CallQueue } from './call-queue.ts';
 import { Choice } from './choice.ts';
 import { doubtsNull } from './doubt-null.ts';
 import { exhausted, unsupported } from './exhausted.ts';
+import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { Race, type RaceOptions } from './race.ts';
-import { UpstreamFailure, type Reply, type Verdict } from './reply.ts';
+import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
+import { Sampling } from './sampling.ts';
 import { SentTransactions } from './sent-transactions.ts';
 import { ServedBlocks, type NumberIn, type OnTold } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
@@ -36,6 +38,8 @@ export interface UpstreamsOptions {
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
 const UNKNOWN_ERRORS_MAX = 2;
+/** Where all upstreams are marked as lacking a method, one of them is asked once in so much time. */
+const TRIAL_EVERY_MS = 10_000;
 
 /** The nodes of one network, and how a call gets from one to the next. */
 export class Upstreams {
@@ -46,6 +50,7 @@ export class Upstreams {
   readonly #heads: NetworkHeads;
   readonly #served: ServedBlocks<Upstream>;
   readonly #choice: Choice;
+  readonly #trials = new Sampling(TRIAL_EVERY_MS);
   readonly #attempts: Attempts;
   readonly #budget: RetryBudget;
   readonly #hedgeDelay: HedgeDelay | undefined;
@@ -76,7 +81,7 @@ export class Upstreams {
       sent: this.#sent,
       mayRepeat: (now) => all.length === 1 && this.#mayRetry(now),
       onLack: (upstream, asking, now) => {
-        if (asking.method.nullWhenUnsupported === true) upstream.blocks.saidToLackHistory(now);
+        if (asking.method.looksUpHash === true) upstream.blocks.saidToLackHistory(now);
         if (asking.blocks !== undefined) {
           upstream.blocks.saidToLack(asking.method.name, asking.blocks, this.#heads.number, now);
         }
@@ -118,20 +123,22 @@ export class Upstreams {
   async ask(call: AskedCall, queue?: CallQueue): Promise<Reply> {
     try {
       const { method, deadline } = call;
-      // Nobody is asked for what all of them have said they lack.
-      if (this.#isLackedByAll(method.name)) return unsupported(method);
+      const isMarked = this.#isLackedByAll(method.name);
+      if (isMarked && !this.#trials.isDue(method.name, performance.now())) return unsupported(method);
       const blocks = this.all.length > 1 ? namedBlocks(method, call.params) : undefined;
-      const asking = askingOf(call, blocks, this.#sent.takerFor(method.name, call.params));
+      const taker = this.#sent.takerFor(method.name, call.params);
+      const asking = askingOf(call, blocks, isMarked ? this.#choice.longestMarked(method.name) : taker);
       let doubted: Reply | undefined;
       for (;;) {
         const now = performance.now();
         if (asking.asked.length === 0) this.#budget.called(now);
         const upstream = this.#next(asking, now);
         if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
-        if (upstream === undefined) return exhausted(method, asking.failed, this.all, now);
+        if (upstream === undefined) return exhausted(asking, this.all, this.latest, now);
         if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
         asking.asked.push(upstream);
         if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
+        const { isUp } = upstream.health;
         const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
         let by = upstream;
         let verdict: Verdict;
@@ -147,7 +154,10 @@ export class Upstreams {
         }
         // Whom we asked for a second opinion had none.
         if (doubted !== undefined) return doubted;
-        asking.failed = [...asking.failed, verdict];
+        const isLastResort = !isUp && verdict.reply === undefined;
+        asking.failed = [...asking.failed, isLastResort ? { ...verdict, wasDown: true } : verdict];
+        const response = this.#responseAfter(asking, by, verdict);
+        if (response !== undefined) return response;
       }
     } finally {
       queue?.leave();
@@ -164,14 +174,20 @@ export class Upstreams {
     return this.#served.latest;
   }
 
-  /** For people and probes: how many there are, and how many answered when last asked. */
-  summary(): { upstreams: number; up: number } {
-    return { upstreams: this.all.length, up: this.all.filter(({ health }) => health.isUp).length };
-  }
-
   #isLackedByAll(method: string): boolean {
     for (const { methods } of this.all) if (!methods.hasNot(method)) return false;
     return true;
+  }
+
+  /** The response where a failure shows that to ask another upstream is useless. */
+  #responseAfter(asking: Asking, by: Upstream, { failure, reply }: Failed): Reply | undefined {
+    const { method } = asking;
+    if (failure === 'no-block' && !method.nullable)
+      return isAboveHead(asking, by, this.all, this.#heads, this.#served) ? reply : undefined;
+    if (failure !== 'unsupported' || !this.#isLackedByAll(method.name)) return undefined;
+    const now = performance.now();
+    this.#trials.isDue(method.name, now);
+    return exhausted(asking, this.all, this.latest, now);
   }
 
   /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
@@ -190,8 +206,8 @@ export class Upstreams {
     }
     if (this.#mayRetry(now)) return upstream;
     asking.observer?.refused('retry');
-    // One that works may come after it.
-    return this.#choice.second(asking, now);
+    // One that works may come after it, marked or not.
+    return this.#choice.working(asking, now);
   }
 
   #mayRetry(now: number): boolean {

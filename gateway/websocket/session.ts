@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { handleBody, refuseBody } from '../handle-body.ts';
-import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { bodyRefusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { refusalOf } from '../jsonrpc/refusal-of.ts';
 import { takenBytes } from '../load.ts';
@@ -192,7 +192,7 @@ export class Session {
       const refusal = refusalOf(error, requestId, log);
       metrics.refused(refusal.reason);
       context.note?.write(refusal.reason);
-      this.#say(refusalAnswer('null', refusal).body);
+      this.#say(bodyRefusalAnswer(refusal).body);
     } finally {
       if (held !== undefined) load.end(held);
       context.network.use.end();

@@ -51,7 +51,7 @@
 // a block that no node has
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0xa9059cbb"},"0xffffffff"]}
 <- {"error":{"code":-32000,"message":"header not found"}}
-<< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer: header not found"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"header not found"}}
 
 // a call object that is none
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":["0x"]}

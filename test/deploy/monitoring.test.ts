@@ -59,6 +59,7 @@ const classes = Object.keys({
   'too-large': true,
   'not-found': true,
   'node-state': true,
+  'no-block': true,
   unknown: true,
 } satisfies Record<FailureClass, true>);
 

@@ -82,10 +82,6 @@ const deviations: Readonly<Record<string, Deviation>> = {
     ours: (theirs) =>
       invalidParams(theirs, 'filter: expected log filter with either blockHash or fromBlock and toBlock'),
   },
-  'eth_getTransactionByHash/get-access-list': {
-    reason: 'r and s have 32 bytes',
-    ours: ({ result = {}, ...theirs }) => ({ ...theirs, result: withWholeSignature(result) }),
-  },
 };
 
 const theirFolder = join(packageRoot, '../shared/data/execution-apis');
@@ -126,17 +122,7 @@ function invalidParams({ jsonrpc, id }: Answer, complaint: string): Answer {
 
 function completedBlock(): Deviation {
   return {
-    reason: 'totalDifficulty, which the node leaves out since the merge, is null; r and s have 32 bytes',
-    ours: ({ result = {}, ...theirs }) => {
-      const transactions = (result['transactions'] as (Result | string)[]).map((each) =>
-        typeof each === 'string' ? each : withWholeSignature(each),
-      );
-      return { ...theirs, result: { ...result, totalDifficulty: null, transactions } };
-    },
+    reason: 'totalDifficulty, which the node leaves out since the merge, is null',
+    ours: ({ result = {}, ...theirs }) => ({ ...theirs, result: { ...result, totalDifficulty: null } }),
   };
-}
-
-function withWholeSignature(transaction: Result): Result {
-  const whole = (value: unknown): string => `0x${String(value).slice(2).padStart(64, '0')}`;
-  return { ...transaction, r: whole(transaction['r']), s: whole(transaction['s']) };
 }

@@ -50,6 +50,7 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     callText('eth_estimateGas', [{ to: chain.other, data: `0x${'00'.repeat(1_000_000)}` }], '"large"'),
     `[${Array.from({ length: 1000 }, (_, at) => callText('eth_chainId', [], String(at))).join(',')}]`,
     `[${Array.from({ length: 1001 }, () => '1').join(',')}]`,
+    `[1,${Array.from({ length: 1000 }, (_, at) => callText('eth_chainId', [], String(at))).join(',')}]`,
   );
 
   const of = (kind: string, body: fc.Arbitrary<string>, more: Partial<FuzzRequest> = {}): fc.Arbitrary<FuzzRequest> =>

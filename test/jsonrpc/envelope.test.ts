@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { readEnvelope, readLargeEnvelope, type Envelope } from '../../gateway/jsonrpc/envelope.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
-import { scanIds } from '../../gateway/jsonrpc/scan-ids.ts';
+import { scanCalls } from '../../gateway/jsonrpc/scan-calls.ts';
 
 const read = (text: string) => readEnvelope(text, 1000);
+const scanIds = (text: string) => scanCalls(text).map(({ id }) => id);
 
 describe('ids as JSON text', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
@@ -22,8 +23,8 @@ describe('ids as JSON text', () => {
     },
   );
 
-  it('takes the last of two, and knows an escaped name', () => {
-    expect(scanIds('{"id":1,"\\u0069d":2}')).toEqual(['2']);
+  it('knows an escaped name', () => {
+    expect(scanIds('{"\\u0069d":2}')).toEqual(['2']);
   });
 
   it.each(['"\\\\"', '"a\\\\\\""', '"\\\\\\\\"'])('finds the end of the string %s', (text) => {
@@ -44,18 +45,49 @@ describe('ids as JSON text', () => {
         (text) => {
           const value = JSON.parse(text) as unknown;
           const items = (Array.isArray(value) ? value : [value]) as unknown[];
-          const ids = scanIds(text);
-          expect(ids).toHaveLength(items.length);
+          const scanned = scanCalls(text);
+          expect(scanned).toHaveLength(items.length);
           items.forEach((item, index) => {
             const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
             const expected = isObject ? (item as { id?: unknown }).id : undefined;
-            const found = ids[index];
-            expect(found === undefined ? undefined : JSON.parse(found)).toEqual(expected);
+            const { id, fault } = scanned[index] ?? {};
+            // A random name may be "ID".
+            if (fault === undefined) expect(id === undefined ? undefined : JSON.parse(id)).toEqual(expected);
           });
         },
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+/** geth would read another method, id or parameters there than this gateway, which answers by them. */
+describe('a member of the envelope in another case, or a second time, is refused', () => {
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"Id":2,"method":"m"}', 'id in exactly this spelling'],
+    ['{"jsonrpc":"2.0","iD":1,"method":"m"}', 'id in exactly this spelling'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","METHOD":"n"}', 'method in exactly this spelling'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","param\u017f":[1]}', 'params in exactly this spelling'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","param\\u017F":[1]}', 'params in exactly this spelling'],
+    ['{"\\u004asonrpc":"2.0","id":1,"method":"m","jsonrpc":"2.0"}', 'jsonrpc in exactly this spelling'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}', 'method only once'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","\\u006dethod":"n"}', 'method only once'],
+    ['{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}', 'id only once'],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":[]}],"params" : null}', 'params only once'],
+  ])('%s', (text, expected) => {
+    const refusal = { reason: 'invalid-request', code: -32600, message: `invalid request: expected ${expected}` };
+    expect(read(text).items).toMatchObject([{ id: 'null', refusal }]);
+    const good = '{"jsonrpc":"2.0","id":7,"method":"m","params":[]}';
+    expect(read(`[${good}, ${text} ,${good}]`).items).toMatchObject([
+      { id: '7' },
+      { id: 'null', refusal },
+      { id: '7' },
+    ]);
+  });
+
+  it('but no other member', () => {
+    const others = '"ids":1,"ids":2,"Jsonrpc2":3,"para\u212as":4,"":5,"__proto__":6';
+    expect(read(`{"jsonrpc":"2.0","id":1,"method":"m",${others}}`).items).toMatchObject([{ id: '1', method: 'm' }]);
   });
 });
 

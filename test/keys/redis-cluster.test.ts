@@ -23,7 +23,8 @@ beforeAll(async () => {
 afterAll(() => node.close());
 
 async function open(url: string): Promise<TestGateway> {
-  return startGateway({ test: network(7, [node.url]) }, { REDIS_URL: url });
+  // Where Redis takes longer than the gateway waits for it, a quota is not decided from memory.
+  return startGateway({ test: network(7, [node.url]) }, { REDIS_URL: url, QUOTAS_WITHOUT_REDIS: 'closed' });
 }
 
 async function statusOf(gateway: TestGateway, key: string): Promise<number> {
@@ -90,9 +91,17 @@ describe('two gateways on a cluster of three Redis', () => {
 
   it('share the limits of a key', async () => {
     const { key = '' } = await manager.create('limited', { daily: '10' });
-    const sent = await Promise.all(Array.from({ length: 15 }, () => statuses(key)));
-    expect(sent.flat().filter((status) => status === 200)).toHaveLength(10);
-    expect(sent.flat().filter((status) => status === 429)).toHaveLength(20);
+    const sent = (await Promise.all(Array.from({ length: 15 }, () => statuses(key)))).flat();
+    // On a slow machine Redis may answer too late. Such a call is 503, and may have been counted.
+    await eventually(async () => {
+      const again = await statuses(key);
+      sent.push(...again);
+      return again.every((status) => status === 429);
+    }, 15_000);
+    const count = (status: number): number => sent.filter((one) => one === status).length;
+    expect(count(200)).toBeLessThanOrEqual(10);
+    expect(count(503) > 0 || count(200) === 10).toBe(true);
+    expect(count(200) + count(429) + count(503)).toBe(sent.length);
   });
 
   it('add up what a key did', async () => {

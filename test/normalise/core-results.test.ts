@@ -86,8 +86,8 @@ describe('a transaction of a block', () => {
     ofResult('eth_getTransactionByBlockNumberAndIndex', { hash: hash('b'), ...transaction }, [block, '0x01']);
 
   it('is completed', () => {
-    for (const verdict of [byHash({ ...place, r: '0x1' }), byNumber({ ...place, r: '0x1' })]) {
-      expect(verdict).toMatchObject({ final: true, reply: { result: { ...place, r: word('1'), value: null } } });
+    for (const verdict of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
+      expect(verdict).toMatchObject({ final: true, reply: { result: { ...place, r: '0x1', value: null } } });
     }
   });
 

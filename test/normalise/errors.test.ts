@@ -16,7 +16,7 @@ describe('a resource that was not found', () => {
   });
 
   it.each(others)('is something that another node may have for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(elsewhere('node-state'));
+    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(elsewhere('no-block'));
   });
 
   it.each([
@@ -39,7 +39,17 @@ describe('what a node says of a block that it does not know', () => {
     [-32_001, 'block not found: hash 0x00000000deadbeef'],
   ])('%i %s: another is asked', (code, message) => {
     for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(elsewhere('not-found'));
-    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+  });
+
+  it.each([
+    [-32_602, 'BlockOutOfRangeError: block height is 3 but requested was 16777215'],
+    [-32_602, 'block range extends beyond current head block'],
+    [-32_000, 'request beyond head block: requested 65535, head 0'],
+  ])('%i %s: of a lookup, too', (code, message) => {
+    for (const method of [...lookups, ...others, 'eth_getLogs']) {
+      expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+    }
   });
 });
 
@@ -54,7 +64,6 @@ describe('a node that lacks what the call needs is no reason for null:', () => {
     [-32_000, 'pending block is not available'],
     [-32_000, 'historical state 5ac1 is not available'],
     [4_444, 'pruned history unavailable'],
-    [-32_602, 'BlockOutOfRangeError: block height is 3 but requested was 16777215'],
     [-32_602, "Block with such an ID doesn't exist yet"],
     [-32_602, 'Block with such an ID is pruned; the first retained block is 100'],
     [6, 'Tree API is temporarily unavailable'],

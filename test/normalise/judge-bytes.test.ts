@@ -48,7 +48,8 @@ const transaction = {
     v: '0x1',
     yParity: '0x1',
     r: hash('d'),
-    s: hash('e'),
+    s: '0xe',
+    authorizationList: [{ chainId: '0x0', address, nonce: '0x1', yParity: '0x0', r: '0x1', s: hash('f') }],
   },
 };
 const log = {
@@ -71,7 +72,7 @@ const block = {
   ...{
     mixHash: hash('6'),
     baseFeePerGas: '0x7',
-    withdrawals: [{ index: '0x1' }],
+    withdrawals: [{ index: '0x1', validatorIndex: '0x0', address, amount: '0x1' }],
     transactions: [transaction, transaction],
   },
 };
@@ -80,6 +81,12 @@ const usual: Sample[] = [
   { name: 'a block', method: 'eth_getBlockByHash', params: [hash('a'), true], result: block },
   { name: 'a block by number', method: 'eth_getBlockByNumber', params: ['0x10', true], result: block },
   { name: 'the latest block', method: 'eth_getBlockByNumber', params: ['latest', true], result: block },
+  {
+    name: 'a block with hashes',
+    method: 'eth_getBlockByHash',
+    params: [hash('a'), false],
+    result: { ...block, transactions: [hash('c'), hash('d')] },
+  },
   { name: 'a receipt', method: 'eth_getTransactionReceipt', params: [hash('c')], result: receipt },
   { name: 'the receipts of a block', method: 'eth_getBlockReceipts', params: ['0x10'], result: [receipt, receipt] },
   { name: 'logs', method: 'eth_getLogs', params: [{ fromBlock: '0x10' }], result: [log, log] },
@@ -118,6 +125,34 @@ describe('a result judged by its bytes', () => {
     agree(sample, JSON.stringify(sample.result));
   });
 
+  it.each<[string, Record<string, unknown>]>([
+    ['a padded quantity of a block', { gasUsed: '0x01' }],
+    ['a padded quantity that some blocks have', { baseFeePerGas: '0x07' }],
+    ['a quantity without digits', { difficulty: '0x' }],
+    ['a quantity as a number', { size: 5 }],
+    ['a padded quantity of a withdrawal', { withdrawals: [{ index: '0x01' }] }],
+    ['a padded r', { transactions: [{ ...transaction, r: `0x0${'d'.repeat(63)}` }] }],
+    ['a padded r of an authorization', { transactions: [{ ...transaction, authorizationList: [{ r: '0x00' }] }] }],
+    ...['', '0x', '0x0'].flatMap((none): [string, Record<string, unknown>][] => [
+      [`the miner ${none}`, { miner: none }],
+      [`a receiver ${none}`, { transactions: [{ ...transaction, to: none }] }],
+    ]),
+    ['hashes in place of transactions', { transactions: [hash('c')] }],
+    ['a hash among transactions', { transactions: [transaction, hash('c')] }],
+    ['no list of transactions', { transactions: 'none' }],
+  ])('must be parsed for %s', (_, changed) => {
+    const sample = { name: '', method: 'eth_getBlockByHash', params: [hash('a'), true], result: undefined };
+    expect(
+      judgeBytes(specOf(sample.method), sample.params, Buffer.from(JSON.stringify({ ...block, ...changed }))),
+    ).toBe(undefined);
+    for (const indent of [undefined, 1]) agree(sample, JSON.stringify({ ...block, ...changed }, null, indent));
+  });
+
+  it('must be parsed where hashes were asked for and transactions came', () => {
+    const text = Buffer.from(JSON.stringify(block));
+    expect(judgeBytes(specOf('eth_getBlockByHash'), [hash('a'), false], text)).toBeUndefined();
+  });
+
   it('is as parsed, whatever was changed in it', () => {
     const values = fc.oneof(
       fc.constantFrom(
@@ -131,6 +166,9 @@ describe('a result judged by its bytes', () => {
         '0x',
         '0x0',
         '0x01',
+        '0x00',
+        'l0x05',
+        '0X05',
         '0x1',
         hash('0'),
         hash('A'),

@@ -194,7 +194,7 @@ describe('a class is known by its words, not by what is between them', () => {
   const families: readonly (readonly [FailureClass, string, (text: string, n: number, hex: string) => NodeError])[] = [
     ['node-state', 'trie', (_, n, hex) => ({ code: -32_000, message: `missing trie node ${hex} (path ${n}) <nil>` })],
     [
-      'node-state',
+      'no-block',
       'anvil',
       (_, n) => ({ code: -32_602, message: `BlockOutOfRangeError: block height is 4 but requested was ${n}` }),
     ],
@@ -206,7 +206,7 @@ describe('a class is known by its words, not by what is between them', () => {
       (_, n) => ({ code: -32_602, message: `Block with such an ID is pruned; the first retained block is ${n}` }),
     ],
     [
-      'node-state',
+      'no-block',
       'hardhat',
       (_, n) => ({ code: -32_000, message: `Received invalid block tag ${n}. Latest block number is 3` }),
     ],

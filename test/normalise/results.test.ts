@@ -71,9 +71,58 @@ describe('an object that is not the one asked for makes another upstream be aske
   });
 });
 
-it('a fee has its four fields, and what else the node gives', () => {
-  const fee = { gas_limit: '0x1', max_fee_per_gas: '0x2', extra: 1 };
-  expect(ofResult('zks_estimateFee', { ...fee })).toEqual(
-    answer({ ...fee, gas_per_pubdata_limit: null, max_priority_fee_per_gas: null }),
-  );
+describe('a quantity', () => {
+  it.each([
+    ['0x0052', '0x52'],
+    ['0x00', '0x0'],
+    ['0x0', '0x0'],
+    ['0x52', '0x52'],
+    [`0x${'0'.repeat(60)}AbcD`, '0xAbcD'],
+  ])('of %s is %s', (given, written) => {
+    for (const method of ['eth_getBalance', 'eth_gasPrice', 'eth_getUncleCountByBlockNumber', 'zks_L1ChainId']) {
+      expect(ofResult(method, given)).toEqual(answer(written));
+    }
+  });
+
+  it('is what no bytes are: their leading zeros stay', () => {
+    expect(ofResult('eth_call', '0x0052')).toEqual(answer('0x0052'));
+    expect(ofResult('eth_getCode', '0x00')).toEqual(answer('0x00'));
+  });
+});
+
+describe('a fee', () => {
+  const fee = {
+    ...{ gas_limit: '0x1ea9a9', gas_per_pubdata_limit: '0x5340' },
+    ...{ max_fee_per_gas: '0x17d7840', max_priority_fee_per_gas: '0x0' },
+  };
+
+  it('has its four quantities, without leading zeros, and what else the upstream gives', () => {
+    expect(ofResult('zks_estimateFee', { ...fee, extra: 1 })).toEqual(answer({ ...fee, extra: 1 }));
+    const padded = { ...fee, gas_limit: '0x001ea9a9', max_priority_fee_per_gas: '0x00' };
+    expect(ofResult('zks_estimateFee', padded)).toEqual(answer(fee));
+  });
+
+  it.each(
+    Object.keys(fee).flatMap((name) =>
+      [undefined, null, 'lots', '', '0xg', '21000', [], {}, true, -1, 1.5].map((value) => [name, value] as const),
+    ),
+  )('whose %s is %j is an upstream failure', (name, value) => {
+    expect(ofResult('zks_estimateFee', { ...fee, [name]: value })).toMatchObject(elsewhere('malformed'));
+  });
+});
+
+describe('what the specification does not name is passed on as the upstream gave it', () => {
+  it('fee history of no blocks gains no baseFeePerGas', () => {
+    const none = { oldestBlock: '0x0', gasUsedRatio: null };
+    expect(ofResult('eth_feeHistory', { ...none }, ['0x0', 'latest', []])).toEqual(answer(none));
+  });
+
+  it.each([
+    ['eth_getProof', { address: `0x${'1'.repeat(40)}`, storageProof: [{ key: '0x0' }] }],
+    ['eth_createAccessList', { accessList: [] }],
+    ['eth_syncing', { currentBlock: '0x1' }],
+    ['zks_getBlockDetails', { number: 1 }],
+  ])('%s gains nothing', (method, result) => {
+    expect(ofResult(method, structuredClone(result))).toEqual(answer(result));
+  });
 });

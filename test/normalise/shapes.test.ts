@@ -14,7 +14,8 @@ function nulls(names: string): Record<string, null> {
   return Object.fromEntries(names.split(' ').map((name) => [name, null]));
 }
 
-const ofBlock = (block: object) => ofResult('eth_getBlockByHash', { hash: hash('a'), ...block }, [hash('a'), true]);
+const ofBlock = (block: object, isWhole = true) =>
+  ofResult('eth_getBlockByHash', { hash: hash('a'), ...block }, [hash('a'), isWhole]);
 const ofUncle = (uncle: object) => ofResult('eth_getUncleByBlockHashAndIndex', uncle, [hash('a'), '0x0']);
 const ofTransaction = (transaction: object) =>
   ofResult('eth_getTransactionByHash', { hash: hash('b'), ...transaction }, [hash('b')]);
@@ -34,11 +35,35 @@ describe('a block', () => {
   });
 
   it('has whole transactions completed, and hashes left alone', () => {
-    const whole = { hash: hash('b'), blockHash: hash('a'), r: '0x1', chainID: '0x7' };
-    const { reply } = ofBlock({ transactions: [hash('c'), whole, hash('d')] }) as { reply: { result: object } };
-    const completed = { ...nulls(transactionFields), ...whole, r: word('1'), chainId: '0x7' };
+    const whole = { hash: hash('b'), blockHash: hash('a'), r: word('1'), chainID: '0x7' };
+    const { reply } = ofBlock({ transactions: [whole] }) as { reply: { result: object } };
+    const completed = { ...nulls(transactionFields), ...whole, r: '0x1', chainId: '0x7' };
     Reflect.deleteProperty(completed, 'chainID');
-    expect(reply.result).toMatchObject({ transactions: [hash('c'), completed, hash('d')] });
+    expect(reply.result).toMatchObject({ transactions: [completed] });
+    const hashes = [hash('c'), hash('d')];
+    expect(ofBlock({ transactions: hashes }, false)).toMatchObject({ reply: { result: { transactions: hashes } } });
+  });
+
+  it.each([
+    [true, [hash('b')]],
+    [true, [{ hash: hash('b') }, hash('c')]],
+    [true, [null]],
+    [true, {}],
+    [true, 'none'],
+    [false, [{ hash: hash('b') }]],
+    [false, [hash('b'), { hash: hash('c') }]],
+    [false, [5]],
+    [false, {}],
+  ])('asked for with %s, whose transactions are %j, is an upstream failure', (isWhole, transactions) => {
+    expect(ofBlock({ transactions }, isWhole)).toMatchObject(elsewhere('malformed'));
+    const params = ['latest', isWhole];
+    expect(ofResult('eth_getBlockByNumber', { number: '0x5', transactions }, params)).toMatchObject(
+      elsewhere('malformed'),
+    );
+  });
+
+  it.each([true, false])('asked for with %s may have no transactions', (isWhole) => {
+    expect(ofBlock({ transactions: [] }, isWhole)).toMatchObject({ reply: { result: { transactions: [] } } });
   });
 
   it('has uncles as the node gave them', () => {
@@ -52,9 +77,9 @@ describe('a transaction inside a block', () => {
   it.each([[{ blockHash: hash('0'), blockNumber: '0x0', transactionIndex: '0x0' }], [{ blockNumber: '0x5' }]])(
     'at %j is pending',
     (place) => {
-      expect(ofBlock({ transactions: [{ hash: hash('b'), ...place }, hash('c')] })).toMatchObject({
+      expect(ofBlock({ transactions: [{ hash: hash('b'), ...place }] })).toMatchObject({
         reply: {
-          result: { transactions: [{ blockHash: null, blockNumber: null, transactionIndex: null }, hash('c')] },
+          result: { transactions: [{ blockHash: null, blockNumber: null, transactionIndex: null }] },
         },
       });
     },
@@ -84,6 +109,81 @@ describe('a quantity that came as a JSON number', () => {
   });
 });
 
+describe('a quantity with leading zeros', () => {
+  it('loses them in blocks, withdrawals, transactions, receipts and logs', () => {
+    const transactions = [{ hash: hash('b'), blockHash: hash('a'), nonce: '0x00', value: '0x0de0b6b3a7640000' }];
+    const withdrawals = [{ index: '0x01', validatorIndex: '0x00', address: `0x${'0'.repeat(40)}`, amount: '0x0f' }];
+    const ofWhole = ofBlock({ difficulty: '0x00', size: '0x0220', baseFeePerGas: '0x07', transactions, withdrawals });
+    expect(ofWhole).toMatchObject({
+      reply: {
+        result: {
+          ...{ difficulty: '0x0', size: '0x220', baseFeePerGas: '0x7' },
+          transactions: [{ nonce: '0x0', value: '0xde0b6b3a7640000' }],
+          withdrawals: [{ index: '0x1', validatorIndex: '0x0', address: `0x${'0'.repeat(40)}`, amount: '0xf' }],
+        },
+      },
+    });
+    expect(
+      ofReceipt({
+        blockHash: hash('a'),
+        status: '0x01',
+        type: '0x02',
+        blobGasPrice: '0x01',
+        logs: [{ logIndex: '0x03' }],
+      }),
+    ).toMatchObject({
+      reply: { result: { status: '0x1', type: '0x2', blobGasPrice: '0x1', logs: [{ logIndex: '0x3' }] } },
+    });
+  });
+
+  it('keeps them in hashes, bytes, nonces of blocks and fields that the schema does not name', () => {
+    const given = { nonce: '0x0000000000000042', extraData: '0x00', mixHash: hash('0'), l1Fee: '0x00ff' };
+    expect(ofBlock(given)).toMatchObject({ reply: { result: given } });
+  });
+});
+
+describe('an empty address', () => {
+  it.each(['', '0x', '0x0'])('of %j is null', (none) => {
+    const logs = [{ address: none }];
+    expect(
+      ofReceipt({ blockHash: hash('a'), status: '0x1', to: none, contractAddress: none, from: none, logs }),
+    ).toMatchObject({ reply: { result: { to: null, contractAddress: null, from: null, logs: [{ address: null }] } } });
+    expect(ofTransaction({ blockHash: hash('a'), to: none })).toMatchObject({ reply: { result: { to: null } } });
+    const transactions = [{ hash: hash('b'), blockHash: hash('a'), to: none }];
+    expect(ofBlock({ miner: none, transactions })).toMatchObject({
+      reply: { result: { miner: null, transactions: [{ to: null }] } },
+    });
+  });
+
+  it('is not the zero address, and no other field is an address', () => {
+    const zero = `0x${'0'.repeat(40)}`;
+    expect(ofReceipt({ blockHash: hash('a'), status: '0x1', to: zero, contractAddress: zero })).toMatchObject({
+      reply: { result: { to: zero, contractAddress: zero } },
+    });
+    expect(ofTransaction({ blockHash: hash('a'), input: '0x' })).toMatchObject({ reply: { result: { input: '0x' } } });
+  });
+});
+
+describe('the pending block', () => {
+  // geth 1.17.5; Hardhat 3 and ganache 7 give the number and hash of the block that is to be, or of the latest one.
+  it.each([
+    [{ number: null, hash: null, nonce: null, miner: null, logsBloom: '0x00', transactions: [] }],
+    [{ number: '0x05', hash: hash('a'), logsBloom: '0x00', transactions: [] }],
+    [{ number: '0x5', parentHash: hash('a') }],
+  ])('of %j is passed on as the upstream gave it', (given) => {
+    for (const isWhole of [true, false]) {
+      const reply = { kind: 'result', result: structuredClone(given) } as const;
+      expect(ofResult('eth_getBlockByNumber', reply.result, ['pending', isWhole])).toEqual(answer(given));
+    }
+  });
+
+  it('has transactions as the flag asked', () => {
+    const whole = { transactions: [{ hash: hash('b'), blockHash: null, blockNumber: '0x5', r: '0x1' }] };
+    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(answer(whole));
+    expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(elsewhere('malformed'));
+  });
+});
+
 describe('an uncle', () => {
   it('has the fields of a block and no transactions', () => {
     expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
@@ -103,15 +203,26 @@ describe('a transaction', () => {
   });
 
   it.each([
-    ['0x1', word('1')],
-    ['0x', word('')],
-    ['0x0', word('')],
-    [word('ff'), word('ff')],
-    [`${word('1')}0`, `${word('1')}0`],
+    ['0x1', '0x1'],
+    ['0x', '0x0'],
+    ['0x0', '0x0'],
+    [word(''), '0x0'],
+    [word('ff'), '0xff'],
+    [`0x${'f'.repeat(64)}`, `0x${'f'.repeat(64)}`],
+    [`0x0${'f'.repeat(63)}`, `0x${'f'.repeat(63)}`],
+    ['no number', 'no number'],
     [null, null],
-  ])('has a signature of %s as %s', (given, padded) => {
-    expect(ofTransaction({ blockHash: hash('a'), r: given, s: given, v: '0x1b', yParity: '0x0' })).toMatchObject({
-      reply: { result: { r: padded, s: padded, v: '0x1b', yParity: '0x0' } },
+  ])('has a signature of %s as %s', (given, written) => {
+    const authorization = { chainId: '0x1', address: `0x${'1'.repeat(40)}`, nonce: '0x1', yParity: '0x0' };
+    const authorizationList = [{ ...authorization, r: given, s: given }];
+    const signature = { r: given, s: given, v: '0x1b', yParity: '0x00', authorizationList };
+    expect(ofTransaction({ blockHash: hash('a'), ...signature })).toMatchObject({
+      reply: {
+        result: {
+          ...{ r: written, s: written, v: '0x1b', yParity: '0x0' },
+          authorizationList: [{ ...authorization, r: written, s: written }],
+        },
+      },
     });
   });
 
@@ -166,6 +277,7 @@ describe('a receipt', () => {
     [{ status: '0x00', root: '0x00' }, { status: '0x0' }],
     [{ status: '0x1', root: hash('a') }, { status: '0x1' }],
     [{ status: '0x1', root: null }, { status: '0x1' }],
+    [{ status: '0x1', root: '0x' }, { status: '0x1' }],
     [{ root: hash('a') }, { root: hash('a') }],
     [{ root: hash('a'), status: null }, { root: hash('a') }],
   ])('has exactly one of root and status: of %j stays %j', (given, kept) => {
@@ -174,12 +286,17 @@ describe('a receipt', () => {
     expect(Object.fromEntries(found)).toEqual(kept);
   });
 
-  it.each([[{}], [{ status: null }], [{ status: '0x2' }], [{ status: true }], [{ root: null, status: null }]])(
-    'with %j for root and status is none: another upstream is asked',
-    (given) => {
-      expect(ofReceipt({ ...place, ...given })).toMatchObject(elsewhere('node-state'));
-    },
-  );
+  it.each<[object]>([
+    [{}],
+    [{ status: null }],
+    [{ status: '0x2' }],
+    [{ status: true }],
+    [{ root: null, status: null }],
+    [{ root: '0x' }],
+    [{ root: '0x', status: null }],
+  ])('with %j for root and status is none: another upstream is asked', (given) => {
+    expect(ofReceipt({ ...place, ...given })).toMatchObject(elsewhere('node-state'));
+  });
 
   it.each([
     [{}],

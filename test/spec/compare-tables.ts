@@ -6,6 +6,7 @@ export interface Row {
   readonly nullable?: boolean;
   readonly optional?: boolean;
   readonly alias?: string;
+  readonly gasCap?: true;
   readonly reason?: string;
 }
 
@@ -28,6 +29,8 @@ interface ObjectTable {
   readonly without?: readonly string[];
   readonly exactlyOneOf?: readonly string[];
   readonly optionalIsNullable?: string;
+  /** What becomes of a result that lacks a field which is not optional. */
+  readonly missing?: string;
 }
 
 interface MethodTable {
@@ -88,6 +91,7 @@ function compareObject(name: string, tables: Tables, document: OpenRpcDocument):
     ...(schema.type === 'object' ? [] : [`${name}: is not an object`]),
     ...(schema.required ?? []).filter((field) => !(field in rows)).map((field) => `${name}.${field}: is required`),
     ...('additionalProperties' in schema ? [`${name}: is closed to fields that the specification does not name`] : []),
+    ...same(`${name}: a missing field means`, table.missing, schema['x-gatehouse']?.missing),
     ...same(
       `${name}: exactly one of`,
       table.exactlyOneOf?.map((field) => [field]),
@@ -124,6 +128,7 @@ function compareRow(where: string, row: Row, schema: JsonSchema, required: boole
     ...same(`${where}: may be null`, row.nullable === true, notNull(schema) !== undefined),
     ...same(`${where}: optional`, row.optional === true, !required),
     ...same(`${where}: alias`, row.alias, schema['x-gatehouse']?.alias),
+    ...same(`${where}: gas cap`, row.gasCap, schema['x-gatehouse']?.gasCap),
   ];
 }
 
@@ -161,7 +166,8 @@ function methodsOf({ methods, beyond }: Tables): Readonly<Record<string, MethodT
 }
 
 function rowsOf(table: ObjectTable, tables: Tables): Rows {
-  const rows = { ...tables.objects[table.sameAs ?? '']?.fields, ...table.fields, ...table.beyond };
+  const { fields, beyond } = tables.objects[table.sameAs ?? ''] ?? table;
+  const rows = { ...fields, ...beyond, ...table.fields, ...table.beyond };
   return Object.fromEntries(Object.entries(rows).filter(([field]) => !table.without?.includes(field)));
 }
 

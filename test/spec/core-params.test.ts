@@ -137,15 +137,17 @@ describe('eth_feeHistory', () => {
     ['0x04', '0x10', []],
     [4, 'pending'],
     ['0xa', 'latest', null],
+    ['2', 'latest', []],
+    ['0', 'latest'],
   ])('takes %j, %j, %j', (...params) => {
     expect(check('eth_feeHistory', params)).toBeUndefined();
   });
 
   test.each<[unknown[], string]>([
     [[], 'blockCount: expected hexadecimal quantity or whole number'],
-    [['4', 'latest'], 'blockCount: expected hexadecimal quantity'],
+    [['4.0', 'latest'], 'blockCount: expected hexadecimal quantity or whole number'],
     [[-1, 'latest'], 'blockCount: expected hexadecimal quantity or whole number'],
-    [[1.5, 'latest'], 'blockCount: expected hexadecimal quantity'],
+    [[1.5, 'latest'], 'blockCount: expected hexadecimal quantity or whole number'],
     [['0x4', hash], 'newestBlock: expected block number or tag, not a hash'],
     [['0x4', 'latest', ['20']], 'rewardPercentiles: expected list of numbers from 0 to 100'],
     [['0x4', 'latest', [101]], 'rewardPercentiles: expected list of numbers from 0 to 100'],

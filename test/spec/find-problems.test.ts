@@ -77,9 +77,10 @@ test('a required parameter behind an optional one is found', () => {
   ]);
 });
 
-test('a gas cap on something that has no gas is found', () => {
-  expect(withMethod('eth_estimateGas', () => ({ 'x-gatehouse': { gasCap: 'block' } }))).toEqual([
-    'eth_estimateGas: gasCap must name a parameter that has a field gas',
+test('a gas cap on something that is no quantity is found', () => {
+  const owner = { $ref: '#/components/schemas/Address', 'x-gatehouse': { gasCap: true } } as const;
+  expect(withType('Owned', { title: 'owned thing', type: 'object', properties: { owner } })).toEqual([
+    'Owned.owner: gasCap must be at a quantity',
   ]);
 });
 
@@ -91,6 +92,15 @@ test('an identity that is no field of the result is found', () => {
   expect(told('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${complaint}`]);
   expect(told('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${complaint}`]);
   expect(told('hash', 'hash')).toEqual([]);
+});
+
+test('details that are no field of the result, or no parameter, are found', () => {
+  const told = (field: string, param: string): string[] =>
+    withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { details: { [field]: param } } }));
+  const complaint = 'must be a field of the result, and name a parameter';
+  expect(told('transaction', 'transactionDetails')).toEqual([`eth_getBlockByHash: details.transaction ${complaint}`]);
+  expect(told('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${complaint}`]);
+  expect(told('transactions', 'transactionDetails')).toEqual([]);
 });
 
 test('an example that does not fit is found', () => {

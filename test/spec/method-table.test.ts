@@ -31,10 +31,17 @@ test('lookups, and no other methods, may answer null', () => {
   ]);
 });
 
-test('the lookups that every network is expected to have answer null even where no upstream has them', () => {
+test('uncles, and nothing else, are null where no upstream has the method', () => {
   expect(names(({ nullWhenUnsupported }) => nullWhenUnsupported === true)).toEqual([
-    ...['eth_getBlockByHash', 'eth_getTransactionByHash', 'eth_getTransactionReceipt'],
     ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex'],
+  ]);
+});
+
+test('what is looked up by a hash', () => {
+  expect(names(({ looksUpHash }) => looksUpHash === true)).toEqual([
+    ...['eth_getBlockByHash', 'eth_getBlockTransactionCountByHash', 'eth_getTransactionByBlockHashAndIndex'],
+    ...['eth_getTransactionByHash', 'eth_getTransactionReceipt'],
+    ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleCountByBlockHash', 'zks_getTransactionDetails'],
   ]);
 });
 
@@ -112,8 +119,19 @@ test('hashes are found among the parameters, also where a block may be named by 
 });
 
 test('the gas of what runs the EVM is capped, and of nothing else', () => {
-  const capped = methods.flatMap(({ name, gasCapParam }) => (gasCapParam === undefined ? [] : [[name, gasCapParam]]));
-  expect(Object.fromEntries(capped)).toEqual({ eth_estimateGas: 0, eth_call: 0, eth_createAccessList: 0 });
+  const capped = methods.flatMap(({ name, gasAt }) => (gasAt === undefined ? [] : [[name, gasAt]]));
+  const call = { param: 0, path: ['gas'] };
+  // geth estimates up to the gas limit of the overridden block (eth/gasestimator/gasestimator.go, `hi`).
+  const block = { param: 3, path: ['gasLimit'] };
+  expect(Object.fromEntries(capped)).toEqual({
+    eth_estimateGas: [call, block],
+    eth_call: [call, block],
+    eth_createAccessList: [call],
+    eth_simulateV1: [
+      { param: 0, path: ['blockStateCalls', '*', 'blockOverrides', 'gasLimit'] },
+      { param: 0, path: ['blockStateCalls', '*', 'calls', '*', 'gas'] },
+    ],
+  });
 });
 
 test('every kind of result is known', () => {
@@ -148,10 +166,56 @@ test('code and what a call gives back may be empty, a quantity may not', () => {
     expect(fits(name, '0x')).toBe(false);
 });
 
-test('a storage value, and r and s of a signature, are padded to 32 bytes', () => {
+test('a storage value is padded to 32 bytes; r and s of a signature are quantities', () => {
   expect(methods.filter(({ padResult }) => padResult !== undefined)).toEqual([method('eth_getStorageAt')]);
   expect(method('eth_getStorageAt').padResult).toBe(32);
-  expect(shape('eth_getTransactionByHash')?.pad).toEqual({ r: 32, s: 32 });
+  const transaction = shape('eth_getTransactionByHash');
+  expect(transaction?.quantities).toEqual(expect.arrayContaining(['r', 's', 'v', 'value', 'nonce', 'yParity']));
+  expect(transaction?.nested.authorizationList?.quantities).toEqual(expect.arrayContaining(['r', 's', 'nonce']));
+});
+
+test('every quantity and address of blocks, transactions, receipts and logs is known as such', () => {
+  const ofBlock = shape('eth_getBlockByHash');
+  expect(ofBlock?.quantities).toEqual([
+    ...['number', 'difficulty', 'totalDifficulty', 'size', 'gasLimit', 'gasUsed', 'timestamp'],
+    ...['baseFeePerGas', 'blobGasUsed', 'excessBlobGas', 'slotNumber'],
+  ]);
+  expect(ofBlock?.addresses).toEqual(['miner']);
+  expect(ofBlock?.nested.withdrawals?.quantities).toEqual(['index', 'validatorIndex', 'amount']);
+  expect(shape('eth_getTransactionByHash')?.addresses).toEqual(['from', 'to']);
+  const ofReceipt = shape('eth_getTransactionReceipt');
+  expect(ofReceipt?.addresses).toEqual(['contractAddress', 'from', 'to']);
+  expect(ofReceipt?.nested.logs?.addresses).toEqual(['address']);
+  expect(ofReceipt?.nested.logs?.quantities).toEqual([
+    ...['blockNumber', 'logIndex', 'transactionIndex', 'blockTimestamp'],
+  ]);
+});
+
+test('what a quantity is the result of, and nothing else, loses its leading zeros', () => {
+  const quantities = names(({ resultIsQuantity }) => resultIsQuantity === true);
+  expect(quantities).toContain('eth_getBalance');
+  expect(quantities).toContain('eth_getUncleCountByBlockHash');
+  for (const name of ['eth_getStorageAt', 'eth_call', 'eth_getCode', 'eth_sendRawTransaction']) {
+    expect(quantities).not.toContain(name);
+  }
+});
+
+test('the flag of two methods says whether transactions are whole', () => {
+  const details = methods.flatMap(({ name, details }) => (details === undefined ? [] : [[name, details]]));
+  const transactions = { field: 'transactions', param: 1 };
+  expect(Object.fromEntries(details)).toEqual({ eth_getBlockByHash: transactions, eth_getBlockByNumber: transactions });
+  expect(shape('eth_getBlockByHash')?.orHashes).toEqual(['transactions']);
+});
+
+test('objects that the specification names are completed, or demanded whole; others pass as they are', () => {
+  const shapes = methods.flatMap(({ name, shape }) => (shape === undefined ? [] : [[name, shape] as const]));
+  expect(new Set(shapes.map(([, { type }]) => type))).toEqual(
+    new Set(['Block', 'Uncle', 'Receipt', 'Transaction', 'Log', 'FeeEstimate']),
+  );
+  const demanding = shapes.filter(([, { demand }]) => demand.length > 0);
+  expect(demanding.map(([name, { demand }]) => [name, demand])).toEqual([
+    ['zks_estimateFee', ['gas_limit', 'gas_per_pubdata_limit', 'max_fee_per_gas', 'max_priority_fee_per_gas']],
+  ]);
 });
 
 test('fields that are not optional are filled, the others are left alone', () => {
@@ -181,6 +245,6 @@ test('objects in an array, and the same object under several names, have one sha
   expect(shape('eth_getBlockByNumber')).toEqual(shape('eth_getBlockByHash'));
   expect(shape('eth_getUncleByBlockNumberAndIndex')).toEqual(shape('eth_getUncleByBlockHashAndIndex'));
   expect(shape('eth_getTransactionByBlockHashAndIndex')).toEqual(shape('eth_getTransactionByHash'));
-  expect(shape('eth_getProof')?.nested.storageProof?.fill).toEqual(['key', 'value', 'proof']);
+  for (const name of ['eth_getProof', 'eth_feeHistory', 'eth_syncing']) expect(shape(name)).toBeUndefined();
   expect(shape('eth_accounts')).toBeUndefined();
 });

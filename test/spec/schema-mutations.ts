@@ -30,7 +30,7 @@ export function* mutatedPatterns(document: OpenRpcDocument): Generator<Mutation>
     for (const pattern of alteredPatterns(schema.pattern ?? '')) {
       yield { what: `${type}: ${pattern}`, document: withType(document, type, { ...schema, pattern }) };
     }
-    if (schema['x-gatehouse'] !== undefined) {
+    if (schema['x-gatehouse']?.pad !== undefined) {
       yield { what: `${type} without padding`, document: withType(document, type, without(schema, 'x-gatehouse')) };
     }
   }
@@ -41,6 +41,7 @@ function* mutatedObject(schema: JsonSchema): Generator<[string, JsonSchema]> {
   if (properties === undefined || schema.type !== 'object') return;
   yield [' closed', { ...schema, additionalProperties: false } as JsonSchema];
   yield [' with a field more', { ...schema, properties: { ...properties, surplus: { type: 'string' } } }];
+  if (schema['x-gatehouse'] !== undefined) yield [' without missing', without(schema, 'x-gatehouse')];
   if (oneOf !== undefined) {
     yield [' without oneOf', without(schema, 'oneOf')];
     for (const index of oneOf.keys()) yield [` oneOf less ${index}`, { ...schema, oneOf: oneOf.toSpliced(index, 1) }];
@@ -75,7 +76,7 @@ function* mutatedMethod(method: MethodSource): Generator<[string, MethodSource]>
   yield [' reverts or not', { ...method, errors: errors.map(($ref) => ({ $ref })) }];
 }
 
-/** The type swapped, null allowed or no longer, the other spelling forgotten. */
+/** The type swapped, null allowed or no longer, what JSON Schema cannot say forgotten. */
 function* mutatedValue(schema: JsonSchema): Generator<[string, JsonSchema]> {
   const inner = notNull(schema);
   const other = { $ref: refTo((inner ?? schema).$ref === refTo('Quantity') ? 'Address' : 'Quantity') };
@@ -89,7 +90,7 @@ function* mutatedValue(schema: JsonSchema): Generator<[string, JsonSchema]> {
     const element = schema.items.$ref === refTo('Log') ? 'Hash' : 'Log';
     yield ['of other elements', { ...schema, items: { $ref: refTo(element) } }];
   }
-  if (schema['x-gatehouse'] !== undefined) yield ['without alias', without(schema, 'x-gatehouse')];
+  if (schema['x-gatehouse'] !== undefined) yield ['without notes', without(schema, 'x-gatehouse')];
 }
 
 function orNull(schema: JsonSchema): JsonSchema {

@@ -33,14 +33,16 @@ describe('over HTTP', () => {
   it('there are no notifications, in geth’s words', async () => {
     const error = { code: -32601, message: 'notifications not supported' };
     expect((await gateway.call('seven', 'eth_subscribe', ['newHeads'])).error).toEqual(error);
-    expect((await gateway.call('seven', 'eth_unsubscribe', ['0x1'])).error).toEqual(error);
+    const notFound = { code: -32000, message: 'subscription not found' };
+    expect((await gateway.call('seven', 'eth_unsubscribe', ['0x1'])).error).toEqual(notFound);
   });
 });
 
 describe('eth_subscribe', () => {
   it.each([
     [[], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
-    [['newheads'], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
+    [[5], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
+    [[null], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
     [['logs', { address: '0x12' }], 'filter.address: expected 20-byte address'],
     [['logs', { topics: ['0x12'] }], 'filter.topics[0]: expected 32-byte hash'],
     [['logs', 'all'], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
@@ -51,6 +53,17 @@ describe('eth_subscribe', () => {
   ])('%j is refused', async (params, sentence) => {
     const { error } = await subscriber.call('eth_subscribe', params);
     expect(error).toEqual({ code: -32602, message: `invalid params: ${sentence}` });
+  });
+
+  it.each(['newheads', '', 'pendingLogs', 'a"b', 'newHeads '])('%j is no kind, in geth’s words', async (kind) => {
+    const { error } = await subscriber.call('eth_subscribe', [kind]);
+    const message = `no ${JSON.stringify(kind)} subscription in eth namespace`;
+    expect(error).toEqual({ code: -32601, message });
+  });
+
+  it('cuts a long name', async () => {
+    const { error } = await subscriber.call('eth_subscribe', ['x'.repeat(10_000)]);
+    expect(error).toEqual({ code: -32601, message: `no "${'x'.repeat(100)}" subscription in eth namespace` });
   });
 
   it('gives ids as geth does, no two the same', async () => {

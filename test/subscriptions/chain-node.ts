@@ -21,7 +21,12 @@ export interface ChainNode {
 
 type Answers = Record<string, (params: readonly unknown[]) => unknown>;
 
-export async function startChainNode(chainId: number, chain: ScriptedChain): Promise<ChainNode> {
+/** @param tell what newHeads sends of a header */
+export async function startChainNode(
+  chainId: number,
+  chain: ScriptedChain,
+  tell: (header: Block['header']) => object = (header) => header,
+): Promise<ChainNode> {
   const answers = { ...chain.answers() } as Answers;
   const subscribers = new Set<WebSocket>();
   const connections = new Set<Socket>();
@@ -51,7 +56,7 @@ export async function startChainNode(chainId: number, chain: ScriptedChain): Pro
     return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
   };
   chain.onBlock(({ header }: Block) => {
-    const params = { subscription: '0x1', result: header };
+    const params = { subscription: '0x1', result: tell(header) };
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params });
     for (const socket of subscribers) socket.send(text);
   });

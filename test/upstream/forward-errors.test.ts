@@ -26,13 +26,22 @@ describe('a method that every upstream lacks', () => {
   });
 
   it.each([
-    ['eth_getBlockByHash', [hash, true]],
     ['eth_getUncleByBlockHashAndIndex', [hash, '0x0']],
-    ['eth_getTransactionReceipt', [hash]],
-    ['eth_getTransactionByHash', [hash]],
-  ])('is a lookup that found nothing: %s', async (method, params) => {
+    ['eth_getUncleByBlockNumberAndIndex', ['0x5', '0x0']],
+  ])('is null for an uncle, which many clients do not have: %s', async (method, params) => {
     const { send, asked } = await withNodes(2);
     expect(await send(method, params)).toMatchObject({ status: 200, text: '{"jsonrpc":"2.0","id":1,"result":null}' });
+    expect(asked()).toEqual([1, 1]);
+  });
+
+  // Contract §3: a block, receipt or transaction may exist although no upstream looks it up.
+  it.each([
+    ['eth_getBlockByHash', [hash, true]],
+    ['eth_getTransactionReceipt', [hash]],
+    ['eth_getTransactionByHash', [hash]],
+  ])('is -32601 and not null for another lookup: %s', async (method, params) => {
+    const { send, asked } = await withNodes(2);
+    expect(await send(method, params)).toMatchObject({ status: 200, answer: { error: { code: -32_601 } } });
     expect(asked()).toEqual([1, 1]);
   });
 

@@ -21,11 +21,26 @@ function firstOf(params: unknown): { gas?: unknown } {
   return (params as [{ gas?: unknown }])[0];
 }
 
-it('gas goes out as it came where blocks have no gas limit', async () => {
-  const { nodes, estimate, sentGas } = await withEstimates(1);
-  for (const node of nodes) node.answer('eth_getBlockByNumber', { number: '0x1', gasLimit: '0x0' });
-  await estimate({ to, gas: '0xffffffffff' });
-  expect(sentGas()).toEqual(['0xffffffffff']);
+describe('gas goes out as it came where blocks come without a usable gas limit', () => {
+  it.each([[{ gasLimit: '0x0' }], [{}], [{ gasLimit: null }], [{ gasLimit: '' }], [{ gasLimit: '0x' }]])(
+    '%j',
+    async (block) => {
+      const { nodes, estimate, sentGas, methods } = await withEstimates(1);
+      for (const node of nodes) node.answer('eth_getBlockByNumber', { number: '0x1', ...block });
+      await estimate({ to, gas: '0xffffffffff' });
+      await estimate({ to, gas: '0xfffffffffe' });
+      expect(sentGas()).toEqual(['0xffffffffff', '0xfffffffffe']);
+      // It is learned once, not by each call.
+      expect(methods()?.slice(-2)).toEqual(['eth_estimateGas', 'eth_estimateGas']);
+    },
+  );
+
+  it('unless another upstream gives one', async () => {
+    const { nodes, estimate, sentGas } = await withEstimates(2);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x10' });
+    await estimate({ to, gas: '0xffffffffff' });
+    expect([...(sentGas(0) ?? []), ...(sentGas(1) ?? [])]).toEqual([CAP]);
+  });
 });
 
 describe('gas over ten times the block gas limit is lowered to it', () => {
@@ -59,6 +74,74 @@ it.each(['eth_call', 'eth_createAccessList'])('the gas of %s is lowered too', as
   await send(method, [{ to, gas: '0xffffffffff' }, 'latest']);
   expect(nodes[0]?.callsOf(method)[0]?.params).toEqual([{ to, gas: CAP }, 'latest']);
 });
+
+describe('gas of eth_simulateV1', () => {
+  const much = '0xffffffffff';
+  const simulate = async (...blockStateCalls: readonly object[]) => {
+    const all = await withNodes(1);
+    all.nodes[0]?.answer('eth_simulateV1', []);
+    const { status: http } = await all.send('eth_simulateV1', [{ blockStateCalls, validation: false }, 'latest']);
+    const sent = all.nodes[0]?.callsOf('eth_simulateV1').map(({ params }) => (params as object[])[0]);
+    return { http, sent, methods: all.nodes[0]?.calls.map(({ method }) => method) };
+  };
+
+  it('is lowered in every call and every block, and all else goes out as it came', async () => {
+    const { http, sent } = await simulate(
+      {
+        calls: [
+          { to, gas: '0x5208' },
+          { to, gas: much, nonce: '0x1' },
+        ],
+        stateOverrides: { [to]: { balance: '0x1' } },
+      },
+      { blockOverrides: { number: '0x20', gasLimit: much, time: '0x1' }, calls: [] },
+      { blockOverrides: { gasLimit: '0x5208' }, calls: [{ gas: much }] },
+      { blockOverrides: null },
+    );
+    expect(http).toBe(200);
+    expect(sent).toEqual([
+      {
+        blockStateCalls: [
+          {
+            calls: [
+              { to, gas: '0x5208' },
+              { to, gas: CAP, nonce: '0x1' },
+            ],
+            stateOverrides: { [to]: { balance: '0x1' } },
+          },
+          { blockOverrides: { number: '0x20', gasLimit: CAP, time: '0x1' }, calls: [] },
+          { blockOverrides: { gasLimit: '0x5208' }, calls: [{ gas: CAP }] },
+          { blockOverrides: null },
+        ],
+        validation: false,
+      },
+    ]);
+  });
+
+  it('that none of it names waits for no block', async () => {
+    const { methods } = await simulate({ calls: [{ to }] }, { blockOverrides: { number: '0x20' } });
+    expect(methods?.slice(0, 2)).toEqual(['eth_chainId', 'eth_simulateV1']);
+  });
+
+  it.each([
+    [{ calls: [{ to, gas: 0xff_ff_ff_ff_ff }] }, 'calls[0].gas'],
+    [{ blockOverrides: { gasLimit: 0xff_ff_ff_ff_ff } }, 'blockOverrides.gasLimit'],
+  ])('is a quantity: %j', async (block, place) => {
+    const { send } = await withNodes(1);
+    const { answer } = await send('eth_simulateV1', [{ blockStateCalls: [block] }]);
+    const message = `invalid params: simulation.blockStateCalls[0].${place}: expected hexadecimal quantity`;
+    expect(answer.error).toEqual({ code: -32_602, message });
+  });
+});
+
+it.each(['eth_call', 'eth_estimateGas'])(
+  'the gas limit of the block that %s pretends is lowered too',
+  async (method) => {
+    const { nodes, send } = await withNodes(1);
+    await send(method, [{ to }, 'latest', {}, { gasLimit: '0xffffffffff', number: '0x1' }]);
+    expect(nodes[0]?.callsOf(method)[0]?.params).toEqual([{ to }, 'latest', {}, { gasLimit: CAP, number: '0x1' }]);
+  },
+);
 
 it.each(['0x11e1a300', '0x11E1A300', '0x0011e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])(
   'gas of %s is left as it is',
@@ -122,8 +205,31 @@ describe('the block gas limit', () => {
     expect(sentGas(1)).toEqual(['0xa000']);
   });
 
-  it.each([[null], [{}], [{ number: '0x1', gasLimit: 30_000_000 }]])(
-    'is not taken from a block like %j: no call goes out uncapped',
+  it('may be a JSON number', async () => {
+    const { nodes, estimate, sentGas } = await withEstimates(1);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit: 30_000_000 });
+    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect(sentGas()).toEqual([CAP]);
+  });
+
+  it.each([undefined, null, '', '0x', 'none', -1, 1.5, {}])('of %j bounds nothing', async (gasLimit) => {
+    const { nodes, estimate, sentGas } = await withEstimates(1);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit });
+    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect(sentGas()).toEqual(['0xffffffffff']);
+  });
+
+  it('is that of another upstream when the blocks of the first have no usable one', async () => {
+    const { nodes, estimate, sentGas, methods } = await withEstimates(2);
+    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x10' });
+    await estimate({ to, gas: '0xffffffffff' });
+    await until(() => [0, 1].every((node) => methods(node)?.includes('eth_getBlockByNumber') === true));
+    await estimate({ to, gas: '0xffffffffff', value: '0x1' });
+    expect([...(sentGas(0) ?? []), ...(sentGas(1) ?? [])]).toEqual([CAP, CAP]);
+  });
+
+  it.each([[null], [{}], [{ gasLimit: '0x1c9c380' }]])(
+    'is not to be had from a block like %j: no call goes out uncapped',
     async (block) => {
       const { nodes, estimate, sentGas } = await withEstimates(1);
       nodes[0]?.answer('eth_getBlockByNumber', block);

@@ -72,9 +72,14 @@ export function word(number: number): string {
   return `0x${number.toString(16).padStart(64, '0')}`;
 }
 
-/** Lets the gateway believe that time has passed, until the test is over. Timers are left alone. */
-export function shiftClock(): { forward(ms: number): void } {
-  const real = performance.now.bind(performance);
+/**
+ * Moves the gateway's clock until the test is over. Timers are left alone.
+ * @param isStopped between two moves the clock stands still, so that no window of time ends on a slow machine
+ */
+export function shiftClock({ isStopped = false } = {}): { forward(ms: number): void } {
+  // Whole, so that differences are exact.
+  const startedAt = Math.ceil(performance.now());
+  const real = isStopped ? () => startedAt : performance.now.bind(performance);
   let ahead = 0;
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead);
   onTestFinished(() => {

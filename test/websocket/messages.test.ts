@@ -47,7 +47,8 @@ describe('a message', () => {
     ['[]', errorText(-32600, 'empty batch')],
     ['1', errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object')],
     ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep, or too many values')],
-    [`[${Array(1001).fill('1').join(',')}]`, errorText(-32600, 'batch too large: at most 1000 calls are allowed')],
+    [`[${Array(1001).fill('1').join(',')}]`, `[${errorText(-32600, 'batch too large')}]`],
+    [`[1,${Array(1000).fill(netVersion('5.0')).join(',')}]`, `[${errorText(-32600, 'batch too large', '5.0')}]`],
     [
       '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',
       errorText(-32601, 'The method eth_nonsense does not exist/is not available', '7'),

@@ -1,0 +1,27 @@
+const ZERO = 48;
+const X = 120;
+
+/** Whether a text is a hexadecimal number with leading zeros, or without any digit (`0x`). */
+export function isPadded(text: string): boolean {
+  if (text.charCodeAt(0) !== ZERO || text.charCodeAt(1) !== X) return false;
+  return text.length === 2 || (text.length > 3 && text.charCodeAt(2) === ZERO && /^0x[0-9a-f]+$/i.test(text));
+}
+
+/** `0x05` becomes `0x5`; `0x00` and `0x` become `0x0`. */
+export function withoutZeros(padded: string): string {
+  return `0x${padded.slice(2).replace(/^0+/, '') || '0'}`;
+}
+
+/**
+ * A JSON number becomes hexadecimal, leading zeros are removed. Anything else stays: fractions, null, other texts.
+ * @returns the value itself where nothing is to change
+ */
+export function normaliseQuantity(value: unknown): unknown {
+  if (typeof value === 'string') return isPadded(value) ? withoutZeros(value) : value;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) return value;
+  return `0x${value.toString(16)}`;
+}
+
+export function isQuantity(value: unknown): boolean {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
+}

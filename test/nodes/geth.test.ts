@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { onEveryNode, onGeth } from '../parity/allowed-differences.ts';
+import { isShort, readChain } from '../parity/chain-facts.ts';
+import { compareDoors } from '../parity/compare-doors.ts';
+import type { AllowedDifference } from '../parity/compare-outcomes.ts';
+import { coreCalls, coreMethods, type CoreCall } from '../parity/core-calls.ts';
+import { httpDoor, resultOf, socketDoor, type Door } from '../parity/door.ts';
+import { makeTypedChain, sender, type TypedChain } from '../parity/typed-chain.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { socketUrl } from '../websocket/caller.ts';
+import { findGeth, GETH_VERSION } from './find-geth.ts';
+import { startDevGeth, startSuiteGeth, type Geth } from './geth.ts';
+import { suiteCalls, suiteFolder } from './suite-calls.ts';
+
+/** Not one of the development chains, so that responses are cached. */
+const CHAIN_ID = 7771;
+
+const allowed = [...onEveryNode, ...onGeth];
+const used = new Set<AllowedDifference>();
+const suite = suiteFolder();
+let binary: string;
+
+beforeAll(() => {
+  binary = findGeth();
+});
+
+describe(`a development chain of geth ${GETH_VERSION}`, () => {
+  let geth: Geth;
+  let gateway: TestGateway;
+  let node: Door;
+  let chain: TypedChain;
+  let calls: readonly CoreCall[];
+
+  beforeAll(async () => {
+    geth = await startDevGeth(binary, CHAIN_ID, sender);
+    node = httpDoor('geth', geth.url);
+    expect(await resultOf(node, 'web3_clientVersion')).toMatch(`/v${GETH_VERSION}-`);
+    chain = await makeTypedChain(node, { hasBlobs: true });
+    const facts = await readChain(node, chain);
+    expect(facts.transactions.filter(isShort).length).toBeGreaterThanOrEqual(4);
+    expect(new Set(facts.transactions.map(({ type }) => type))).toEqual(new Set(['0x0', '0x1', '0x2', '0x3', '0x4']));
+    calls = coreCalls(facts);
+    gateway = await startGateway({ main: network(CHAIN_ID, [geth.url]) });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await geth.stop();
+  });
+
+  it('every core method is compared', () => {
+    expect(new Set(calls.map(({ method }) => method))).toEqual(new Set(coreMethods));
+  });
+
+  it('over HTTP, responses are those of geth, from the cache too', async () => {
+    const http = httpDoor('HTTP', gateway.url('main'));
+    expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
+    expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+  });
+
+  it('over WebSocket, responses are those of geth', async () => {
+    const direct = await socketDoor('geth', geth.socketUrl);
+    const socket = await socketDoor('WebSocket', socketUrl(gateway, 'main'));
+    expect(await compareDoors(direct, socket, calls, allowed, used)).toEqual([]);
+    direct.close();
+    socket.close();
+  });
+
+  it('what is sent is answered with its hash', async () => {
+    for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
+      const { raw, hash } = await chain.nextTransfer();
+      expect(await door.ask('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+    }
+  });
+});
+
+// A checkout of execution-apis with a chain is not part of this repository.
+if (suite === undefined) {
+  process.stderr.write(
+    'Not compared: the chain of execution-apis. EXECUTION_APIS names the folder with its chain.rlp.\n',
+  );
+} else {
+  describe(`the chain of execution-apis on geth ${GETH_VERSION}`, () => {
+    let geth: Geth;
+    let gateway: TestGateway;
+    let node: Door;
+
+    beforeAll(async () => {
+      geth = await startSuiteGeth(binary, suite);
+      node = httpDoor('geth', geth.url);
+      const chainId = Number(await resultOf<string>(node, 'eth_chainId'));
+      gateway = await startGateway({ main: network(chainId, [geth.url]) });
+    });
+    afterAll(async () => {
+      await gateway.stop();
+      await geth.stop();
+    });
+
+    it('responses are those of geth, from the cache too', async () => {
+      const facts = await readChain(node);
+      const isForwarded = new Set(methods.filter(({ answer }) => answer === undefined).map(({ name }) => name));
+      const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
+      const http = httpDoor('HTTP', gateway.url('main'));
+      expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
+      expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+    });
+  });
+}
+
+it('every allowed difference is met', () => {
+  const expected = suite === undefined ? allowed.filter(({ needsSuite }) => needsSuite !== true) : allowed;
+  expect(expected.filter((row) => !used.has(row)).map(({ reason }) => reason)).toEqual([]);
+});

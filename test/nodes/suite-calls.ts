@@ -1,0 +1,24 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { coreMethods, type CoreCall } from '../parity/core-calls.ts';
+
+/** Where the official test suite of execution-apis lies: its chain and its conversations. Undefined: nowhere. */
+export function suiteFolder(): string | undefined {
+  const folder = resolve(packageRoot, process.env['EXECUTION_APIS'] ?? '../shared/data/execution-apis-suite');
+  return existsSync(join(folder, 'chain.rlp')) ? folder : undefined;
+}
+
+/** Every request of the suite to a core method, but for those that send. */
+export function suiteCalls(folder: string): CoreCall[] {
+  const requests = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) =>
+      readdirSync(join(folder, name)).map((file) => readFileSync(join(folder, name, file), 'utf8')),
+    )
+    .flatMap((text) => text.split('\n').filter((line) => line.startsWith('>> ')))
+    .map((line) => JSON.parse(line.slice(3)) as { readonly method: string; readonly params?: readonly unknown[] });
+  return requests
+    .filter(({ method }) => coreMethods.includes(method) && method !== 'eth_sendRawTransaction')
+    .map(({ method, params = [] }) => ({ method, params }));
+}

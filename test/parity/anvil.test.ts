@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { socketUrl } from '../websocket/caller.ts';
+import { onAnvil, onEveryNode } from './allowed-differences.ts';
+import { isShort, readChain } from './chain-facts.ts';
+import { compareDoors } from './compare-doors.ts';
+import type { AllowedDifference } from './compare-outcomes.ts';
+import { coreCalls, coreMethods, type CoreCall } from './core-calls.ts';
+import { httpDoor, socketDoor, type Door } from './door.ts';
+import { makeTypedChain, type TypedChain } from './typed-chain.ts';
+
+/** Not one of the development chains, so that responses are cached. */
+const CHAIN_ID = 7771;
+
+let anvil: Anvil;
+let gateway: TestGateway;
+let node: Door;
+let chain: TypedChain;
+let calls: readonly CoreCall[];
+const allowed = [...onEveryNode, ...onAnvil];
+const used = new Set<AllowedDifference>();
+
+beforeAll(async () => {
+  anvil = await startAnvil({ chainId: CHAIN_ID });
+  node = httpDoor('anvil', anvil.url);
+  chain = await makeTypedChain(node);
+  const facts = await readChain(node, chain);
+  expect(facts.transactions.filter(isShort).length).toBeGreaterThanOrEqual(4);
+  expect(new Set(facts.transactions.map(({ type }) => type))).toEqual(new Set(['0x0', '0x1', '0x2', '0x4']));
+  calls = coreCalls(facts);
+  gateway = await startGateway({ main: network(CHAIN_ID, [anvil.url]) });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await anvil.stop();
+});
+
+it('every core method is compared', () => {
+  expect(new Set(calls.map(({ method }) => method))).toEqual(new Set(coreMethods));
+});
+
+it('over HTTP, responses are those of anvil, from the cache too', async () => {
+  const http = httpDoor('HTTP', gateway.url('main'));
+  expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
+  expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+}, 60_000);
+
+it('over WebSocket, responses are those of anvil', async () => {
+  const direct = await socketDoor('anvil', anvil.url.replace('http', 'ws'));
+  const socket = await socketDoor('WebSocket', socketUrl(gateway, 'main'));
+  // The gateway asks anvil over HTTP, where some messages of errors are others than over WebSocket.
+  const ask: Door['ask'] = (method, params) => (isOfSocket(method) ? direct : node).ask(method, params);
+  expect(await compareDoors({ ...direct, ask }, socket, calls, allowed, used)).toEqual([]);
+  direct.close();
+  socket.close();
+}, 60_000);
+
+it('what is sent is answered with its hash', async () => {
+  for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
+    const { raw, hash } = await chain.nextTransfer();
+    expect(await door.ask('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+  }
+});
+
+it('every allowed difference is met', () => {
+  expect(allowed.filter((row) => !used.has(row)).map(({ reason }) => reason)).toEqual([]);
+});
+
+function isOfSocket(method: string): boolean {
+  return methods.some(({ name, answer }) => name === method && answer === 'socket');
+}

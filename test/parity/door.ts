@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+
+/** One way to a chain: a node itself or the gateway in front of it, over HTTP or WebSocket. */
+export interface Door {
+  readonly name: string;
+  readonly isSocket: boolean;
+  /** `result <JSON>` or `error <JSON>`: the bytes of the response without the envelope. */
+  ask(method: string, params: readonly unknown[]): Promise<string>;
+  close(): void;
+}
+
+const REQUEST_TIMEOUT_MS = 15_000;
+const RESPONSE = /^\{"jsonrpc":"2\.0","id":1,"(result|error)":([^]*)\}\s*$/;
+
+export function httpDoor(name: string, url: string): Door {
+  return {
+    name,
+    isSocket: false,
+    async ask(method, params) {
+      const headers = { 'content-type': 'application/json' };
+      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+      const response = await fetch(url, { method: 'POST', headers, body: requestText(method, params), signal });
+      return outcomeOf(await response.text());
+    },
+    close: () => undefined,
+  };
+}
+
+/** Requests go one by one. Notifications are dropped. */
+export async function socketDoor(name: string, url: string): Promise<Door> {
+  const socket = new WebSocket(url);
+  await once(socket, 'open');
+  return {
+    name,
+    isSocket: true,
+    async ask(method, params) {
+      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+      socket.send(requestText(method, params));
+      for (;;) {
+        const [data] = (await once(socket, 'message', { signal })) as [Buffer];
+        const text = data.toString();
+        if (!text.startsWith('{"jsonrpc":"2.0","method"')) return outcomeOf(text);
+      }
+    },
+    close: () => {
+      socket.terminate();
+    },
+  };
+}
+
+/** @throws Error when the response is an error */
+export async function resultOf<Result>(door: Door, method: string, ...params: unknown[]): Promise<Result> {
+  const outcome = await door.ask(method, params);
+  if (!outcome.startsWith('result ')) throw new Error(`${method} ${JSON.stringify(params)}: ${outcome}`);
+  return JSON.parse(outcome.slice('result '.length)) as Result;
+}
+
+function requestText(method: string, params: readonly unknown[]): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+}
+
+function outcomeOf(text: string): string {
+  const [, kind, json] = RESPONSE.exec(text) ?? [];
+  return kind === undefined || json === undefined ? `no response: ${text}` : `${kind} ${json}`;
+}
