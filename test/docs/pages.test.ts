@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { everyInstrument } from '../../schemas/metrics-page.ts';
 
 const docs = readdirSync(join(packageRoot, 'docs')).filter((name) => name.endsWith('.md'));
 const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
@@ -31,6 +32,14 @@ describe.each(pages)('%s', (page) => {
   it('starts with what the reader will be able to do', () => {
     if (page.startsWith('docs/')) expect(textOf(page)).toMatch(/^# .+\n\n(<!--.*-->\n\n)?This page lets /);
   });
+});
+
+it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
+  const metrics = everyInstrument().getMetricsAsArray();
+  const known = new Set(metrics.map(({ name }) => name));
+  const named = pages.flatMap((page) => [...textOf(page).matchAll(/\bgatehouse_\w+/g)].map(([name]) => [page, name]));
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(([, name = '']) => !known.has(name))).toEqual([]);
 });
 
 it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of docs/ that exist', (folder) => {
