@@ -11,6 +11,7 @@ import { NetworkHeads } from './heads/network-heads.ts';
 import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
+import { isDevelopmentChain } from './network/development-chain.ts';
 import { InUse } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { judge } from './normalise/judge.ts';
@@ -79,6 +80,7 @@ export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: 
       if (heads.head !== undefined) told.tell(number, heads.head.number, now);
     },
     confirmNull: config.confirmNull,
+    isDevelopment: isDevelopmentChain(config),
     hedgeAfterMs: config.hedgeAfterMs,
     maxLagBlocks: config.maxLagBlocks,
     meters: parts.metrics.routing.ofNetwork(config.slug),

@@ -12,7 +12,7 @@ export function methodTable(sources: Sources): MethodSpec[] {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
+  const { answer, send, executes, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
@@ -28,6 +28,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
     ...(send !== undefined && { sends: true }),
     ...(looksUpHash(method) && { looksUpHash: true }),
+    ...(executes !== undefined && { executes }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
     ...(pattern !== undefined && { resultPattern: pattern }),

@@ -39,6 +39,8 @@ export interface MethodExtension {
   readonly answer?: Answerer;
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
+  /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */
+  readonly executes?: true;
   /** Fields of the result, or of each object in it, that must be what a parameter asks for: field by parameter. */
   readonly identity?: Readonly<Record<string, string>>;
   /** The field that holds whole objects where a parameter is true and their hashes where it is false: field by parameter. */

@@ -36,6 +36,7 @@ const extension = {
   properties: {
     answer: { enum: ['local', 'socket', 'filters', 'document'] },
     send: { const: 'once' },
+    executes: { const: true },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },

@@ -1,5 +1,6 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { CacheMetrics } from '../metrics/cache-metrics.ts';
+import { isDevelopmentChain } from '../network/development-chain.ts';
 import type { NetworkConfig } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { AnswerCache } from './answer-cache.ts';
@@ -7,9 +8,6 @@ import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
 import type { SharedAnswers } from './shared-answers.ts';
 import type { ToldBlock } from './told-block.ts';
-
-/** Of ganache and `geth --dev`, of hardhat and anvil. */
-const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];
 
 export interface CacheParts {
   readonly config: NetworkConfig;
@@ -46,8 +44,4 @@ export function openMethodCaches(parts: CacheParts): (spec: MethodSpec) => Metho
       count,
     });
   };
-}
-
-function isDevelopmentChain({ chainId, upstreams }: NetworkConfig): boolean {
-  return DEVELOPMENT_CHAINS.includes(chainId) || upstreams.some(({ spawn }) => spawn !== undefined);
 }

@@ -17,6 +17,7 @@ export class MemberFault extends Error {
 
 /** An escaped character takes up to six: `\u0074`. */
 const ESCAPED_MAX = 6;
+const BACKSLASH = 92;
 /** One bit each in `seen`. */
 const NAMES_MAX = 31;
 
@@ -27,14 +28,15 @@ const NAMES_MAX = 31;
 export class MemberNames {
   readonly names: readonly string[];
   readonly #quoted: readonly string[];
-  readonly #byFolded: ReadonlyMap<string, string>;
+  readonly #folded: readonly string[];
   readonly #lengthMax: number;
 
+  /** @param names of ASCII letters */
   constructor(names: readonly string[]) {
     if (names.length > NAMES_MAX) throw new Error(`an object with more than ${NAMES_MAX} known members`);
     this.names = names;
     this.#quoted = names.map((name) => JSON.stringify(name));
-    this.#byFolded = new Map(names.map((name) => [fold(name), name]));
+    this.#folded = names.map((name) => name.toLowerCase());
     this.#lengthMax = Math.max(0, ...names.map((name) => name.length));
   }
 
@@ -54,17 +56,24 @@ export class MemberNames {
     return this.#findUnusual(text, start, end, seen);
   }
 
-  /** An escaped name, one in another case, or one that is not known. */
+  /** An escaped name, one in another case, or one that is not known. No string is made of the usual unknown name. */
   #findUnusual(text: string, start: number, end: number, seen: number): number {
-    if (end - start - 2 > this.#lengthMax * ESCAPED_MAX) return -1;
-    let name = text.slice(start + 1, end - 1);
-    if (name.includes('\\')) {
-      name = JSON.parse(text.slice(start, end)) as string;
-      const index = this.names.indexOf(name);
-      if (index !== -1) return this.#once(index, seen);
+    const length = end - start - 2;
+    if (length > this.#lengthMax * ESCAPED_MAX) return -1;
+    if (!hasBackslash(text, start, end)) return this.#notVariant(text, start + 1, length);
+    const name = JSON.parse(text.slice(start, end)) as string;
+    const index = this.names.indexOf(name);
+    return index === -1 ? this.#notVariant(name, 0, name.length) : this.#once(index, seen);
+  }
+
+  /** @returns -1: the name that begins here is not known @throws MemberFault where only its case is another one */
+  #notVariant(text: string, start: number, length: number): number {
+    const all = this.#folded;
+    for (let index = 0; index < all.length; index++) {
+      const folded = all[index] as string;
+      if (folded.length === length && isFolded(text, start, folded))
+        throw new MemberFault(this.names[index] ?? '', true);
     }
-    const known = this.#byFolded.get(fold(name));
-    if (known !== undefined) throw new MemberFault(known, true);
     return -1;
   }
 
@@ -74,10 +83,21 @@ export class MemberNames {
   }
 }
 
-/**
- * As Go compares names (encoding/json, fold.go): besides ASCII letters, U+017F is an s and U+212A is a k. Lower case makes
- * a k of the latter, and an ASCII letter of no other character.
- */
-function fold(name: string): string {
-  return name.toLowerCase().replaceAll('\u017f', 's');
+function hasBackslash(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (text.charCodeAt(at) === BACKSLASH) return true;
+  return false;
+}
+
+function isFolded(text: string, start: number, folded: string): boolean {
+  for (let at = 0; at < folded.length; at++) {
+    if (fold(text.charCodeAt(start + at)) !== folded.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** As Go compares names (encoding/json, fold.go): besides ASCII letters, U+017F is an s and U+212A is a k. */
+function fold(code: number): number {
+  if (code >= 65 && code <= 90) return code + 32;
+  if (code === 0x17f) return 115;
+  return code === 0x212a ? 107 : code;
 }

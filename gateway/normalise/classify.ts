@@ -1,20 +1,26 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { FailureClass } from '../upstream/reply.ts';
-import type { ErrorLayer } from './error-layers.ts';
-import { errorRules, type ErrorRule } from './error-rules.ts';
+import { saysSomething, type ErrorLayer } from './error-layers.ts';
+import type { ErrorRule, Meaning } from './error-rule.ts';
+import { errorRules } from './error-rules.ts';
 import { haltRules } from './halt-rules.ts';
-
-/** `final`: the same on every node, so that it is passed on. `null`: there is no such thing. */
-export type Meaning = 'final' | 'null' | FailureClass;
+import { transactionRules } from './transaction-rules.ts';
 
 /** What an error that is no revert means. The first rule that knows one of its layers decides. */
 export function classify(method: MethodSpec, layers: readonly ErrorLayer[], status: number): Meaning {
-  return (find(haltRules, method, layers, status) ?? find(errorRules, method, layers, status))?.means ?? 'unknown';
+  if (isFinal(method, layers)) return 'final';
+  const means = find(errorRules, method, layers, status)?.means ?? 'unknown';
+  // Of a transaction only the closed list is final.
+  return means === 'final' && method.sends === true ? 'unknown' : means;
 }
 
-/** Whether it is known for an outcome that is no revert and would be the same everywhere. */
+/**
+ * Whether it is known for an outcome that is no revert and would be the same everywhere. In an error of a read such a
+ * text is about a transaction of the chain, which the node executes again (erigon, for its receipts).
+ */
 export function isFinal(method: MethodSpec, layers: readonly ErrorLayer[]): boolean {
-  return find(haltRules, method, layers, 200) !== undefined;
+  if (isRead(method)) return false;
+  if (find(haltRules, method, layers, 200) !== undefined) return true;
+  return method.sends === true && find(transactionRules, method, layers, 200) !== undefined;
 }
 
 function find(
@@ -27,12 +33,24 @@ function find(
     (rule) =>
       (rule.status === undefined || rule.status.includes(status)) &&
       (rule.of === undefined || isOf(method, rule.of)) &&
-      layers.some((layer) => knows(rule, layer)),
+      (rule.means === 'null' || rule.means === 'not-found'
+        ? knowsAsWhole(rule, layers)
+        : layers.some((layer) => knows(rule, layer))),
   );
 }
 
 function knows({ codes, text }: ErrorRule, { code, texts }: ErrorLayer): boolean {
   return (codes?.includes(code) ?? true) && (text === undefined || texts.some((one) => text.test(one)));
+}
+
+/** Null needs the error's own text: what follows another text, or stands below it, is about that ("storage: not found"). */
+function knowsAsWhole({ codes, text }: ErrorRule, layers: readonly ErrorLayer[]): boolean {
+  for (const { code, texts } of layers) {
+    const own = texts[0] ?? '';
+    if ((codes?.includes(code) ?? true) && text?.test(own) === true) return true;
+    if (saysSomething(own)) return false;
+  }
+  return false;
 }
 
 function isOf(method: MethodSpec, of: NonNullable<ErrorRule['of']>): boolean {
@@ -42,8 +60,12 @@ function isOf(method: MethodSpec, of: NonNullable<ErrorRule['of']>): boolean {
     case 'lookups by hash':
       return method.looksUpHash === true || method.nullWhenUnsupported === true;
     case 'reads':
-      return !method.reverts && method.sends !== true && method.resultKinds !== undefined;
+      return isRead(method);
     default:
       return method.name === of;
   }
+}
+
+function isRead({ reverts, executes, sends, resultKinds }: MethodSpec): boolean {
+  return !reverts && executes !== true && sends !== true && resultKinds !== undefined;
 }

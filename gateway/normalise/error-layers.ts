@@ -65,6 +65,26 @@ export const wrappers: readonly Wrapper[] = [
     source: 'go-ethereum rpc/http.go HTTPError; base-org/node#368',
   },
   {
+    pattern: /^(?:ALREADY_EXISTS|FEE_TOO_LOW|STALE|INVALID): (?<inner>[^]*)$/,
+    client: 'erigon, of transactions',
+    source: 'erigon rpc/jsonrpc/send_transaction.go; erigon interfaces/txpool/txpool.proto ImportResult',
+  },
+  {
+    pattern: /^\[0x[\da-f]{64}\]: (?<inner>[^]*)$/,
+    client: 'reth, of transactions',
+    source: 'reth transaction-pool/src/error.rs PoolError',
+  },
+  {
+    pattern: /^(?:(?:transaction|tx) (?:rejected|invalid)|mpool push|failed to push message): (?<inner>[^]*)$/i,
+    client: 'proxies; lotus, of transactions',
+    source: 'lotus chain/messagepool; sent-transactions recorded in test/upstream/send-transaction.test.ts',
+  },
+  {
+    pattern: /^failed to forward tx to sequencer,[^']{0,60}'(?<inner>[^]*)'$/,
+    client: 'mantle',
+    source: 'Mantle docs, contracts call issues; chainlink evm client errors tests',
+  },
+  {
     // "Internal error: ", "Server error: ", "historical backend error: ", "ProviderError: ", "Call failed: ".
     pattern: /^(?:\w[\w.-]* ){0,4}\w*(?:error|failed|failure): (?<inner>[^]*)$/i,
     client: 'proxies, wallets, op-geth before bedrock',
@@ -93,7 +113,12 @@ export function layersOf({ code, message, data }: ErrorReply): readonly ErrorLay
 
 /** The outermost layer that says something. */
 export function spokesman(layers: readonly ErrorLayer[]): ErrorLayer {
-  return layers.find(({ message }) => !EMPTY_WORDS.test(message)) ?? (layers[0] as ErrorLayer);
+  return layers.find(({ message }) => saysSomething(message)) ?? (layers[0] as ErrorLayer);
+}
+
+/** Whether a text is more than that something went wrong. */
+export function saysSomething(text: string): boolean {
+  return !EMPTY_WORDS.test(text);
 }
 
 function layer(code: number, message: string, data: unknown): ErrorLayer {

@@ -1,112 +1,11 @@
-import type { Meaning } from './classify.ts';
-
-export interface ErrorRule {
-  readonly means: Meaning;
-  /** All that is given must fit. Texts are anchored where the method executes: a contract may have written the rest. */
-  readonly codes?: readonly number[];
-  readonly text?: RegExp;
-  /** Of HTTP. */
-  readonly status?: readonly number[];
-  /** A method, or a kind of methods: `reads` are of the spec and execute nothing, so that no contract's text is in their errors. */
-  readonly of?: 'lookups' | 'lookups by hash' | 'reads' | (string & {});
-  readonly client: string;
-  readonly source: string;
-}
+import type { ErrorRule } from './error-rule.ts';
+import { lookupRules } from './lookup-rules.ts';
+import { stateRules } from './state-rules.ts';
 
 /** The first row that knows the error decides. Reverts and halts were told apart before. */
 export const errorRules: readonly ErrorRule[] = [
-  // There is no such thing, says a node that would know.
-  {
-    means: 'null',
-    of: 'lookups',
-    text: /^(?:the )?(?:requested )?(?:resource|transaction|tx|transaction hash|receipt|transaction receipt|uncle|record)(?: with hash)?(?: \(?0?x?[\da-f]{64}\)?)? (?:was )?not found\b\s*[.!]?\s*(?:\(|for hash\b|$)/i,
-    client: 'anvil, hedera, reth, acala, loom (in data), BlockVision; EIP-1474',
-    source: 'anvil 1.7.1 observed; loomchain#1347; bodhi.js#314; reth rpc-eth-types/src/error/mod.rs#L316',
-  },
-  {
-    means: 'null',
-    of: 'lookups',
-    text: /^Key not found in database\b/,
-    client: 'ganache-cli 6',
-    source: 'ganache-cli 6.12.2 observed',
-  },
-  {
-    means: 'null',
-    of: 'lookups',
-    codes: [12],
-    text: /^requested epoch was a null round\b/,
-    client: 'lotus: that height has no block on any node',
-    source: 'lotus api/api_errors.go#L212-225',
-  },
-  // What a node without the history, the index or the state says. Another may have it; never null.
-  {
-    means: 'node-state',
-    codes: [4444],
-    client: 'geth, reth, besu, nethermind: pruned history unavailable',
-    source: 'go-ethereum core/history/historymode.go#L144; EIP-4444',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|hash is not currently canonical|(?:finalized|safe|pending) block (?:is )?not (?:found|available)|pruned history unavailable|required historical state unavailable|execution aborted \(timeout = |state (?:at block|not available|is not available))/i,
-    client: 'geth and its forks; lotus',
-    source: 'go-ethereum eth/api_backend.go, internal/ethapi/errors.go#L67-86; lotus api/api_errors.go#L36',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:no state available|world state unavailable|initial sync is still in progress|still syncing|\d+ could not be found$|receipt not available for|requested data (?:is not available|cannot be older)|receipts have been pruned|requested block is too old|old data not available|distance to target block exceeds)/i,
-    client: 'nethermind, besu, parity, erigon, sei, web3-proxy, Cloudflare',
-    source: 'dshackle EthereumLowerBoundStateDetector.kt#L40-92; nethermind#11214; erigon#16006, #7748',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:Block information is incomplete|This request is not supported because your node is running with state pruning|One of the blocks specified in filter\b)/,
-    client: 'parity, openethereum',
-    source: 'openethereum errors.rs#L146-152, #L214-220, #L504-515',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:Block with such an ID (?:doesn't exist yet|is pruned)|Tree API is temporarily unavailable)\b/,
-    client: 'zkSync Era',
-    source: 'zksync-era web3_decl/src/error.rs#L22, #L49',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:unsupported block number|no historical RPC is available|Dependent service returned immature records)/i,
-    client: 'nitro, op-geth, hedera',
-    source: 'squid-sdk#559; dshackle EthereumLowerBoundStateDetector.kt#L63',
-  },
-  {
-    means: 'no-block',
-    text: /^(?:BlockOutOfRangeError\b|Received invalid block tag \d+\. Latest|specified block greater than current height|request(?:ed)? beyond head block|(?:cannot query unfinalized data)|(?:[\w ]+ )?after last accepted block|invalid block param \(block not found\)|block range extends beyond current head block$)/i,
-    client: 'anvil, hardhat, ethereumjs, reth, coreth, besu, geth',
-    source: 'anvil 1.7.1 and geth 1.17.5 (eth_getLogs) observed; reth error/mod.rs#L105',
-  },
-  {
-    means: 'node-state',
-    text: /^(?:UnmarshalJSON cannot decode empty bytes|Tendermint RPC error\b|could not find results for height|height \d+ is not available|block not found for height \d+$|failed to load state at height)/,
-    client: 'evmos, ethermint, fendermint',
-    source: 'evmos#693; ethermint rpc/backend; consensus-shipyard/ipc',
-  },
-  {
-    means: 'not-found',
-    of: 'lookups by hash',
-    text: /^(?:header not found|header for hash not found|unknown block|block (?:was )?not found|could not find block|block does not exist|uncle not found)\b/i,
-    client: 'all: said of what does not exist, and of what is not there yet',
-    source: 'reth error/mod.rs#L334-340; erigon#19184; go-ethereum eth/api_backend.go',
-  },
-  {
-    means: 'no-block',
-    text: /^(?:header not found|header for hash not found|unknown block|block (?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
-    client: 'all',
-    source: 'go-ethereum eth/api_backend.go; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
-  },
-  {
-    means: 'node-state',
-    of: 'reads',
-    text: /\b(?:prun(?:ed|ing)|(?:still |not )?sync(?:ing|ed)|index(?:ing|ed)|archive|unfinalized|historical (?:state|data)|state (?:is )?unavailable|data (?:is )?(?:un|not )available|missing trie node)\b/i,
-    client: 'any, in words that we have not seen',
-    source: 'what the rows above have in common',
-  },
+  ...lookupRules,
+  ...stateRules,
 
   // What an upstream lacks, will not do for us, or has had enough of.
   {
@@ -141,6 +40,16 @@ export const errorRules: readonly ErrorRule[] = [
     text: /^(?:query (?:returned|exceeds|timeout exceeded)|you can make eth_\w+ requests with up to|range \d+ exceeds|(?:block )?range (?:is )?(?:too (?:high|large|wide|big)|exceeds)|exceeds? (?:the )?max(?:imum)? block range|(?:backend )?response (?:size )?(?:is |should )?(?:too|not greater)|log response size exceeded|too many RPC calls in batch|(?:request|content|batch|body) (?:entity )?(?:is )?too (?:large|big)|eth_getLogs (?:is limited|requests with up to)|block range (?:limit|should))/i,
     client: 'Alchemy, Infura, zkSync Era, IoTeX, geth, jsonrpsee, proxyd, Candle',
     source: 'dank_mids#772; infura#237; zksync-era error.rs#L38; go-ethereum rpc/errors.go#L60-72; proxyd backend.go',
+  },
+  {
+    // Nothing executes, and a list of logs is large in few ways: its range, its results, its addresses and topics.
+    means: 'too-large',
+    of: 'eth_getLogs',
+    text: /^(?=[^]*?\b(?:blocks?|ranges?|blockranges?|results?|logs?|response|entries|records|address(?:es)?|topics?|filters?)\b)(?=[^]*?\b(?:exceed(?:s|ed|ing)?|limit(?:s|ed|ation)?|max\w*|too (?:many|large|wide|big|high|long|far|broad)|(?:more|larger|bigger|greater|wider) than (?:the )?\d+|over \d+|up to|at most|narrow\w*|smaller|reduce|paginat\w+|blocks? distance|should work)\b)/i,
+    client:
+      'erigon, reth, geth 1.16, nitro, coreth, Alchemy, QuickNode, Chainstack, dRPC, Cloudflare, public endpoints: each has its own bound',
+    source:
+      'erigon#20424; reth rpc/src/eth/filter.rs#L976-979; go-ethereum eth/filters/filter.go#L149; scroll-tech/go-ethereum#529; erpc architecture/evm/error_normalizer.go',
   },
   {
     means: 'quota',
@@ -193,6 +102,37 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'what the rows above have in common',
   },
   {
+    // The method alone: what else the plan has still works.
+    means: 'unsupported',
+    of: 'reads',
+    text: /^(?=[^]*?\b(?:method|api|endpoint|module|namespace|eth_\w+)\b)(?=[^]*?\b(?:not (?:available|included|supported|allowed|enabled|permitted|part)|requires?|only available|restricted)\b)(?=[^]*?\b(?:plan|tier|subscription|account|package)\b)/i,
+    client: 'any, in words that we have not seen: the plan lacks the method',
+    source: 'erpc architecture/evm/error_normalizer.go ("is not included in your current plan")',
+  },
+  {
+    means: 'quota',
+    of: 'reads',
+    text: /\b(?:quota|(?:plan|tier|subscription|account|trial|credits?|balance)(?:'s)? (?:\w+ ){0,2}(?:limit|expired|suspended|exhausted|exceeded|used up|reached)|upgrade (?:your|to|from)|top up|(?:insufficient|out of|no more|not enough) (?:\w+ )?credits?|\/billing|payment)\b/i,
+    client: 'any, in words that we have not seen',
+    source: 'what the rows above have in common; erpc architecture/evm/error_normalizer.go',
+  },
+  {
+    means: 'auth',
+    of: 'reads',
+    text: /^(?=[^]*?\b(?:api[ _-]?key|access[ _-]?(?:key|token)|auth(?:entication|orization)?|token|credentials|project(?: id)?|jwt|origin|referer|ip(?: address)?|whitelist\w*|allowlist\w*)\b)(?=[^]*?\b(?:invalid|missing|required|requires|not (?:found|allowed|valid|provided|authorized|exist|active|permitted|included|in|on)|expired|revoked|disabled|inactive|suspended|blocked|denied|unknown)\b)/i,
+    client: 'any, in words that we have not seen: the upstream’s credentials, never the caller’s',
+    source: 'what the rows above have in common; erpc thirdparty/drpc.go, blockpi.go',
+  },
+  {
+    // A filter that is wrong is called wrong, not limited.
+    means: 'too-large',
+    of: 'eth_getLogs',
+    codes: [-32602, -32600],
+    text: /^(?=[^]*?\b(?:limit(?:ed|s)?|exceed(?:s|ed)?|restrict\w*|upgrade|paid|plan|tier|dedicated|specify an address)\b)/i,
+    client: 'any, in words that we have not seen: publicnode and others',
+    source: 'what the row for its ranges has in common; erpc architecture/evm/error_normalizer.go',
+  },
+  {
     means: 'transport',
     text: /^(?:no backend is currently healthy|backend offline|gateway timeout|bad gateway|service (?:temporarily )?unavailable|upstream (?:connect error|request timeout))/i,
     client: 'proxyd, load balancers',
@@ -200,18 +140,16 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'transport',
+    of: 'reads',
+    text: /\b(?:no (?:healthy|available|working) (?:backends?|upstreams?|nodes?|servers?|providers?|instances?)\b|all (?:backends?|upstreams?|nodes?|servers?|providers?) (?:\w+ ){0,2}(?:failed|down|unavailable|unhealthy)|(?:backends?|upstreams?|server|service|provider) (?:is |are )?(?:\w+ )?(?:down|unavailable|unreachable|offline|overloaded))\b/i,
+    client: 'proxies and balancers: envoy, proxyd, dshackle, eRPC',
+    source: 'proxyd backend.go#L45-135; erpc networks_test.go; envoy docs, response flags UH',
+  },
+  {
+    means: 'transport',
     codes: [503],
     client: 'zkSync Era with HTTP 200; bodies without a code',
     source: 'zksync-era web3/backend_jsonrpsee/middleware.rs; erpc networks_test.go#L5117',
-  },
-
-  // Nothing executes in a look-up by hash, so that its words are the node's own, in whatever order.
-  {
-    means: 'not-found',
-    of: 'lookups by hash',
-    text: /\b(?:not found|unknown (?:block|transaction|tx|hash|uncle)|no (?:such )?(?:block|transaction|tx|receipt|uncle)|(?:unable|failed|could not|couldn't|can't|cannot) (?:to )?find|does ?n[o']t exist|no longer exists|index out of (?:range|bounds))\b|^unknown hash$/i,
-    client: 'any, in words that we have not seen',
-    source: 'what the rows at the top have in common',
   },
 
   // The text says nothing that we know: then HTTP's status does.
@@ -221,6 +159,22 @@ export const errorRules: readonly ErrorRule[] = [
   { means: 'too-large', status: [413], client: 'all', source: 'RFC 9110' },
   { means: 'transport', status: [408, 502, 503, 504, 520, 521, 522, 523, 524], client: 'all', source: 'RFC 9110' },
 
-  // The parameters passed our check, and still the node finds them wrong: so would the next one.
-  { means: 'final', codes: [-32602], client: 'all', source: 'JSON-RPC 2.0' },
+  // Databases, caches and proxies say so of what they lack themselves: no evidence that it does not exist.
+  {
+    means: 'node-state',
+    of: 'reads',
+    text: /\b(?:not found|unknown (?:block|transaction|tx|hash|uncle)|no (?:such )?(?:block|transaction|tx|receipt|uncle)|(?:unable|failed|could not|couldn't|can't|cannot) (?:to )?find|does ?n[o']t exist|no longer exists|index out of (?:range|bounds))\b|^unknown hash$/i,
+    client: 'any, in words that we have not seen',
+    source:
+      'pebble internal/base/error.go ErrNotFound; erigon rawdb "body not found for block"; cometbft state/errors.go',
+  },
+
+  // The parameters passed our check, and still the node finds them wrong: so would the next one. A plan is not the caller's.
+  {
+    means: 'final',
+    codes: [-32602],
+    text: /^(?![^]*\b(?:plan|tier|upgrade|archive|quota|limit(?:ed|s)?|billing|subscription|credits?|prun\w+|sync(?:ed|ing)|time(?:d )?-?out|(?:un|not )available|api[ _-]?key|rate)\b)/i,
+    client: 'all',
+    source: 'JSON-RPC 2.0',
+  },
 ];

@@ -1,4 +1,4 @@
-import type { ErrorRule } from './error-rules.ts';
+import type { ErrorRule } from './error-rule.ts';
 
 /**
  * Halts of the EVM and transactions that no node would take: the same everywhere, final, and no reverts though some
@@ -37,15 +37,16 @@ export const haltRules: readonly ErrorRule[] = [
   },
   {
     means: 'final',
-    text: /^EVM error:? \w+(?:\([^]*\))?$/i,
+    text: /^EVM error:? (?!Database|Custom|External)\w+(?:\([^]*\))?$/i,
     client: 'anvil, reth, frontier',
     source: 'anvil 1.7.1 observed; frontier client/rpc/src/eth/execute.rs#L1424-1428',
   },
   {
     means: 'final',
-    text: /^(?:BadInstruction|StackOverflow|StackUnderflow|InvalidJump(?:Destination)?|InvalidFEOpcode|OpcodeNotFound|DesignatedInvalid|AccessViolation|StaticCallViolation|StateChangeDuringStaticCall|PrecompileFailure|TransactionCollision|CreateCollision|CreateContractSizeLimit|CreateContractStartingWithEF|NotEnoughBalance|OutOfFund|InvalidCode)\b/,
-    client: 'nethermind, revm, frontier, by the names of their enumerations',
-    source: 'nethermind Evm/EvmExceptionType.cs; revm interpreter InstructionResult; evm ExitError',
+    text: /^(?:BadInstruction|StackOverflow|StackUnderflow|InvalidJump(?:Destination)?|InvalidFEOpcode|OpcodeNotFound|DesignatedInvalid|AccessViolation|StaticCallViolation|StateChangeDuringStaticCall|PrecompileFailure|TransactionCollision|CreateCollision|CreateContractSizeLimit|CreateContractStartingWithEF|NotEnoughBalance|OutOfFund|InvalidCode|NotEnoughBaseGas|NotEnoughCash|BlockGasLimitReached|InvalidNonce|SenderMustExist|MutableCallInStaticContext|TransactionMalformed)\b/,
+    client: 'nethermind, revm, frontier, parity (in data), by the names of their enumerations',
+    source:
+      'nethermind Evm/EvmExceptionType.cs; revm interpreter InstructionResult; evm ExitError; openethereum ethcore/src/executed.rs#L76',
   },
   {
     means: 'final',
@@ -68,6 +69,13 @@ export const haltRules: readonly ErrorRule[] = [
   },
   {
     means: 'final',
+    codes: [13],
+    text: /^(?:execution )?simulation failed\b/,
+    client: 'IoTeX: no revert, with the status of the receipt',
+    source: 'iotex-core api/coreservice.go#L1867',
+  },
+  {
+    means: 'final',
     text: /^message execution failed\b|^actor not found$/,
     client: 'lotus, of exit codes other than 33',
     source: 'lotus api/api_errors.go#L185-210; pull/13467',
@@ -80,7 +88,7 @@ export const haltRules: readonly ErrorRule[] = [
   },
   {
     means: 'final',
-    text: /^(?:insufficient (?:sender )?(?:funds|balance|MaxFeePerGas)|not enough (?:funds|balance)|sender doesn't have enough funds|upfront cost exceeds account balance)\b/i,
+    text: /^(?:insufficient (?:sender )?(?:funds|balance|MaxFeePerGas)|not enough (?:funds|balance)|sender doesn't have enough funds|upfront cost exceeds account balance)\b(?![^]*\b(?:top up|upgrade|plan|billing|subscription|credits?|compute units?|api key)\b)/i,
     client: 'all',
     source:
       'go-ethereum core/error.go; besu eth_call_stateOverride_insufficientBalance.json; ganache, hardhat observed',

@@ -1,12 +1,13 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ErrorReply, FollowUp, LargeReply, Reply, Verdict } from '../upstream/reply.ts';
-import { classify, isFinal, type Meaning } from './classify.ts';
+import { classify, isFinal } from './classify.ts';
 import { layersOf, spokesman, type ErrorLayer } from './error-layers.ts';
+import type { Meaning } from './error-rule.ts';
 import { judgeBytes } from './judge-bytes.ts';
 import { judgeResult } from './judge-result.ts';
 import { retryHint } from './retry-hint.ts';
 import { isPayload, reasonOf } from './revert-payload.ts';
-import { revertInResult, spokenRevert, unspokenRevert, type Revert } from './revert.ts';
+import { guessedRevert, revertInResult, spokenRevert, unspokenRevert, type Revert } from './revert.ts';
 
 /** Characters of a node's message that are passed on. */
 const MESSAGE_MAX = 4 * 1024;
@@ -27,6 +28,8 @@ export function judge(method: MethodSpec, params: readonly unknown[], reply: Rep
   const means = revert === undefined ? classify(method, layers, reply.status ?? 200) : ofOtherMethod(method);
   if (means === 'final') return { final: true, reply: error };
   if (means === 'null') return { final: true, reply: { kind: 'result', result: null } };
+  const guess = means === 'unknown' && revert === undefined ? guessedRevert(method.name, layers) : undefined;
+  if (guess !== undefined) return guessVerdict(params, guess);
   const retryAfterMs = reply.retryAfterMs ?? (means === 'rate' ? retryHint(layers) : undefined);
   return { final: false, failure: means, reply: error, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
@@ -53,17 +56,23 @@ function ofOtherMethod(method: MethodSpec): Meaning {
 function revertVerdict(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {
   const verdict = { final: true, reply: revertReply(payload ?? rebuilt) } as const;
   if (payload !== undefined || method.name === 'eth_call') return verdict;
-  return { ...verdict, followUp: askForPayload(params, rebuilt) };
+  return { ...verdict, followUp: askForPayload(params) };
+}
+
+/** Another upstream is asked, unless the same one has the payload, which proves the revert. The guess is what is left. */
+function guessVerdict(params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {
+  const followUp = askForPayload(params);
+  return { final: false, failure: 'unknown', reply: revertReply(payload ?? rebuilt), followUp };
 }
 
 /** Clients that lose a revert's payload in an estimate have it in eth_call: ganache-cli 6, parity, nethermind, ethermint. */
-function askForPayload([call, block, ...overrides]: readonly unknown[], rebuilt: string): FollowUp {
+function askForPayload([call, block, ...overrides]: readonly unknown[]): FollowUp {
   return {
     method: 'eth_call',
     params: [call, block ?? 'latest', ...overrides],
     complete: (said) => {
       const revert = said.kind === 'error' ? spokenRevert(layersOf(said)) : revertInResult(said.result);
-      return revertReply(revert?.payload ?? rebuilt);
+      return revert?.payload === undefined ? undefined : revertReply(revert.payload);
     },
   };
 }

@@ -103,10 +103,16 @@ export const revertRules: readonly RevertRule[] = [
   },
 ];
 
-/** An EVM outcome whose text is nothing but the contract's reason, or its payload: nethermind 1.31, -32015. */
-export const bareReason: RevertRule = {
-  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception )(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
+/**
+ * An error whose whole text is a contract's reason, or the payload. Its code alone says that something was executed, and
+ * proxies use the same code: a reason is a guess, for when no upstream has a usable response. A payload is none. A text
+ * about time, capacity or a sync is left out: then the upstream's own error is passed on.
+ */
+export const bareReason: RevertRule & { readonly of: string } = {
+  of: 'eth_estimateGas',
+  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
   codes: [-32015],
-  client: 'nethermind 1.21-1.31, eth_estimateGas',
-  source: 'nethermind#8316, #6224; what is left out: proxyd backend.go#L45-135, hedera JsonRpcError.ts',
+  client: 'nethermind 1.21-1.31',
+  source:
+    'nethermind#8316, #6224; what is left out: proxyd backend.go#L45-135, hedera JsonRpcError.ts, openethereum errors.rs#L138-160',
 };

@@ -37,6 +37,18 @@ export function unspokenRevert(layers: readonly ErrorLayer[]): Revert | undefine
     const proves = payload !== undefined && (reasonOf(payload) !== undefined || (code === 3 && isCustom(payload)));
     if (proves) return { payload, rebuilt: '0x' };
     const match = matchOf(bareReason, code, [message]);
+    if (match === undefined) continue;
+    const revert = revertOf(layers, match);
+    if (revert.payload !== undefined && isCustom(revert.payload)) return revert;
+  }
+  return undefined;
+}
+
+/** What may be a revert: by its code something was executed, and its text is one that no rule knows. */
+export function guessedRevert(method: string, layers: readonly ErrorLayer[]): Revert | undefined {
+  if (method !== bareReason.of) return undefined;
+  for (const { code, message } of layers) {
+    const match = matchOf(bareReason, code, [message]);
     if (match !== undefined) return revertOf(layers, match);
   }
   return undefined;

@@ -19,6 +19,8 @@ export interface MethodSpec {
   readonly reverts: boolean;
   /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
   readonly sends?: true;
+  /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */
+  readonly executes?: true;
   /** The first parameter is the hash of what is looked up, or of the block that it is in; the result may be null. */
   readonly looksUpHash?: true;
   /** Where no upstream has the method, the answer is null in place of -32601: many clients do not have uncles. */

@@ -814,6 +814,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
+    "executes": true,
     "resultKinds": [
       "array"
     ],

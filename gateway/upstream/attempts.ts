@@ -7,7 +7,6 @@ import {
   parsed,
   UpstreamFailure,
   type Failed,
-  type Final,
   type FollowUp,
   type LargeReply,
   type Reply,
@@ -71,6 +70,9 @@ export class Attempts {
       }
     }
     verdict = upstream.withoutSecrets(verdict);
+    if (!verdict.final && verdict.followUp !== undefined) {
+      verdict = await this.#complete(upstream, verdict, verdict.followUp, deadline, cancellation);
+    }
     if (method.sends === true) verdict = await sent.settle(upstream, String(params[0]), verdict, deadline);
     if (!verdict.final) {
       this.#note(upstream, method.name, verdict, wordsOf(verdict.reply));
@@ -93,7 +95,7 @@ export class Attempts {
   /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
   async #complete(
     upstream: Upstream,
-    verdict: Final,
+    verdict: Verdict,
     { method, params, complete }: FollowUp,
     deadline: number,
     cancellation: Cancellation | undefined,
@@ -102,7 +104,8 @@ export class Attempts {
     if (left < LEAST_TIME_MS) return verdict;
     try {
       const said = parsed(await upstream.ask(method, JSON.stringify(params), left, cancellation));
-      return upstream.withoutSecrets({ final: true, reply: complete(said) } as const);
+      const reply = complete(said);
+      return reply === undefined ? verdict : upstream.withoutSecrets({ final: true, reply } as const);
     } catch (error) {
       if (error instanceof UpstreamFailure) return verdict;
       throw error;

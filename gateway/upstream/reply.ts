@@ -94,7 +94,8 @@ export interface Final {
 export interface FollowUp {
   readonly method: string;
   readonly params: readonly unknown[];
-  readonly complete: (said: ResultReply | ErrorReply) => Reply;
+  /** Undefined: the response says no more than the first one. */
+  readonly complete: (said: ResultReply | ErrorReply) => Reply | undefined;
 }
 
 export interface Failed {
@@ -106,4 +107,6 @@ export interface Failed {
   readonly wasDown?: boolean;
   /** How long the upstream asks to be left alone. */
   readonly retryAfterMs?: number | undefined;
+  /** The same upstream, asked this, may prove what `reply` is a guess at. */
+  readonly followUp?: FollowUp;
 }

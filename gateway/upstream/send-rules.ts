@@ -11,7 +11,7 @@ interface SendRule {
  */
 const sendRules: readonly SendRule[] = [
   { means: 'known', message: /^(ALREADY_EXISTS: )?already ?known$/i, client: 'geth, reth, erigon, besu 2025, Gnosis' },
-  { means: 'known', message: /^(INTERNAL_ERROR: )?existing tx with same hash$/, client: 'erigon' },
+  { means: 'known', message: /^(INTERNAL_ERROR: )?existing txn? with same hash$/, client: 'erigon 2, 3' },
   {
     means: 'known',
     message: /^known transaction(: | \(|\. transaction with hash |$)/i,
@@ -20,8 +20,22 @@ const sendRules: readonly SendRule[] = [
   { means: 'known', message: /^AlreadyKnown\b/, client: 'nethermind' },
   { means: 'known', message: /^transaction already imported$/i, client: 'anvil 1.7.1 recorded' },
   { means: 'known', message: /^Transaction with the same hash was already imported\.?$/, client: 'OpenEthereum' },
-  { means: 'known', message: /^tx already (exists in cache|in mempool)$/, client: 'Cosmos: evmos, Sei' },
-  { means: 'known', message: /Error message: 'already known'$/, client: 'Mantle, from its sequencer' },
+  {
+    means: 'known',
+    message: /^(rpc error: code = \w+ desc = )?tx already (exists in cache|in mempool)$/,
+    client: 'Cosmos: evmos, Sei',
+  },
+  { means: 'known', message: /^(\[0x[\da-f]{64}\]: )?already imported$/, client: 'reth transaction-pool/src/error.rs' },
+  {
+    means: 'known',
+    message: /^(transaction|tx) (is )?already (exists|known|in (the )?(mempool|txpool|transaction pool))$/i,
+    client: 'proxies, as eRPC lists them (erpc architecture/evm/error_normalizer.go)',
+  },
+  {
+    means: 'known',
+    message: /^failed to forward tx to sequencer,[^']{0,60}'already known'$/,
+    client: 'Mantle, from its sequencer',
+  },
   { means: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
   { means: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
   { means: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },

@@ -10,20 +10,27 @@ import type { Upstream } from './upstream.ts';
 const REMEMBERED_MS = 600_000;
 const REMEMBERED_MAX = 10_000;
 
+export interface SentTransactionsOptions {
+  readonly log: Log;
+  /** Upstreams that can be asked; where there is only one, there is nothing to remember. */
+  readonly all: readonly Upstream[];
+  /** Dev nodes answer with an error although they have mined the transaction (Hardhat, ganache). */
+  readonly isDevelopment: boolean;
+}
+
 /** What became of transactions that were sent through this gateway, and which upstream took them. */
 export class SentTransactions {
   readonly #log: Log;
   readonly #all: readonly Upstream[];
+  readonly #isDevelopment: boolean;
   readonly #byHash: LRUCache<string, Upstream>;
   readonly #bySender: LRUCache<string, Upstream>;
 
-  /**
-   * @param all upstreams that can be asked; where there is only one, there is nothing to remember
-   * @param before of the same network, when it had other upstreams: what it remembers goes on
-   */
-  constructor(log: Log, all: readonly Upstream[], before?: SentTransactions) {
+  /** @param before of the same network, when it had other upstreams: what it remembers goes on */
+  constructor({ log, all, isDevelopment }: SentTransactionsOptions, before?: SentTransactions) {
     this.#log = log;
     this.#all = all;
+    this.#isDevelopment = isDevelopment;
     const fresh = (): LRUCache<string, Upstream> => new LRUCache({ ...atMost(REMEMBERED_MAX), ttl: REMEMBERED_MS });
     this.#byHash = before === undefined ? fresh() : before.#byHash;
     this.#bySender = before === undefined ? fresh() : before.#bySender;
@@ -31,8 +38,8 @@ export class SentTransactions {
 
   /**
    * The verdict on a reply to `eth_sendRawTransaction`. A node that has the transaction already, from an attempt of
-   * which we never heard or from elsewhere, has taken it. An error that no rule knows is final: dev nodes answer with
-   * one although they have mined the transaction (Hardhat, ganache), so that it must not be sent elsewhere.
+   * which we never heard or from elsewhere, has taken it. An error that no rule knows is not about the transaction: one
+   * other upstream gets it. On a development chain it is final, since the transaction may be mined.
    * @param deadline on the clock of performance.now()
    */
   async settle(upstream: Upstream, raw: string, verdict: Verdict, deadline: number): Promise<Verdict> {
@@ -48,7 +55,9 @@ export class SentTransactions {
       this.#taken(upstream, transaction, transaction.hash);
       return { final: true, reply: { kind: 'result', result: transaction.hash } };
     }
-    return verdict.final || verdict.failure === 'unknown' ? { final: true, reply } : verdict;
+    if (verdict.final) return verdict;
+    const isAboutIt = says !== undefined || (verdict.failure === 'unknown' && this.#isDevelopment);
+    return isAboutIt ? { final: true, reply } : verdict;
   }
 
   /** The upstream that is to be asked first: the one that took the transaction, or the sender's last one. */

@@ -27,6 +27,8 @@ export interface UpstreamsOptions {
   readonly numberIn: NumberIn;
   readonly onTold: OnTold;
   readonly confirmNull: ConfirmNull;
+  /** A chain of one developer, whose node may answer with an error and mine the transaction all the same. */
+  readonly isDevelopment: boolean;
   readonly hedgeAfterMs: number | undefined;
   readonly maxLagBlocks: number | undefined;
   readonly meters: RoutingMeters;
@@ -58,10 +60,10 @@ export class Upstreams {
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, hedgeAfterMs, maxLagBlocks, meters, heads, before, log } = options;
+    const { judge, check, isDevelopment, hedgeAfterMs, maxLagBlocks, meters, heads, before, log } = options;
     this.all = all;
     this.#options = options;
-    this.#sent = new SentTransactions(log, all, before === undefined ? undefined : before.#sent);
+    this.#sent = new SentTransactions({ log, all, isDevelopment }, before === undefined ? undefined : before.#sent);
     this.#heads = heads;
     this.#served =
       before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn, options.onTold) : before.#served;

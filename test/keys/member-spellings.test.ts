@@ -200,6 +200,6 @@ test('no spelling of a member names another contract than the key may, or more g
     ),
     { numRuns: 500 },
   );
-  // Else nothing would have been tried.
-  expect(Math.min(reached, rejected)).toBeGreaterThan(100);
+  // Of 500 about 100 are accepted: far fewer would mean that nothing was tried.
+  expect(Math.min(reached, rejected)).toBeGreaterThan(50);
 }, 60_000);

@@ -154,10 +154,11 @@ describe('a revert in words that no rule knows', () => {
     expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(elsewhere('unknown'));
   });
 
-  it('is the whole message of old nethermind', () => {
-    expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject(
-      error(3, 'execution reverted: mv', encodeReason('mv')),
-    );
+  it('may be the whole message of old nethermind: a guess, which is not final', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject({
+      ...elsewhere('unknown'),
+      reply: error(3, 'execution reverted: mv', encodeReason('mv')).reply,
+    });
     expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
     expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
   });

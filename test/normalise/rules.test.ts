@@ -7,6 +7,7 @@ import { wrappers } from '../../gateway/normalise/error-layers.ts';
 import { errorRules } from '../../gateway/normalise/error-rules.ts';
 import { haltRules } from '../../gateway/normalise/halt-rules.ts';
 import { bareReason, revertRules } from '../../gateway/normalise/revert-rules.ts';
+import { transactionRules } from '../../gateway/normalise/transaction-rules.ts';
 import { readCases } from './catalogue-cases.ts';
 
 interface WithError {
@@ -14,7 +15,7 @@ interface WithError {
 }
 
 const reverts = [...revertRules, bareReason];
-const rules = [...haltRules, ...errorRules, ...reverts];
+const rules = [...haltRules, ...transactionRules, ...errorRules, ...reverts];
 
 describe('every rule', () => {
   it('bears a client and a source', () => {

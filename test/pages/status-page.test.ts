@@ -55,6 +55,13 @@ describe('the status page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
+  it('shows for which method an upstream is marked, why, and for how long', async () => {
+    expect((await gateway.call('ten', 'eth_gasPrice')).error?.code).toBe(-32_601);
+    const tab = await open('/ten');
+    await tab.until(`/eth_gasPrice: unsupported, for 10 min/.test(document.querySelector('#networks').innerText)`);
+    expect(tab.complaints).toEqual([]);
+  });
+
   it('shows that files were refused, where the mistakes are, and since when those before are in force', async () => {
     const shown = `!document.querySelector('#configuration').hidden`;
     const before = await open('/');

@@ -90,5 +90,5 @@ export function shiftClock({ isStopped = false } = {}): { forward(ms: number): v
 
 /** Waits for what the gateway does in the background. */
 export async function until(holds: () => boolean): Promise<void> {
-  await vi.waitUntil(holds, { timeout: 2_000, interval: 5 });
+  await vi.waitUntil(holds, { timeout: 10_000, interval: 5 });
 }

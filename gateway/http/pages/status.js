@@ -91,14 +91,19 @@ const states = {
   'other-chain': ['bad', '▲ another chain'],
 };
 
-function upstreamRow({ name, state, head, lag, history }) {
+/** Methods for which other upstreams are asked first, and why. */
+function markLine({ method, reason, forS }) {
+  return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
+}
+
+function upstreamRow({ name, state, head, lag, history, marks }) {
   const [style, words] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_SLICES);
   const asked = last.reduce((sum, slice) => sum + slice.asked, 0);
   const seconds = last.reduce((sum, slice) => sum + slice.seconds, 0);
   return [
     name,
-    element('span', { class: style }, words),
+    element('div', {}, element('span', { class: style }, words), ...marks.map(markLine)),
     head === undefined ? '–' : count(head),
     lag === undefined ? '–' : lag === 0 ? 'none' : count(lag),
     asked === 0 ? '–' : `${Math.max(1, Math.round((seconds / asked) * 1000))} ms`,

@@ -1,0 +1,107 @@
+import type { ErrorRule } from './error-rule.ts';
+
+/** What a node without the history, the index, the state or the time says. Another may have it; never null. */
+export const stateRules: readonly ErrorRule[] = [
+  {
+    means: 'node-state',
+    codes: [4444],
+    client: 'geth, reth, besu, nethermind: pruned history unavailable',
+    source: 'go-ethereum core/history/historymode.go#L144; EIP-4444',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:finalized|safe|pending|earliest) (?:block|header|state|receipts) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|state (?:at block|not available|is not available))/i,
+    client: 'geth and its forks; lotus',
+    source:
+      'go-ethereum eth/api_backend.go, eth/filters/filter.go, internal/ethapi/errors.go#L67-86; lotus api/api_errors.go#L36',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:no state available|world state unavailable|initial sync is still in progress|still syncing|\d+ could not be found$|receipt not available for|requested data (?:is not available|cannot be older)|receipts have been pruned|requested block is too old|old data not available|distance to target block exceeds)/i,
+    client: 'nethermind, besu, parity, erigon, sei, web3-proxy, Cloudflare',
+    source: 'dshackle EthereumLowerBoundStateDetector.kt#L40-92; nethermind#11214; erigon#16006, #7748',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:the )?(?:node|client|chain|blockchain|upstream|server) (?:is |has )?(?:still |currently |not (?:yet )?)?(?:(?:fully )?(?:in )?sync(?:ing|ed|hroni[sz]ing|hroni[sz]ed)?|catching up)\b/i,
+    client: 'nethermind 1.35: "node is syncing"; others in words like these',
+    source: 'nethermind Core/Messages/TxPoolErrorMessages.cs NodeIsSyncing; ethermint rpc/backend',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:Block information is incomplete|This request is not supported because your node is running with state pruning|One of the blocks specified in filter\b|Looks like you disabled ancient block download|Requested block number is in a range that is not available yet|Node is not connected to any peers|Database error)/,
+    client: 'parity, openethereum',
+    source: 'openethereum crates/rpc/src/v1/helpers/errors.rs#L146-226, #L328-335, #L504-525',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:Block with such an ID (?:doesn't exist yet|is pruned)|Tree API is temporarily unavailable)\b/,
+    client: 'zkSync Era',
+    source: 'zksync-era web3_decl/src/error.rs#L22, #L49',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:unsupported block number|no historical RPC is available|Dependent service returned immature records)/i,
+    client: 'nitro, op-geth, hedera',
+    source: 'squid-sdk#559; dshackle EthereumLowerBoundStateDetector.kt#L63',
+  },
+  {
+    means: 'no-block',
+    text: /^(?:BlockOutOfRangeError\b|Received invalid block tag \d+\. Latest|specified block greater than current height|request(?:ed)? beyond head block|(?:cannot query unfinalized data)|(?:[\w ]+ )?after last accepted block|invalid block param \(block not found\)|block range extends beyond current head block)/i,
+    client: 'anvil, hardhat, ethereumjs, reth, coreth, besu, geth',
+    source:
+      'anvil 1.7.1 and geth 1.17.5 (eth_getLogs) observed; reth error/mod.rs#L105; go-ethereum eth/filters/api.go#L40',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:UnmarshalJSON cannot decode empty bytes|Tendermint RPC error\b|could not find (?:\w+ )?results for height|(?:\S+ )?height \S+ is not available|block not found for height \d+$|failed to load state at height|height must be less than or equal|could not find FinalizeBlock|Node state is pruned|Version has either been pruned)/i,
+    client: 'evmos, ethermint, cronos, kava, fendermint; cometbft below them',
+    source: 'evmos#693; ethermint rpc/backend; cometbft state/errors.go; dshackle EthereumLowerBoundBlockDetector.kt',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:State already discarded for|Max height of block allowed|failed to compute tipset state|bad tipset height|load state tree: failed|Expect block number from id|invalid blockhash finalized|genesis is not traceable)/i,
+    client: 'moonbeam, bor, lotus, frontier, reth',
+    source: 'dshackle EthereumLowerBoundBlockDetector.kt; erpc architecture/evm/util.go',
+  },
+  {
+    means: 'node-state',
+    text: /^Block \d+ cleaned up, does not exist on node\b/,
+    client: 'agave, solana-validator (behind Neon)',
+    source: 'agave rpc-client-api/src/custom_error.rs BlockCleanedUp',
+  },
+  {
+    means: 'node-state',
+    text: /^(?:QUANTITY not supported, just support TAG as latest|TAG \[[^\]]*\] not supported)$/,
+    client: 'java-tron: it keeps the newest state only',
+    source: 'java-tron TronJsonRpcImpl.java QUANTITY_NOT_SUPPORT_ERROR, TAG_NOT_SUPPORT_ERROR',
+  },
+  {
+    // The next one may be quicker, or allow more time.
+    means: 'node-state',
+    text: /^(?:execution (?:aborted|timeout|timed out)\b|(?:the )?(?:call|operation|query|eth_\w+) (?:has )?(?:timeout|timed out)\b|timeout(?: expired| exceeded)?[.!]?$|timed out[.!]?$|context (?:deadline exceeded|canceled)|deadline exceeded|request timeout[.!]?$|execution took too long)/i,
+    client: 'geth and its forks, reth, erigon, besu, nethermind; Go’s contexts',
+    source:
+      'go-ethereum internal/ethapi/api.go#L830; erpc architecture/evm/error_normalizer.go; besu RpcErrorType.java TIMEOUT_ERROR',
+  },
+  {
+    means: 'no-block',
+    text: /^(?:header not found|header for hash not found|unknown block|block (?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
+    client: 'all',
+    source: 'go-ethereum eth/api_backend.go; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
+  },
+  {
+    means: 'node-state',
+    of: 'reads',
+    text: /\b(?:beyond|past|ahead of|higher than|greater than|exceeds?|after)(?: the)?(?: (?:current|latest|chain|network|last|known|best))*(?: (?:head|height|tip|latest|accepted|block number))\b/i,
+    client: 'any, in words that we have not seen: a block to come',
+    source: 'what the rows above have in common',
+  },
+  {
+    means: 'node-state',
+    of: 'reads',
+    text: /\b(?:prun(?:ed|ing)|(?:still |not )?sync(?:ing|ed)|index(?:ing|ed)|archive|unfinalized|historical (?:state|data)|state (?:is )?unavailable|data (?:is )?(?:un|not )available|missing trie node)\b/i,
+    client: 'any, in words that we have not seen',
+    source: 'what the rows above have in common',
+  },
+];

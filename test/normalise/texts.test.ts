@@ -1,0 +1,369 @@
+import { describe, expect, it } from 'vitest';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { judge } from '../../gateway/normalise/judge.ts';
+import { answer, elsewhere, error, hash, ofError, specOf } from './judged.ts';
+
+const lookups = [
+  'eth_getBlockByHash',
+  'eth_getUncleByBlockHashAndIndex',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionReceipt',
+  'eth_getTransactionByHash',
+  'eth_getBlockReceipts',
+];
+
+describe('what a layer below the node lacks is no evidence that something does not exist:', () => {
+  const texts: (readonly [number, string, unknown?])[] = [
+    // Databases.
+    [-32000, 'pebble: not found'],
+    [-32000, 'leveldb: not found'],
+    [-32000, 'Key not found'],
+    [-32000, 'badger: key not found'],
+    [-32000, 'mdbx_get: MDBX_NOTFOUND: No matching key/data pair found'],
+    [-32000, 'rocksdb: column family not found'],
+    [-32000, 'database: record not found in shard 3'],
+    [-32603, 'storage error: transaction not found'],
+    [-32000, 'cache: receipt not found'],
+    [-32000, 'Internal error: block not found'],
+    [-32000, 'Database error', 'transaction not found'],
+    [-32603, 'storage failure', { code: -32001, message: 'Resource not found' }],
+    [-32000, 'body not found for block 19000000, 5ac1f2'],
+    [-32000, 'header not found for block 19000000, 5ac1f2'],
+    [-32000, 'block body not found'],
+    [-32000, 'receipts not found'],
+    [-32000, 'canonical hash not found for block 12'],
+    [-32000, 'could not find results for height #396892'],
+    [-32603, 'could not find block results for height 12'],
+    [-32001, 'Block 171774030 cleaned up, does not exist on node. First available block: 176896202'],
+    [-32000, 'transaction not found in index (pruned)'],
+    [-32000, 'transaction not found (index is being built)'],
+    [-32000, 'block not found in ancient store'],
+    [-32000, 'unknown block: snapshot is not ready'],
+    [-32000, `getReceipts error: transaction not found`],
+    [-32000, 'state trie does not exist'],
+    [-32000, 'no such block in the freezer'],
+    // Proxies and routers.
+    [-32601, 'Resource not found'],
+    [404, 'Not Found'],
+    [404, 'Resource not found'],
+    [-32000, '404 page not found'],
+    [-32000, '404 Not Found: Resource not found'],
+    [-32000, 'The requested URL was not found on this server'],
+    [-32000, 'route not found'],
+    [-32000, 'Project not found'],
+    [-32000, 'API key not found'],
+    [-32000, 'no upstream found for network 1'],
+    [-32000, 'Application not found'],
+    [-32000, 'dial tcp: lookup node-3: no such host'],
+  ];
+
+  const cases = texts.map(([code, message, data]) => ({ code, message, data }));
+
+  it.each(cases)('$code $message $data', ({ code, message, data }) => {
+    for (const method of lookups) {
+      const { final, ...verdict } = ofError(method, code, message, data);
+      expect({ method, final }).toEqual({ method, final: false });
+      // `not-found` becomes null when nobody says otherwise.
+      expect(verdict).not.toMatchObject({ failure: 'not-found' });
+    }
+  });
+
+  it.each([401, 403, 404, 410, 500, 502])('nor is anything under HTTP %i', (status) => {
+    for (const message of ['Resource not found', 'transaction not found', 'block not found', 'Not Found']) {
+      const said = { kind: 'error', code: -32000, message, data: undefined, status } as const;
+      for (const method of lookups) {
+        const { final, ...verdict } = judge(specOf(method), [], said);
+        expect({ method, message, final }).toEqual({ method, message, final: false });
+        expect(verdict).not.toMatchObject({ failure: 'not-found' });
+      }
+    }
+  });
+});
+
+describe('the general "not found" is node state', () => {
+  it.each(['pebble: not found', 'body not found for block 12, ab', 'Not Found', 'index out of bounds'])(
+    '%s',
+    (text) => {
+      for (const method of [...lookups, 'eth_getBalance', 'eth_getLogs']) {
+        expect(ofError(method, -32000, text), method).toMatchObject(elsewhere('node-state'));
+      }
+    },
+  );
+});
+
+describe('what a node says of a thing that does not exist is null:', () => {
+  it.each([
+    [-32001, 'Resource not found'],
+    [-32001, '[Request ID: 4f43afe1-de8b-4db7-b58d-ad733858c7af] Requested resource not found. '],
+    [-32000, 'transaction not found'],
+    [-32000, `transaction ${hash('a')} not found`],
+    [-32000, `Transaction not found: ${hash('a')}`],
+    [-32604, 'Record not found'],
+    [-32000, `Error: transaction hash not found (txHash="${hash('a')}", code=UNKNOWN_ERROR, version=x)`],
+  ])('%i %s', (code, message) => {
+    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(answer(null));
+    expect(ofError('eth_getTransactionReceipt', -32603, 'Internal JSON-RPC error.', { code, message })).toEqual(
+      answer(null),
+    );
+  });
+
+  it('an uncle, at nethermind to 1.14', () => {
+    for (const method of ['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex']) {
+      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(answer(null));
+      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(answer(null));
+      expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(elsewhere('node-state'));
+    }
+    expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(elsewhere('unknown'));
+  });
+});
+
+describe('a bound of the provider is not the last word, under whatever code:', () => {
+  const texts = [
+    'query block range exceeds server limit, narrow your filter: 5',
+    'query exceeds max block range 5000',
+    'query exceeds max results 20000, retry with the range 1-2',
+    'exceed maximum block range 50000',
+    'exceed max addresses or topics per search position',
+    'block range is bigger than maxBlockRange',
+    'block range is larger than max block range, block range = 5120, max block range = 5000',
+    'block range is too wide (maximum 1024)',
+    'requested too many blocks from 0 to 5000, maximum is set to 2048',
+    'logs are limited to 10000',
+    'eth_getLogs is limited to a 5 range, upgrade from discover plan to increase the limit',
+    'eth_getLogs and eth_newFilter are limited to a 10,000 blocks range',
+    'ranges over 10000 blocks are not supported on freetier',
+    'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range.',
+    'Block range limit exceeded. See more details at https://docs.example/limits#evm-range-limits.',
+    "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800",
+    'maximum [from, to] blocks distance: 10000',
+    'Log response size exceeded. this block range should work: [0x0, 0x1]',
+    'Requested range exceeds maximum RPC range limit',
+    'please limit the query to at most 1000 blocks',
+    'The block range of this query is not in your plan: at most 500',
+    'Too many results, try paginating',
+    'specify less number of addresses: at most 20',
+    'This query contains 6000 filters. The current limit is 5000.',
+    'Exceeded maximum block range: 1000',
+    'logs over more than 2000 blocks need a paid plan',
+  ];
+
+  it.each(texts)('%s', (text) => {
+    for (const code of [-32602, -32600, -32000, -32614, -32005, 35]) {
+      expect(ofError('eth_getLogs', code, text), String(code)).toMatchObject(elsewhere('too-large'));
+    }
+    expect(ofError('eth_getLogs', -32602, 'Invalid params', text)).toMatchObject(elsewhere('too-large'));
+    expect(ofError('eth_getLogs', -32602, 'invalid params', { message: text })).toMatchObject(elsewhere('too-large'));
+  });
+
+  it.each([
+    'invalid block range params',
+    'invalid topic(s)',
+    "can't specify fromBlock/toBlock with blockHash",
+    'fromBlock is greater than toBlock',
+    'cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other',
+  ])('but of a filter that is wrong everywhere it is: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toEqual(error(-32602, text));
+  });
+
+  it.each([
+    'block range extends beyond current head block',
+    'block range extends beyond current head block: requested 12, head 11',
+    'toBlock exceeds latest block',
+    'block number is greater than the latest height',
+    'request beyond head block: requested 2, head 1',
+  ])('and a block to come is node state: %s', (text) => {
+    for (const code of [-32602, -32000]) {
+      expect(ofError('eth_getLogs', code, text)).toMatchObject(elsewhere('node-state'));
+    }
+  });
+});
+
+describe('a plan, a quota or a key of ours, in words that no rule has seen:', () => {
+  it.each([
+    ['quota', 'Your plan limit has been reached'],
+    ['quota', 'credits exhausted for this account'],
+    ['quota', 'Out of credits: please top up'],
+    ['quota', 'Please upgrade your plan to continue'],
+    ['quota', 'The free trial expired'],
+    ['unsupported', 'This method is not available on the free tier'],
+    ['unsupported', 'eth_getStorageAt is not included in your current plan'],
+    ['auth', 'The API key is not valid for this chain'],
+    ['auth', 'Token is invalid'],
+    ['auth', 'Origin not in whitelist'],
+    ['auth', 'API key not found'],
+    ['rate', 'request throttled'],
+    ['rate', 'You may make 25 requests per second'],
+    ['transport', 'no healthy upstream'],
+    ['transport', 'No available nodes for this chain'],
+    ['transport', 'all providers failed'],
+  ] as const)('%s: %s', (failure, text) => {
+    for (const code of [-32602, -32000, -32603]) {
+      for (const method of ['eth_getStorageAt', 'eth_getLogs', 'eth_getTransactionByHash']) {
+        expect(ofError(method, code, text), method).toMatchObject(elsewhere(failure));
+      }
+    }
+  });
+});
+
+describe('-32602 is not final where the text is about a plan or a limit of the upstream:', () => {
+  it.each([
+    'Your plan does not support archive requests',
+    'free tier limit reached',
+    'Archive node required',
+    'request timeout',
+    'invalid params: this block is not available',
+  ])('%s', (text) => {
+    for (const method of ['eth_call', 'eth_estimateGas', 'eth_getBalance', 'eth_getLogs']) {
+      expect(ofError(method, -32602, text), method).toMatchObject({ final: false });
+    }
+  });
+
+  it.each([
+    'limit exceeded',
+    'eth_getLogs requests are restricted to paid users',
+    'Please specify an address in your request or, to remove restrictions, order a dedicated full node here',
+  ])('of eth_getLogs too: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(elsewhere('too-large'));
+  });
+
+  it.each(['invalid argument 0: hex string without 0x prefix', 'missing value for required argument 0'])(
+    'and is final where it is about the parameters: %s',
+    (text) => {
+      for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs']) {
+        expect(ofError(method, -32602, text), method).toEqual(error(-32602, text));
+      }
+    },
+  );
+});
+
+describe('a node that keeps the newest state only', () => {
+  it.each(['QUANTITY not supported, just support TAG as latest', 'TAG [earliest | pending | finalized] not supported'])(
+    'is not the last to ask: %s',
+    (text) => {
+      for (const method of ['eth_getBalance', 'eth_getStorageAt', 'eth_call', 'eth_estimateGas']) {
+        expect(ofError(method, -32602, text), method).toMatchObject(elsewhere('node-state'));
+      }
+    },
+  );
+});
+
+describe('what became of a transaction of the chain is not final for a read', () => {
+  it.each([
+    'getReceipts error: could not apply tx 0: insufficient funds for gas * price + value: have 1 want 2',
+    'getReceipts error: nonce too low: address 0x1, tx: 1 state: 2',
+    'getReceipt error: intrinsic gas too low',
+    'nonce too low',
+    'out of gas',
+    'insufficient funds for transfer',
+    'invalid opcode: INVALID',
+  ])('%s', (text) => {
+    for (const { name, reverts, executes, sends, answer: by } of methods) {
+      if (reverts || executes === true || sends === true || by !== undefined) continue;
+      expect(ofError(name, -32000, text), name).toMatchObject({ final: false });
+    }
+  });
+
+  it('but it is for what executes', () => {
+    for (const method of ['eth_call', 'eth_estimateGas', 'eth_createAccessList', 'eth_simulateV1']) {
+      expect(ofError(method, -32000, 'nonce too high: tx 9, state 1')).toMatchObject({ final: true });
+    }
+  });
+});
+
+describe('under -32015', () => {
+  it.each([
+    'execution timeout',
+    'execution timed out',
+    'context deadline exceeded',
+    'deadline exceeded',
+    'timeout',
+    'node is syncing',
+    'Node is still syncing',
+    'the node is not yet synced',
+    'node is catching up',
+  ])('a time-out or a sync is node state and no revert: %s', (text) => {
+    for (const method of ['eth_estimateGas', 'eth_call', 'zks_estimateFee', 'eth_getStorageAt']) {
+      const verdict = ofError(method, -32015, text);
+      expect(verdict, method).toMatchObject(elsewhere('node-state'));
+      expect(verdict.reply, method).toMatchObject({ code: -32015, message: text });
+    }
+  });
+
+  it.each([
+    ['rate', 'over rate limit'],
+    ['rate', 'Too many requests'],
+    ['rate', 'server is busy'],
+    ['transport', 'gateway timeout'],
+    ['transport', 'backend offline'],
+    ['quota', 'Monthly capacity limit exceeded'],
+    ['node-state', 'missing trie node 5ac1 (path ) <nil>'],
+  ] as const)('what is known keeps its class, %s: %s', (failure, text) => {
+    const verdict = ofError('eth_estimateGas', -32015, text);
+    expect(verdict).toMatchObject(elsewhere(failure));
+    expect(verdict.reply).toMatchObject({ code: -32015 });
+  });
+
+  it.each([
+    'Internal server error',
+    'connection refused',
+    'The node is overloaded',
+    'block is not available',
+    'The operation was canceled.',
+    'max concurrency exceeded',
+    'server busy',
+    'not synced',
+    'capacity exceeded',
+    'backend timeout',
+    'gas estimation timed out',
+    'not enough peers',
+  ])('nor is %s ever taken for a contract’s reason', (message) => {
+    expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
+      final: false,
+      reply: { code: -32015, message },
+    });
+  });
+
+  it('an execution error of parity is not taken for a contract’s reason', () => {
+    const message = 'Transaction execution error.';
+    expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
+      ...elsewhere('unknown'),
+      reply: { code: -32015, message },
+    });
+    const data = 'NotEnoughCash { required: 21000, got: 0 }';
+    expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(error(-32015, message));
+    expect(ofError('eth_estimateGas', -32015, message, 'Internal("trie is gone")')).toMatchObject(elsewhere('unknown'));
+  });
+
+  it('an unknown text is a guess at a revert for eth_estimateGas, and nothing elsewhere', () => {
+    expect(ofError('eth_estimateGas', -32015, 'mv')).toMatchObject({
+      ...elsewhere('unknown'),
+      reply: { code: 3, message: 'execution reverted: mv' },
+      followUp: { method: 'eth_call' },
+    });
+    for (const method of ['eth_call', 'zks_estimateFee', 'eth_createAccessList', 'eth_getStorageAt']) {
+      expect(ofError(method, -32015, 'mv'), method).toMatchObject({
+        ...elsewhere('unknown'),
+        reply: { code: -32015, message: 'mv' },
+      });
+    }
+  });
+});
+
+it('a simulation that failed is final at IoTeX', () => {
+  const message = 'execution simulation failed: status = 101';
+  expect(ofError('eth_estimateGas', 13, message)).toEqual(error(-32000, message));
+  expect(ofError('eth_estimateGas', -32000, message)).toMatchObject(elsewhere('unknown'));
+});
+
+it('a bill that is not paid is no lack of funds of the sender', () => {
+  for (const text of ['insufficient balance, please top up your account', 'Insufficient funds: upgrade your plan']) {
+    for (const method of ['eth_call', 'eth_estimateGas', 'eth_sendRawTransaction']) {
+      expect(ofError(method, -32000, text), text).toMatchObject({ final: false });
+    }
+  }
+});
+
+it('a database that fails below the EVM is no halt', () => {
+  expect(ofError('eth_call', -32603, 'EVM error: Database(disk is full)')).toMatchObject({ final: false });
+  expect(ofError('eth_call', -32603, 'EVM error: OutOfGas(Basic)')).toMatchObject({ final: true });
+});

@@ -1,0 +1,132 @@
+import { keccak256, toHex, type Hex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { status } from '../support/behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway } from '../support/gateway.ts';
+import { CHAIN_ID, withNodes } from './with-nodes.ts';
+
+const send = 'eth_sendRawTransaction';
+const account = privateKeyToAccount(toHex(0xa11cen, { size: 32 }));
+
+function sign(chainId: number): Promise<Hex> {
+  return account.signTransaction({
+    type: 'eip1559',
+    chainId,
+    nonce: 3,
+    to: `0x${'22'.repeat(20)}`,
+    gas: 21_000n,
+    maxFeePerGas: 2_000_000_000n,
+  });
+}
+
+const raw = await sign(CHAIN_ID);
+const hash = keccak256(raw);
+
+/** Three upstreams; each takes transactions unless told otherwise. */
+async function senders() {
+  const { nodes, send: call } = await withNodes(3);
+  for (const node of nodes) {
+    node.answer(send, hash);
+    node.answer('eth_getTransactionByHash', null);
+  }
+  return {
+    nodes: nodes as [FakeNode, FakeNode, FakeNode],
+    sendRaw: () => call(send, [raw]),
+    sent: () => nodes.map((node) => node.callsOf(send).length),
+  };
+}
+
+describe('a refusal that is not about the transaction', () => {
+  it.each([
+    [-32_000, 'txpool is full'],
+    [-32_002, 'Transaction pool not enabled. (Either txpool explicitly disabled, or node not yet in sync).'],
+    [-32_000, 'failed to forward tx to sequencer: dial tcp: connection refused'],
+    [-32_602, 'Your plan does not include this method'],
+    [-32_000, 'invalid API key'],
+    [-32_000, 'no backends available'],
+    [-32_000, '404 page not found'],
+    [-32_077, 'never heard of'],
+  ])('gets the transaction to one other upstream: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].answer(send, rpcError(code, message));
+    expect((await sendRaw()).answer.result).toBe(hash);
+    expect(sent()).toEqual([1, 1, 0]);
+  });
+
+  it('and to no third, when that one refuses it in the same words: they are the response', async () => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].answer(send, rpcError(-32_000, 'txpool is full'));
+    nodes[1].answer(send, rpcError(-32_000, 'txpool is full'));
+    expect((await sendRaw()).answer.error).toEqual({ code: -32_000, message: 'txpool is full' });
+    expect(sent()).toEqual([1, 1, 0]);
+  });
+
+  it('is followed by the verdict of the other one', async () => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].answer(send, rpcError(-32_000, 'txpool is full'));
+    nodes[1].answer(send, rpcError(-32_000, 'intrinsic gas too low'));
+    expect((await sendRaw()).answer.error).toEqual({ code: -32_000, message: 'intrinsic gas too low' });
+    expect(sent()).toEqual([1, 1, 0]);
+  });
+
+  it('is success where the other one has the transaction', async () => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].answer(send, rpcError(-32_603, 'Internal error'));
+    nodes[1].answer(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).answer.result).toBe(hash);
+    expect(sent()).toEqual([1, 1, 0]);
+  });
+
+  it('is the response where there is no other upstream', async () => {
+    const { nodes, send: call } = await withNodes(1);
+    nodes[0]?.answer(send, rpcError(-32_000, 'txpool is full'));
+    expect((await call(send, [raw])).answer.error).toEqual({ code: -32_000, message: 'txpool is full' });
+    expect(nodes[0]?.callsOf(send)).toHaveLength(1);
+  });
+
+  it('HTTP 404 is one, whatever its body is', async () => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].always(status(404), send);
+    expect((await sendRaw()).answer.result).toBe(hash);
+    expect(sent()).toEqual([1, 1, 0]);
+  });
+});
+
+describe('a verdict about the transaction', () => {
+  it.each([
+    [-32_000, 'invalid sender'],
+    [-32_000, 'transaction gas price below minimum: gas tip cap 0, minimum needed 1'],
+    [-32_602, 'Invalid transaction type'],
+    [-32_000, 'INVALID: oversized data'],
+    [-32_000, `[${hash}]: transaction overdraws from account, balance: 0, cost: 1`],
+  ])('is sent nowhere else: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders();
+    nodes[0].answer(send, rpcError(code, message));
+    expect((await sendRaw()).answer.error).toEqual({ code, message });
+    expect(sent()).toEqual([1, 0, 0]);
+  });
+});
+
+describe('on a development chain', () => {
+  it.each([1337, 31_337])(
+    'an error that no rule knows is final: the transaction may be mined (%i)',
+    async (chainId) => {
+      const nodes = await Promise.all([startFakeNode({ chainId }), startFakeNode({ chainId })]);
+      const gateway = await startGateway({
+        test: network(
+          chainId,
+          nodes.map(({ url }) => url),
+        ),
+      });
+      onTestFinished(async () => {
+        await gateway.stop();
+        await Promise.all(nodes.map((node) => node.close()));
+      });
+      const said = { code: -32_603, message: 'something that a dev node says of what it has mined' };
+      nodes[0].answer(send, rpcError(said.code, said.message));
+      expect((await gateway.call('test', send, [await sign(chainId)])).error).toEqual(said);
+      expect(nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
+    },
+  );
+});
