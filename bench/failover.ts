@@ -35,9 +35,9 @@ const call = '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d
 const ways: readonly { readonly name: string; readonly fault: WireFault | 503 }[] = [
   { name: 'is killed: connections break, new ones are refused', fault: { kind: 'refuse' } },
   { name: 'resets every connection', fault: { kind: 'reset', at: 'accept' } },
-  { name: 'answers HTTP 503', fault: 503 },
-  { name: 'hangs: takes calls and says nothing', fault: { kind: 'hang', at: 'reply' } },
-  { name: 'falls off the network', fault: { kind: 'vanish' } },
+  { name: 'returns HTTP 503', fault: 503 },
+  { name: 'hangs: accepts calls and does not respond', fault: { kind: 'hang', at: 'reply' } },
+  { name: 'disappears from the network', fault: { kind: 'vanish' } },
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));

@@ -50,7 +50,7 @@ function costFigures({ title, against, most }: CostScenario, rounds: readonly Co
   const [first] = rounds;
   if (first?.['Gatehouse']?.atRest === undefined) return [figure];
   const atRest = rounds.map((round) => (round['Gatehouse']?.atRest ?? NaN) - (round[to]?.atRest ?? NaN));
-  return [figure, { title: `${title}, at rest, more than ${to}`, unit: 'ms of CPU a second', values: atRest }];
+  return [figure, { title: `${title}, idle CPU above ${to}`, unit: 'ms per s', values: atRest }];
 }
 
 /** CPU per call of one as a multiple of another's in the same round. */

@@ -4,14 +4,15 @@ import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
 
-/** docs/bench.md */
+/** The text of docs/benchmarks.md. */
 export function pageOf(results: Results): string {
   const costs = results.scenarios.filter((result) => result.kind === 'cost');
   const latencies = results.scenarios.filter((result) => result.kind === 'latency');
   const scripts = results.scenarios.filter((result) => result.kind === 'script');
   const sections = [
     '# Benchmarks',
-    `<!-- Made of bench.json by \`npm run bench\`: run it with \`--write\` rather than edit this. -->`,
+    `<!-- Generated from bench.json by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`,
+    introduction,
     madeBy(results),
     '![CPU per call, as multiples of nginx](bench.svg)',
     howText(results),
@@ -28,26 +29,32 @@ export function pageOf(results: Results): string {
         '× nginx',
         'calls/s',
         'core',
-        'right',
+        'correct',
         'cached',
-        'refused',
+        'rejected',
         'failed',
       ],
       ...costs.flatMap(costRows),
     ]),
-    ...latencies.flatMap(({ rounds }) => ['## Time', timeText(rounds), timeTable(rounds)]),
-    ...scripts.flatMap(({ name, text }) => [`## ${capital(titleOf(name))}`, text]),
+    ...latencies.flatMap(({ rounds }) => ['## Latency', timeText(rounds), timeTable(rounds)]),
+    ...scripts.flatMap(({ name, text }) => [`## ${capital(titleOf(name))}`, withTables(text)]),
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
-/** What stands in README between the comments `bench`. */
-export function readmeBlock(results: Results): string {
-  const chart = '![CPU per call, as multiples of nginx](docs/bench.svg)';
-  return `${madeBy(results)} More in [docs/bench.md](docs/bench.md).\n\n${chart}\n\n${targetsTable(results)}`;
+/** The sentence between the comments `bench` in README. */
+export function readmeSentence(results: Results): string {
+  const costOf = (name: string): string => {
+    const found = results.scenarios.find((result) => result.name === name);
+    if (found?.kind !== 'cost') return '?';
+    const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpu ?? NaN));
+    return `${show(cpu)} µs of CPU (${show(median(ratios(found.rounds, 'Gatehouse', 'nginx')))} × nginx)`;
+  };
+  return `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}. ${madeBy(results)}
+[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
 }
 
-/** Says plainly what was missed. */
+/** All figures with their targets; a missed target is marked. */
 export function targetsTable({ scenarios: found }: Results): string {
   const rows = found.flatMap(figuresOf).map((figure) => {
     const { title, unit, values, most } = figure;
@@ -63,7 +70,7 @@ export function targetsTable({ scenarios: found }: Results): string {
   return table([['', 'target', 'median', 'all rounds', ''], ...rows]);
 }
 
-/** Calls that were not answered rightly. */
+/** Calls without a correct response. */
 export function badCalls(results: Results): number {
   const { refused, failed } = total(results);
   return refused + failed;
@@ -72,7 +79,7 @@ export function badCalls(results: Results): number {
 function countsText(results: Results): string {
   const { right, refused, failed } = total(results);
   const count = (number: number): string => number.toLocaleString('en');
-  return `Of all calls ${count(right)} were answered rightly, ${count(refused)} were refused, ${count(failed)} failed.`;
+  return `Of all calls ${count(right)} got the correct response, ${count(refused)} were rejected, ${count(failed)} failed.`;
 }
 
 function total({ scenarios: found }: Results): Outcomes {
@@ -85,18 +92,25 @@ function total({ scenarios: found }: Results): Outcomes {
   return { right: sum('right'), refused: sum('refused'), failed: sum('failed') };
 }
 
-function howText({ rounds, seconds, isPinned }: Results): string {
-  const cores = isPinned ? 'has the first core to itself, all else the others' : 'shares all cores with all else';
-  return `Callers and an upstream that answers at once are one process; between them is nginx or HAProxy (one worker,
-connections kept alive) or a bare Node proxy, which pass calls on as they are, or Gatehouse, which checks key and
-parameters, chooses the upstream, checks and completes the result, and counts. In each of ${rounds} rounds each has a turn
-of ${seconds} s with as many calls as it can do, one at a time on each of 64 connections (blocks: 8, batches: 16 and 4). What
-is measured ${cores}; CPU is user and system time of its process, by /proc. Where
-nginx is not kept busy (\`core\`), a call costs it some more than where it is.
+const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
+measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios.`;
 
-All calls differ, unless hits are asked for, and each answer is held against its call. A multiple of nginx is that of its
-cost for the same calls one by one over HTTP in the same round; \`one of each\` is a gateway with one network and one key.
-Figures are medians of rounds.`;
+function howText({ rounds, seconds, isPinned }: Results): string {
+  const cores = isPinned ? 'has the first core to itself; everything else uses the others' : 'shares all cores';
+  return `Clients and an upstream that responds immediately run in one process. The proxy under test is between them: nginx or
+HAProxy (one worker, keep-alive connections) or a bare Node proxy forward calls unchanged. Gatehouse checks the key and the
+parameters, selects the upstream, checks and completes the result, and counts the call. In each of ${rounds} rounds every
+proxy runs for ${seconds} s at full load, with one call at a time on each of 64 connections (blocks: 8, batches: 16 and 4).
+The proxy under test ${cores}. CPU is the user and system
+time of its process, from /proc. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
+
+All calls differ, except in the scenario for cache hits, and each response is compared with the expected one. A multiple of
+nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway
+with one network and one key. Figures are medians of rounds.
+
+On 2026-11-21 the machine was shared: rounds differed by up to a third, and single calls cost 3.6 × nginx in another run. A
+single call spends two fifths of its CPU in the kernel and in Node's streams and HTTP, which the bare proxy also needs. A
+seventh is undici, a fifteenth garbage collection (25 kB per call), and a fifth Gatehouse's own code, half of that JSON.`;
 }
 
 function madeBy({ command, machine, date }: Results): string {
@@ -129,7 +143,8 @@ function costRows(result: ScenarioResult): string[][] {
 
 function timeText(rounds: readonly LatencyRound[]): string {
   const rate = Math.round(median(rounds.map(({ perSecond }) => perSecond))).toLocaleString('en');
-  return `At ${rate} calls a second, half of what the gateway can do, at moments of chance; from when a call was due.`;
+  return `At ${rate} calls per second, half of the gateway's maximum, with random arrival times. Latency is measured from the
+time at which a call was due.`;
 }
 
 function timeTable(rounds: readonly LatencyRound[]): string {
@@ -142,6 +157,19 @@ function timeTable(rounds: readonly LatencyRound[]): string {
     return [through, of('p50'), added('p50'), of('p99'), added('p99')];
   });
   return table([['through', 'p50', 'added', 'p99', 'added'], ...rows]);
+}
+
+/** Output of a script, with lines that begin with `|` as Markdown tables. */
+function withTables(text: string): string {
+  return text.replace(/(?:^\|.*\n?)+/gm, (lines) => {
+    const rows = lines
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(1, -1).split('|'))
+      .map((cells) => cells.map((cell) => cell.trim()))
+      .filter((cells) => !cells.every((cell) => /^-+$/.test(cell)));
+    return `${table(rows)}${lines.endsWith('\n') ? '\n' : ''}`;
+  });
 }
 
 function titleOf(name: string): string {

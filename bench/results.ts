@@ -1,6 +1,6 @@
 import type { Outcomes } from './asked-calls.ts';
 
-/** What a run found; docs/bench.json keeps it, and the page, the chart and README's table are made of it. */
+/** The results of a run, stored in docs/bench.json; the page, the chart and README's sentence are generated from them. */
 export interface Results {
   /** YYYY-MM-DD */
   readonly date: string;

@@ -18,7 +18,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *   npm run bench -- --list                                      what there is
  *   npm run bench                                                all of it, some seven minutes
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
- *   npm run bench -- --write                                     into docs/bench.* and README
+ *   npm run bench -- --write                                     into docs/bench.*, docs/benchmarks.md and README
  *   npm run bench -- --pages                                     the same from docs/bench.json as it is
  */
 const args = process.argv.slice(2);

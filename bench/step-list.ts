@@ -80,10 +80,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     { name: 'parse: the body', work: () => readEnvelope(text, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
     { name: 'validate: the parameters', work: () => objectionTo(method, { ...call, objection: undefined }, access) },
-    { name: 'choose: the upstream', work: () => choice.next(asking, performance.now()) },
+    { name: 'select: the upstream', work: () => choice.next(asking, performance.now()) },
     { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, LIMIT_MS, 1) },
-    { name: 'normalise: read the reply and judge it', work: () => judge(spec, call.params, readReply(200, body, 1)) },
-    { name: 'answer: write the result', work: () => written(reply) },
+    { name: 'normalise: parse and check the response', work: () => judge(spec, call.params, readReply(200, body, 1)) },
+    { name: 'respond: write the result', work: () => written(reply) },
     {
       name: 'metrics: count the call',
       work: () => {
@@ -92,7 +92,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
         method.usage.add('key', 1, false, bytes.length);
       },
     },
-    { name: 'all but HTTP with the caller, no limits', work: async () => whole({ ...access, limits: undefined }) },
+    { name: 'all but HTTP with the client, no limits', work: async () => whole({ ...access, limits: undefined }) },
   ];
 }
 

@@ -21,7 +21,7 @@ import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilReady }
  */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
-const page = join(packageRoot, 'docs/subscriptions.md');
+const page = join(packageRoot, 'docs/websocket.md');
 // Whatever ends this.
 process.once('exit', () => {
   stopAll();
@@ -55,19 +55,19 @@ async function run(idle: number, busy: number, seconds: number): Promise<void> {
   const [told, answered] = [counts.told.toLocaleString('en'), counts.answered.toLocaleString('en')];
   tell('sockets', [
     [
-      'held',
+      'sockets',
       'memory of the process',
-      'each',
+      'per socket',
       'CPU of a core',
-      'told',
-      'answered',
-      'answers in, p50',
+      'notifications',
+      'responses',
+      'response time, p50',
       'p99',
       'lost or wrong',
     ],
-    [`${idle} idle, beside 1000`, mb(held), each, share(idleCpu), ...Array<string>(5).fill('')],
+    [`${idle} idle, besides 1000`, mb(held), each, share(idleCpu), ...Array<string>(5).fill('')],
     [
-      `${busy} busy beside those`,
+      `${busy} busy besides those`,
       mb(memory(pid)),
       `${((memory(pid) - held) / busy).toFixed(1)} kB`,
       ...[share(busyCpu), told, answered, `${counts.p50Ms.toFixed(1)} ms`, `${counts.p99Ms.toFixed(1)} ms`],
@@ -92,7 +92,13 @@ async function toMany(url: string, pid: number, subscribers: number, blocks: num
     ]),
     await measure('logs, all of 200', url, pid, Math.ceil(subscribers / 20), blocks, () => ['logs', {}]),
   ];
-  const heading = ['subscribers to', 'notifications', 'CPU-µs each', 'bytes each', 'to all of a block in'];
+  const heading = [
+    'subscribers to',
+    'notifications',
+    'CPU-µs per notification',
+    'bytes per notification',
+    'delivery to all per block',
+  ];
   tell('notifications', [heading, ...rows]);
 }
 

@@ -35,7 +35,10 @@ const program = new Command('gatehouse')
   .version(version)
   .showSuggestionAfterError()
   .exitOverride();
-program.command('start').description('Start the gateway (settings: see README)').action(start);
+program
+  .command('start')
+  .description('Start the gateway (settings are environment variables: see docs/settings.md)')
+  .action(start);
 program
   .command('demo')
   .description('Print curl lines to try, for the local chain of a gateway that runs')

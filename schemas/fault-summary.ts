@@ -1,10 +1,10 @@
-type Row = readonly string[];
+import type { Row } from './markdown-table.ts';
 
-/** What a fault of an upstream is of, by the beginning of its name. */
+/** Kinds of upstream faults, by the prefix of a fault's name. */
 const prefixes = { TLS: 'TLS of an upstream', WebSocket: 'WebSocket upstream' } as const;
-const others = 'HTTP upstream: connection, reply, chain';
+const others = 'HTTP upstream: connection, response, chain';
 
-/** Of docs/faults.md, the results in short: of each kind the median and the longest of all ways to fail. */
+/** A summary of the tables in docs/faults.md: for each kind of fault, the median and the maximum of all its faults. */
 export function faultSummary(page: string): Row[] {
   const faults = rowsOf(page, 'upstreams');
   const upstreams = [others, ...Object.values(prefixes)].map((kind) => {
@@ -14,9 +14,9 @@ export function faultSummary(page: string): Row[] {
   const redis = rowsOf(page, 'redis');
   const keysSeen = [1, 2].map((column) => times(redis, column));
   return [
-    ['what fails', 'ways', 'right answer after', 'the next call', 'answer, where there is no other'],
+    ['component', 'faults', 'correct response after', 'next call', 'response without another upstream'],
     ...upstreams,
-    ['Redis', String(redis.length), ...keysSeen, `${times(redis, 4)}, for keys not seen before`],
+    ['Redis', String(redis.length), ...keysSeen, `${times(redis, 4)}, for a key not cached`],
   ];
 }
 
@@ -25,13 +25,7 @@ function kindOf(name: string): string {
   return (rest === undefined ? undefined : (prefixes as Readonly<Record<string, string>>)[prefix]) ?? others;
 }
 
-/** How long callers wait for the right answer when the first upstream dies. */
-export function failoverSummary(page: string): Row[] {
-  const rows = rowsOf(page, 'failover').map((cells) => cells.slice(0, 5));
-  return [['the first upstream', 'through', 'p50', 'p99', 'worst'], ...rows];
-}
-
-/** Without its heading. */
+/** The rows of a table between its comments, without the heading. */
 function rowsOf(page: string, name: string): Row[] {
   const [, section = ''] = page.split(`<!-- ${name} -->`);
   const lines = (section.split('<!--')[0] ?? '').split('\n').filter((line) => line.startsWith('|'));
@@ -44,11 +38,11 @@ function rowsOf(page: string, name: string): Row[] {
   );
 }
 
-/** Of cells such as `3.4 ms`. */
+/** Median and maximum of cells such as `3.4 ms`. */
 function times(rows: readonly Row[], column: number): string {
   const sorted = rows.map((cells) => Number.parseFloat(cells[column] ?? '')).sort((a, b) => a - b);
-  const [median = NaN, most = NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-  return `${write(median)}, at most ${write(most)} ms`;
+  const [median = NaN, max = NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  return `${write(median)}, max ${write(max)} ms`;
 }
 
 function write(ms: number): string {

@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { artefacts } from './artefacts.ts';
+import { docsPages, type DocsSources } from './docs-tables.ts';
 import { findProblems } from './find-problems.ts';
 import { metricsPage } from './metrics-page.ts';
 import { readSources } from './read-sources.ts';
-import { withTables } from './readme-tables.ts';
 
 function isStale(path: string, text: string): boolean {
   try {
@@ -35,9 +35,11 @@ function generate(checkOnly: boolean): void {
     fail(problems);
     return;
   }
-  const [before, faults] = ['README.md', 'docs/faults.md'].map((path) => readFileSync(join(packageRoot, path), 'utf8'));
-  const readme = withTables(before ?? '', sources.methods, faults ?? '');
-  const written = [...artefacts(sources), ['README.md', readme] as const, ['docs/metrics.md', metricsPage()] as const];
+  const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
+  const networkSchema = JSON.parse(read('schemas/network.schema.json')) as DocsSources['networkSchema'];
+  const networks = join(packageRoot, 'networks');
+  const pages = docsPages({ methods: sources.methods, networks, networkSchema }, read);
+  const written = [...artefacts(sources), ...pages, ['docs/metrics.md', metricsPage()] as const];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);

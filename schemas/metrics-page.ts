@@ -10,27 +10,34 @@ interface Instrument {
   readonly labels: readonly string[];
 }
 
-/** The text of docs/metrics.md: every instrument of the gateway's own, by name. */
+/** The text of docs/metrics.md: every metric of the gateway, by name. */
 export function metricsPage(): string {
   const own = instruments(everyInstrument()).filter(({ name }) => name.startsWith('gatehouse_'));
   const rows = own.map(({ name, kind, labels, help }) => [code(name), kind, labels.map(code).join(', '), help]);
   return [
     '# Metrics',
     '',
-    'What `/metrics` tells. This page is made by `npm run generate`. Those of keys are there with `METRICS_PER_KEY=on`, and',
-    '`nodejs_…` and `process_…`, of Node itself, besides: `nodejs_eventloop_lag_p99_seconds` is how late the event loop is.',
+    'This page lets you look up every metric of the gateway: what it counts, and which labels it has. It is generated from',
+    'the code by `npm run generate`. [Operations](operations.md#metrics-and-health) describes how to scrape `/metrics`, and',
+    'the [runbook](runbook.md) what to do when an alert fires.',
+    '',
+    'Metrics with the label `key` exist only with `METRICS_PER_KEY=on`, and those of `CACHE_REDIS_URL` only if it is set.',
+    'Besides these, `/metrics` has the standard `nodejs_…` and `process_…` metrics; `nodejs_eventloop_lag_p99_seconds` is the',
+    'delay of the event loop.',
     '',
     table([['name', 'kind', 'labels', 'meaning'], ...rows]),
     '',
   ].join('\n');
 }
 
-/** A registry with all instruments that there may be, those that settings call for among them. */
+/** A registry with every instrument, those that depend on settings included. */
 export function everyInstrument(): Registry {
   const metrics = new Metrics();
   metrics.watchKeys(() => ({ isUp: true, counts: {} }));
   metrics.watchLimits(() => ({}));
   metrics.keyMeter();
+  metrics.cache.watch(() => ({ entries: 0, bytes: 0 }));
+  metrics.cache.shared();
   new ReloadMeters(metrics.registry);
   return metrics.registry;
 }
@@ -44,8 +51,8 @@ function instruments(registry: Registry): Instrument[] {
         help,
         labelNames = [],
       } = instrument as unknown as { name: string; help: string; labelNames?: string[] };
-      // Our own are named after what they are in place of.
-      const kind = instrument.constructor.name.replace('Tallies', '').toLowerCase();
+      // A class of our own is named after the class of prom-client that it replaces, with a suffix.
+      const [kind = ''] = /^(counter|gauge|histogram)/.exec(instrument.constructor.name.toLowerCase()) ?? [];
       return { name, kind, help, labels: labelNames };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -79,7 +79,7 @@ function madeFile(chainId: number, given: string): { slug: string; text: string 
   const chain = knownChain(chainId);
   if (chain === undefined) {
     throw new NetworkFileRefusal(
-      `chain ${given} is not in the list that came with this gateway: write its file by hand, as README shows`,
+      `chain ${given} is not in the list of known chains: write its file by hand, as README.md shows`,
     );
   }
   return { slug: slugOf(chain.name, chainId), text: networkFileOf(chain, chainId) };

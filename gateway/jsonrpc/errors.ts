@@ -1,6 +1,6 @@
 /**
- * Every error that this gateway gives of its own accord. The reason is the metric label, the log field and the row in
- * README at once (a test holds README against this table). A node's own error is not here: it is a reply, a value.
+ * Every error that the gateway itself returns. The reason is the metric label, the log field and the row in
+ * docs/errors.md, which is generated from this table. Errors of upstreams are not here: they are upstream responses.
  */
 const catalogue = {
   'parse-error': { code: -32700, status: 400, message: 'parse error: the body is not JSON' },

@@ -9,77 +9,76 @@ const numberMax = 1_000_000_000_000;
 
 /**
  * What a key may do, and how much of it: each a text field of its record, which an operator may write by hand (in
- * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). The command line has a flag for each, README a row.
+ * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). The command line has a flag for each, docs/keys.md a row.
  */
 const fields = {
   networks: {
     flag: '--networks <slugs>',
-    meaning: 'networks that it is for, by slug',
+    meaning: 'networks that the key may use, by slug',
     read: list(/^[a-z0-9][a-z0-9-]{0,62}$/),
   },
   methods: {
     flag: '--methods <names>',
-    meaning: 'methods that it may call: names, or whole namespaces such as `eth`',
+    meaning: 'methods that the key may call: names, or whole namespaces such as `eth`',
     read: list(/^[a-z][a-zA-Z0-9]*([_.][a-zA-Z0-9]+)?$/),
   },
   origins: {
     flag: '--origins <origins>',
-    meaning: 'pages that may use it: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
+    meaning: 'allowed Origin headers: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
     read: list(isOriginPattern),
   },
   userAgents: {
     flag: '--user-agents <texts>',
-    meaning: 'programs that may use it: a part of the User-Agent header',
+    meaning: 'allowed User-Agent headers: each entry is a substring',
     read: list(/^[^\p{C}]{1,200}$/u),
   },
   ips: {
     flag: '--ips <ranges>',
-    meaning: 'addresses that it may be used from: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
+    meaning: 'allowed client addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
     read: list(isAddressRange),
   },
   contracts: {
     flag: '--contracts <addresses>',
-    meaning: 'contracts and accounts that its calls may name, in methods that name one',
+    meaning: 'contracts and accounts that calls may name, in methods that name one',
     read: list(/^0x[0-9a-fA-F]{40}$/),
   },
   expiresAt: {
     flag: '--expires <time>',
-    meaning: 'end of its life: `2027-01-31T12:00:00Z`; on the command line also a time from now, `90d`, `12h` or `30m`',
+    meaning: 'expiry: `2027-01-31T12:00:00Z`; on the command line also a duration from now, `90d`, `12h` or `30m`',
     read: time,
   },
-  rate: { flag: '--rate <number>', meaning: 'weighted calls a second', read: decimal },
+  rate: { flag: '--rate <number>', meaning: 'request units per second', read: decimal },
   burst: {
     flag: '--burst <number>',
-    meaning: 'weighted calls at once after a rest; default: those of one second',
+    meaning: 'request units that may be used at once; default: those of one second',
     read: whole,
   },
   methodRates: {
     flag: '--method-rates <rates>',
-    meaning: 'the same for single methods: `eth_getLogs=5` or, with a burst, `eth_getLogs=5/20`',
+    meaning: 'rates for single methods: `eth_getLogs=5` or, with a burst, `eth_getLogs=5/20`',
     read: methodRates,
   },
-  daily: { flag: '--daily <number>', meaning: 'weighted calls a day, from 00:00 UTC', read: whole },
-  monthly: { flag: '--monthly <number>', meaning: 'weighted calls a month, from the 1st, 00:00 UTC', read: whole },
-  sockets: { flag: '--sockets <number>', meaning: 'WebSockets open at once, at each gateway', read: whole },
+  daily: { flag: '--daily <number>', meaning: 'request units per day, from 00:00 UTC', read: whole },
+  monthly: { flag: '--monthly <number>', meaning: 'request units per month, from the 1st, 00:00 UTC', read: whole },
+  sockets: { flag: '--sockets <number>', meaning: 'maximum open WebSockets, per gateway', read: whole },
   subscriptions: {
     flag: '--subscriptions <number>',
-    meaning: 'subscriptions open at once, at each gateway',
+    meaning: 'maximum open subscriptions, per gateway',
     read: whole,
   },
   secrets: {
     flag: '--secret',
-    meaning:
-      'demands a secret as the password of Basic authentication; stored as SHA-256, with `@<time>` where it ends',
+    meaning: 'requires a secret as Basic authentication password; stored as SHA-256, with `@<time>` if it expires',
     read: secrets,
   },
   permissions: {
     flag: '--permissions <names>',
-    meaning: 'what it may do that others may not: `explain`, to be told how calls came to their answers',
+    meaning: 'capabilities: `explain` adds an explanation of routing to each response',
     read: list(/^explain$/),
   },
   account: {
     flag: '',
-    meaning: 'id of the key that this one took over from by `keys rotate`: they share limits',
+    meaning: 'id of the key that `keys rotate` replaced with this one: both share limits',
     read: (text: string) => (isKeyId(text) ? text : undefined),
   },
 } as const satisfies Record<string, { flag: string; meaning: string; read: (text: string) => unknown }>;

@@ -16,7 +16,7 @@ export class CacheMetrics {
     this.#lookups = new CounterTallies(
       {
         name: 'gatehouse_cache_lookups_total',
-        help: 'Calls whose answer might have been kept, by outcome: hit (in memory), shared (by Redis), miss (an upstream was asked)',
+        help: 'Lookups in the response cache, by outcome: hit (in memory), shared (in Redis), miss (sent to an upstream)',
         labelNames: ['network', 'method', 'outcome'],
       },
       registry,
@@ -35,7 +35,7 @@ export class CacheMetrics {
   shared(): SharedAnswersMeter {
     const acts = new Counter({
       name: 'gatehouse_cache_redis_acts_total',
-      help: 'Answers looked for in CACHE_REDIS_URL, or written there, by outcome: found, miss, late (the upstream was asked), failed, not-asked (Redis is away or was late); written, not-written (too large, too many, or Redis is away)',
+      help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-asked (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
       labelNames: ['outcome'] as const,
       registers: [this.#registry],
     });
@@ -55,7 +55,7 @@ export class CacheMetrics {
           this.set(read()[what]);
         },
       });
-    gauge('gatehouse_cache_entries', 'Answers that are kept', 'entries');
-    gauge('gatehouse_cache_bytes', 'Memory that answers take which are kept, about', 'bytes');
+    gauge('gatehouse_cache_entries', 'Entries in the response cache', 'entries');
+    gauge('gatehouse_cache_bytes', 'Approximate memory of the response cache', 'bytes');
   }
 }

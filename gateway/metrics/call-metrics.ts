@@ -17,7 +17,7 @@ export class CallMetrics {
     this.#calls = new CounterTallies(
       {
         name: 'gatehouse_calls_total',
-        help: 'Calls by network, method (other: not served, or not to be told) and outcome (result, null, revert, node-error, caller-left (broken off), or the reason of a refusal)',
+        help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, node-error, caller-left (cancelled), or the reason of a rejection)',
         labelNames: ['network', 'method', 'outcome'],
       },
       page,
@@ -25,7 +25,7 @@ export class CallMetrics {
     this.#callSeconds = new HistogramTallies(
       {
         name: 'gatehouse_call_duration_seconds',
-        help: 'Time from a call to its answer',
+        help: 'Time from a call to its response',
         labelNames: ['network', 'method'],
         bounds: SECONDS,
       },
@@ -34,7 +34,7 @@ export class CallMetrics {
     this.#callsInFlight = new GaugeTallies(
       {
         name: 'gatehouse_calls_in_flight',
-        help: 'Calls under way',
+        help: 'Calls in progress',
         labelNames: ['network'],
       },
       page,
@@ -42,7 +42,7 @@ export class CallMetrics {
     this.#callsQueued = new GaugeTallies(
       {
         name: 'gatehouse_calls_queued',
-        help: 'Calls that wait because NETWORK_CONCURRENCY of their network are with its upstreams',
+        help: 'Calls queued because NETWORK_CONCURRENCY calls of their network are in progress at its upstreams',
         labelNames: ['network'],
       },
       page,
@@ -50,7 +50,7 @@ export class CallMetrics {
     this.#callsShared = new CounterTallies(
       {
         name: 'gatehouse_calls_shared_total',
-        help: 'Calls that shared the upstream call of another one, which asked the same at the same time',
+        help: 'Calls coalesced with an identical call in progress',
         labelNames: ['network'],
       },
       page,

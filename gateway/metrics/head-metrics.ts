@@ -14,37 +14,37 @@ export class HeadMetrics {
     const registers = [registry];
     this.#head = new Gauge({
       name: 'gatehouse_upstream_head_block',
-      help: 'Number of the latest block seen at the upstream; followed only while the network is in use',
+      help: 'Latest block number seen at the upstream; followed only while the network is in use',
       labelNames,
       registers,
     });
     this.#moved = new Gauge({
       name: 'gatehouse_upstream_head_moved_timestamp_seconds',
-      help: 'When that number was last seen to change, in seconds since 1970',
+      help: 'Unix time in seconds at which that number last changed',
       labelNames,
       registers,
     });
     this.#lag = new Gauge({
       name: 'gatehouse_upstream_head_lag_blocks',
-      help: "Blocks that the upstream was behind the network's head when it was last looked at",
+      help: "Blocks by which the upstream was behind the network's head when last polled",
       labelNames,
       registers,
     });
     this.#polls = new Counter({
       name: 'gatehouse_head_polls_total',
-      help: 'Requests of our own to an upstream, for its head and for blocks between, by outcome (reply, or the class of failure)',
+      help: 'Polls of an upstream for its head and for missing headers, by outcome (reply, or the failure class)',
       labelNames: [...labelNames, 'outcome'] as const,
       registers,
     });
     this.#told = new Counter({
       name: 'gatehouse_head_notifications_total',
-      help: 'New heads that an upstream told over its WebSocket',
+      help: 'New heads received from an upstream over its WebSocket',
       labelNames,
       registers,
     });
     this.#networkHead = new Gauge({
       name: 'gatehouse_network_head_block',
-      help: "Number of the network's latest block, as its healthy upstreams agree; followed only while it is in use",
+      help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
       labelNames: ['network'] as const,
       registers,
     });

@@ -20,7 +20,7 @@ export class Metrics {
   readonly #attempts = new CounterTallies(
     {
       name: 'gatehouse_upstream_attempts_total',
-      help: 'Requests sent to an upstream, by outcome (reply, the class of failure where none came, or cancelled: nobody waited any more)',
+      help: 'Requests sent to an upstream, by outcome (reply, the failure class, or cancelled: the caller left)',
       labelNames: ['network', 'upstream', 'outcome'],
     },
     this.registry,
@@ -28,7 +28,7 @@ export class Metrics {
   readonly #attemptSeconds = new HistogramTallies(
     {
       name: 'gatehouse_upstream_attempt_duration_seconds',
-      help: 'Time that an upstream took for one request, failures included',
+      help: 'Duration of one request to an upstream, failures included',
       labelNames: ['network', 'upstream'],
       bounds: SECONDS,
     },
@@ -36,37 +36,37 @@ export class Metrics {
   );
   readonly #deviations = new Counter({
     name: 'gatehouse_upstream_result_deviations_total',
-    help: 'Results passed on that are not quite as the spec says; one a second of each upstream and method is looked at',
+    help: 'Results passed on that deviate from the spec; one per second of each upstream and method is checked',
     labelNames: ['network', 'upstream', 'method'] as const,
     registers: [this.registry],
   });
   readonly #unusable = new Counter({
     name: 'gatehouse_upstream_unusable_replies_total',
-    help: 'Replies of an upstream for which another one was asked, by class; unknown: an error that no rule knows',
+    help: 'Upstream responses after which another upstream was tried, by failure class; unknown: an error that no rule covers',
     labelNames: ['network', 'upstream', 'class'] as const,
     registers: [this.registry],
   });
   readonly #refusals = new Counter({
     name: 'gatehouse_http_refusals_total',
-    help: 'HTTP requests, upgrades and WebSocket messages refused as a whole, before any call in them was looked at',
+    help: 'HTTP requests, upgrades and WebSocket messages rejected as a whole, before any call in them was handled',
     labelNames: ['reason'] as const,
     registers: [this.registry],
   });
   readonly #socketsOpen = new Gauge({
     name: 'gatehouse_websockets_open',
-    help: 'WebSockets of callers',
+    help: 'Open WebSockets of clients',
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
   readonly #socketsClosed = new Counter({
     name: 'gatehouse_websockets_closed_total',
-    help: 'WebSockets of callers that ended, by reason (caller, or why we ended it)',
+    help: 'Closed WebSockets of clients, by reason (caller: closed by the client)',
     labelNames: ['network', 'reason'] as const,
     registers: [this.registry],
   });
   readonly #messages = new Counter({
     name: 'gatehouse_websocket_messages_total',
-    help: 'Messages of WebSocket callers; each holds a call or a batch',
+    help: 'Messages from WebSocket clients; each holds a call or a batch',
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
@@ -80,7 +80,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry }); // event-loop delay among them, as nodejs_eventloop_lag_…
     new Gauge({
       name: 'gatehouse_build_info',
-      help: 'Always 1; the labels tell what runs',
+      help: 'Always 1; the labels hold the versions of Gatehouse and Node',
       labelNames: ['version', 'node'] as const,
       registers: [this.registry],
     }).set({ version, node: process.version }, 1);
@@ -136,10 +136,10 @@ export class Metrics {
   keyMeter(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
     const counter = (name: string, help: string): Counter<'key'> =>
       new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
-    const calls = counter('gatehouse_key_calls_total', 'Calls by key id, told once a second');
-    const units = counter('gatehouse_key_units_total', 'Weights of calls that an upstream was asked for, by key id');
-    const errors = counter('gatehouse_key_errors_total', 'Calls answered with an error, by key id');
-    const bytes = counter('gatehouse_key_answer_bytes_total', 'Bytes of answers to calls, not compressed, by key id');
+    const calls = counter('gatehouse_key_calls_total', 'Calls by key id, updated once a second');
+    const units = counter('gatehouse_key_units_total', 'Request units by key id');
+    const errors = counter('gatehouse_key_errors_total', 'Calls that returned an error, by key id');
+    const bytes = counter('gatehouse_key_answer_bytes_total', 'Bytes of responses before compression, by key id');
     return (key, amounts) => {
       calls.inc({ key }, amounts.calls);
       units.inc({ key }, amounts.units);
@@ -152,7 +152,7 @@ export class Metrics {
   watchLimits(read: () => Readonly<Record<string, number>>): void {
     new Counter({
       name: 'gatehouse_limit_checks_total',
-      help: 'Bodies charged to a key with limits, by who decided: redis, leased (from what Redis gave in advance), memory, without-redis (memory, Redis is away), quota-unreachable (refused, Redis is away)',
+      help: 'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
       labelNames: ['outcome'] as const,
       registers: [this.registry],
       collect() {
@@ -166,7 +166,7 @@ export class Metrics {
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     new Gauge({
       name: 'gatehouse_key_store_up',
-      help: '1 while the key store can be asked',
+      help: '1 while the key store is reachable',
       registers: [this.registry],
       collect() {
         this.set(read().isUp ? 1 : 0);
@@ -174,7 +174,7 @@ export class Metrics {
     });
     new Counter({
       name: 'gatehouse_key_lookups_total',
-      help: 'Well-formed keys looked at: hit (in memory), stale (in memory, the store is away), found, unknown, unreachable',
+      help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
       labelNames: ['outcome'] as const,
       registers: [this.registry],
       collect() {

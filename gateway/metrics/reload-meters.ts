@@ -10,18 +10,18 @@ export class ReloadMeters {
     const registers = [registry];
     this.#reloads = new Counter({
       name: 'gatehouse_config_reloads_total',
-      help: 'Changes of the network files, by outcome (applied, or refused: those read before stay in force)',
+      help: 'Reloads of the network files, by outcome: applied, or refused (the previous configuration stays active)',
       labelNames: ['outcome'] as const,
       registers,
     });
     this.#isSuccessful = new Gauge({
       name: 'gatehouse_config_last_reload_successful',
-      help: '1 unless the network files, as they are now, were refused',
+      help: '0 if the network files were rejected when last read, else 1',
       registers,
     });
     this.#loadedAt = new Gauge({
       name: 'gatehouse_config_last_reload_success_timestamp_seconds',
-      help: 'When the network files that are in force were read',
+      help: 'Unix time in seconds at which the active configuration was read',
       registers,
     });
     for (const outcome of ['applied', 'refused']) this.#reloads.inc({ outcome }, 0);

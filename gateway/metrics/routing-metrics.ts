@@ -37,25 +37,25 @@ export class RoutingMetrics {
     const registers = [registry];
     this.#failovers = new Counter({
       name: 'gatehouse_failovers_total',
-      help: 'Attempts made because another upstream had failed, by the upstream asked instead',
+      help: 'Attempts after another upstream failed, by the upstream tried instead',
       labelNames: ['network', 'upstream'] as const,
       registers,
     });
     this.#hedges = new Counter({
       name: 'gatehouse_hedges_total',
-      help: 'Calls asked of a second upstream because the first took long: started, and then won by the second or lost',
+      help: 'Hedged requests to a second upstream: started, then won (the second responded first) or lost',
       labelNames: ['network', 'event'] as const,
       registers,
     });
     this.#refusals = new Counter({
       name: 'gatehouse_budget_refusals_total',
-      help: 'Further attempts (retry) and hedges not made, since the budget of the network was used up',
+      help: 'Retries and hedges not made because the retry budget of the network was used up',
       labelNames: ['network', 'what'] as const,
       registers,
     });
     this.#passedOver = new Counter({
       name: 'gatehouse_upstream_passed_over_total',
-      help: 'Calls for which the upstream was passed over at first, by reason (resting, at-limit, behind, lacks-block, lacks-method, other-chain)',
+      help: 'Calls for which the upstream was skipped at first selection, by skip reason (resting: circuit open, at-limit, behind, lacks-block, lacks-method, other-chain)',
       labelNames: ['network', 'upstream', 'reason'] as const,
       registers,
     });
@@ -67,7 +67,7 @@ export class RoutingMetrics {
     );
     this.#gauge(
       'gatehouse_upstream_breaker_state',
-      '0 closed: it is asked; 1 half-open: it is tried with single calls; 2 open: it rests',
+      'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
       registry,
       (state) => stateNumbers[state],
     );

@@ -89,7 +89,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     expect((await client.send(set(1003))).succeeded).toBe(true);
     expect(await number()).toBe(1003);
     expect(statuses(before)).toEqual(new Set([200]));
-    table.note(kind.name, 'does not see restarts', 'yes');
+    table.note(kind.name, 'survives failover', 'yes');
   });
 
   it('watches blocks and logs, an upstream’s end among them', { ...inTurn, timeout: 90_000 }, async () => {
@@ -119,13 +119,13 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     const { asked } = world.wire;
     const how = (filter: string): string =>
       asked.has('eth_subscribe') ? 'over WebSocket' : asked.has(filter) ? 'by a filter' : 'by polling';
-    const heard = client.watchBlocks === undefined ? 'no way to' : how('eth_newBlockFilter');
+    const heard = client.watchBlocks === undefined ? 'not supported' : how('eth_newBlockFilter');
     const [from = 0, to = 0] = sent;
     const isOfThem = (block: number): boolean => block >= from && block <= to;
     expect(logs.filter(isOfThem)).toEqual(sent);
     if (heard === 'over WebSocket' || heard === 'by a filter') expect(blocks.filter(isOfThem)).toEqual(sent);
-    table.note(kind.name, 'hears of blocks', heard);
-    table.note(kind.name, 'hears of logs', how('eth_newFilter'));
+    table.note(kind.name, 'watches blocks', heard);
+    table.note(kind.name, 'watches logs', how('eth_newFilter'));
   });
 
   it('meets 429, and keeps its peace', inTurn, async () => {
@@ -145,7 +145,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
           });
         return isLimited();
       }, 30_000);
-      table.note(kind.name, 'when limited', whatCameOf(await read));
+      table.note(kind.name, 'at 429', whatCameOf(await read));
       // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
       expect(world.wire.requests.slice(before).filter(({ status }) => status === 429).length).toBeLessThan(15);
     } finally {
@@ -161,13 +161,13 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     // A batch is HTTP 200, whatever its items say.
     await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 15_000);
     await world.mend();
-    table.note(kind.name, 'when no upstream answers', whatCameOf(await read));
+    table.note(kind.name, 'at 503', whatCameOf(await read));
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
   it('is told of no method that there is none, but those in the table', inTurn, () => {
     const missing = [...world.wire.missing].sort();
-    table.note(kind.name, 'does without', missing.map((method) => `\`${method}\``).join(', ') || 'nothing');
+    table.note(kind.name, 'unsupported methods', missing.map((method) => `\`${method}\``).join(', ') || 'none');
   });
 
   function statuses(since: number): Set<number> {
@@ -175,17 +175,17 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
   }
 });
 
-it('and docs/clients.md tells of these days', () => {
+it('and docs/migration.md has the same table', () => {
   const rows = table.rows(clients.map(({ name }) => name));
-  const page = join(packageRoot, 'docs/clients.md');
+  const page = join(packageRoot, 'docs/migration.md');
   if (process.env['CLIENTS_TABLE'] === 'write') writeTable(page, 'days', rows, 'npm run test:clients:table');
   expect(readTable(page, 'days')).toEqual(rows);
 });
 
 function whatCameOf(read: unknown): string {
-  if (read instanceof Error) return 'tells its user';
+  if (read instanceof Error) return 'throws';
   expect(read).toBe(0n);
-  return 'tries again';
+  return 'retries';
 }
 
 /** Another each time: what MetaMask has read of a block it does not ask again. */

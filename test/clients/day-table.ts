@@ -1,7 +1,7 @@
-/** What a day is made of, in the words of docs/clients.md. */
+/** What a day is made of, in the words of docs/migration.md. */
 export const steps = [
-  ...(['reads', 'estimates', 'sends', 'does not see restarts', 'hears of blocks', 'hears of logs'] as const),
-  ...(['when limited', 'when no upstream answers', 'does without'] as const),
+  ...(['reads', 'estimates', 'sends', 'survives failover', 'watches blocks', 'watches logs'] as const),
+  ...(['at 429', 'at 503', 'unsupported methods'] as const),
 ];
 
 /** What each client was seen to do. */

@@ -6,7 +6,7 @@ const levels = 'fatal, error, warn, info, debug, trace, silent';
 const wholeNumber = 'expected a whole number from 1 to 1000000000';
 
 describe('a setting that is not given', () => {
-  /** Those that others count on; README's table holds the rest. */
+  /** Defaults that other files depend on; docs/settings.md has the rest. */
   const promised = {
     HOST: '127.0.0.1',
     PORT: 8545,

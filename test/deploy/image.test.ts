@@ -67,7 +67,7 @@ describe('the image', () => {
     expect(gateway.stdout()).toContain('local is left out: it would start a development chain, and this is production');
     expect(await run(commandOf(image, 'HEALTHCHECK'))).toEqual({ code: 0, stdout: '', stderr: '' });
 
-    // As README says.
+    // As docs/operations.md describes.
     const made = await run(['node', 'bin/gatehouse.js', 'keys', 'create', '--name', 'alice']);
     const key = /^gh_\w{32}$/m.exec(made.stdout)?.[0] ?? made.stderr;
     const response = await fetch(`http://127.0.0.1:${env['PORT']}/ethereum-mainnet/v3/${key}`, {

@@ -25,9 +25,17 @@ export interface RedisRow {
 }
 
 export const heading = {
-  upstreams: ['fault', 'right answer', 'next call', 'asked: it, the good one', 'by itself', 'in', 'asked'],
-  failover: ['the first upstream', 'through', 'p50', 'p99', 'worst', 'calls', 'asked again'],
-  redis: ['fault', 'key seen before', 'key with limits', 'key not seen', 'in', 'let in after'],
+  upstreams: [
+    'fault',
+    'correct response',
+    'next call',
+    'requests: faulty, good',
+    'as only upstream',
+    'after',
+    'requests',
+  ],
+  failover: ['the first upstream', 'through', 'p50', 'p99', 'max', 'calls', 'client retries'],
+  redis: ['fault', 'cached key', 'key with limits', 'key not cached', 'after', 'accepted after'],
 } as const;
 
 export function rowOf({ fault, ms, nextMs, aloneMs }: Row): string[] {
@@ -56,7 +64,7 @@ export function writeTable(
 
 function told({ status, error, result }: Outcome): string {
   if (error !== undefined) return `${status}, ${error.code} \`${error.message}\``;
-  return result === null ? `${status}, null` : `${status}, the right answer`;
+  return result === null ? `${status}, null` : `${status}, the correct response`;
 }
 
 function time(ms: number): string {

@@ -112,9 +112,9 @@ export const faults: readonly Fault[] = [
   { name: 'connecting hangs', open: blackHole, fromStart: true, isSilent: true, ...never },
   { name: 'accepted, then reset', open: wire({ kind: 'reset', at: 'accept' }), ...never },
   { name: 'accepted, then nothing', open: wire({ kind: 'hang', at: 'accept' }), isSilent: true, ...never },
-  { name: 'half-open: the far end fell off', open: wire({ kind: 'vanish' }), isSilent: true, ...never },
-  { name: 'reset when the request has come', open: wire({ kind: 'reset', at: 'request' }), ...never },
-  { name: 'closed when the request has come', open: wire({ kind: 'close', at: 'request' }), ...never },
+  { name: 'half-open: the peer disappears', open: wire({ kind: 'vanish' }), isSilent: true, ...never },
+  { name: 'reset after the request', open: wire({ kind: 'reset', at: 'request' }), ...never },
+  { name: 'closed after the request', open: wire({ kind: 'close', at: 'request' }), ...never },
   // The reply
   { name: 'reset before the headers', open: wire({ kind: 'reset', at: 'reply' }), ...again },
   { name: 'reset in the headers', open: wire({ kind: 'reset', at: 'headers' }), ...again },
@@ -130,16 +130,16 @@ export const faults: readonly Fault[] = [
   { name: 'truncated JSON', open: node(body('{"jsonrpc":"2.0","id":1,"resu')), ...once },
   { name: 'HTML with HTTP 200', open: node(status(200)), ...once },
   { name: 'an error as plain text with HTTP 200', open: node(body('Internal error: database is locked')), ...once },
-  { name: 'nothing with HTTP 200', open: node(body('')), ...once },
+  { name: 'an empty body with HTTP 200', open: node(body('')), ...once },
   {
-    name: 'an error without a known code with HTTP 200',
+    name: 'an error with an unknown code and HTTP 200',
     open: node(body('{"error":"something went wrong"}')),
     alone: { status: 200, error: { code: -32000, message: 'something went wrong' } },
     received: [1, 1],
   },
-  { name: 'another call’s id', open: node(withId(999_999)), ...once },
+  { name: 'another request’s id', open: node(withId(999_999)), ...once },
   {
-    name: 'a result that cannot be',
+    name: 'an impossible result',
     open: nodeThat((bad) => {
       bad.answer(storage.method, 7);
     }),
@@ -158,7 +158,7 @@ export const faults: readonly Fault[] = [
     }),
     ...once,
   },
-  { name: 'the right reply under HTTP 500', open: node(statusWithReply(500)), ...harmless },
+  { name: 'a correct response under HTTP 500', open: node(statusWithReply(500)), ...harmless },
   // The chain
   { name: 'another chain', open: nodeThat(otherChain), fromStart: true, ...never },
   {
@@ -169,7 +169,7 @@ export const faults: readonly Fault[] = [
     received: [1, 1],
   },
   {
-    name: 'a head that stands still',
+    name: 'a head that stops',
     open: nodeThat(lags),
     standsStill: true,
     asks: find,
@@ -179,7 +179,7 @@ export const faults: readonly Fault[] = [
   // TLS
   { name: 'TLS: plain HTTP on the port', open: wire(undefined, 'https'), fromStart: true, ...never },
   { name: 'TLS: no certificate', open: tls('none'), fromStart: true, ...never },
-  { name: 'TLS: a certificate that nobody trusts', open: tls('self-signed'), fromStart: true, ...never },
+  { name: 'TLS: an untrusted certificate', open: tls('self-signed'), fromStart: true, ...never },
   {
     name: 'TLS: the handshake hangs',
     open: wire({ kind: 'hang', at: 'accept' }, 'https'),
@@ -190,7 +190,7 @@ export const faults: readonly Fault[] = [
   // WebSocket
   { name: 'WebSocket: the node is gone', open: socket((bad) => bad.stop()), ...never },
   {
-    name: 'WebSocket: handshake refused with 503',
+    name: 'WebSocket: handshake rejected with 503',
     open: socket((bad) => {
       bad.refuseWith(503);
     }),
@@ -214,14 +214,14 @@ export const faults: readonly Fault[] = [
   },
   { name: 'WebSocket: closed between calls', open: socket(closeAll), ...harmless },
   {
-    name: 'WebSocket: closed under the call',
+    name: 'WebSocket: closed during the call',
     open: socketThat(({ socket: its }) => {
       its.close(1011);
     }),
     ...again,
   },
   {
-    name: 'WebSocket: cut off under the call',
+    name: 'WebSocket: reset during the call',
     open: socketThat(({ socket: its }) => {
       its.terminate();
     }),
@@ -240,7 +240,7 @@ export const faults: readonly Fault[] = [
     isSilent: true,
     ...once,
   },
-  { name: 'WebSocket: no reply', open: socketThat(nothing), isSilent: true, ...once },
+  { name: 'WebSocket: no response', open: socketThat(nothing), isSilent: true, ...once },
   { name: 'WebSocket: half-open', open: socket(nothing, { kind: 'vanish' }), isSilent: true, ...never },
   {
     name: 'WebSocket: HTML',
@@ -250,7 +250,7 @@ export const faults: readonly Fault[] = [
     ...once,
   },
   {
-    name: 'WebSocket: another call’s id',
+    name: 'WebSocket: another request’s id',
     open: socketThat(({ say }) => {
       say('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
     }),

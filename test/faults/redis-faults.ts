@@ -22,13 +22,13 @@ export interface BadRedis {
 }
 
 export const redisFaults: readonly RedisFault[] = [
-  { name: 'Redis is killed, and started again', open: killed },
+  { name: 'Redis is killed and started again', open: killed },
   { name: 'Redis hangs', open: paused },
-  { name: 'Redis restarts at once', open: restarted },
-  { name: 'Redis fails over: its Sentinel puts another in its place', open: failsOver },
-  { name: 'the wire to Redis refuses', open: () => wired({ kind: 'refuse' }) },
-  { name: 'the wire to Redis resets', open: () => wired({ kind: 'reset', at: 'accept' }) },
-  { name: 'the wire to Redis goes silent', open: () => wired({ kind: 'vanish' }) },
+  { name: 'Redis restarts immediately', open: restarted },
+  { name: 'Redis fails over through Sentinel', open: failsOver },
+  { name: 'connections to Redis are refused', open: () => wired({ kind: 'refuse' }) },
+  { name: 'connections to Redis are reset', open: () => wired({ kind: 'reset', at: 'accept' }) },
+  { name: 'the network to Redis fails silently', open: () => wired({ kind: 'vanish' }) },
 ];
 
 /** What it held is there when it comes back. */

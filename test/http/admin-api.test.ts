@@ -178,7 +178,7 @@ describe('the admin API refuses', () => {
     ['', { name: 7 }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 'a', key: 'x' }, 'key: expected a key of another service, 32 hexadecimal digits', 'key'],
     ['', { name: 'a', rules: { rat: 5 } }, 'rules.rat is not known; did you mean rate?', 'rules.rat'],
-    ['', { name: 'a', rules: { rate: -5 } }, 'rate: expected weighted calls a second', 'rules.rate'],
+    ['', { name: 'a', rules: { rate: -5 } }, 'rate: expected request units per second', 'rules.rate'],
     [
       '',
       { name: 'a', rules: { rate: {} } },

@@ -71,7 +71,7 @@ describe('rules of a key', () => {
   });
 
   it('that are not known are refused, all mistakes at once, and no value is repeated', () => {
-    const mistakes = ['"method" is not known; did you mean methods?', 'rate: expected weighted calls a second'];
+    const mistakes = ['"method" is not known; did you mean methods?', 'rate: expected request units per second'];
     expect(() => readRules({ method: 's3cret', rate: 's3cret' })).toThrow(mistakes.join('\n'));
     expect(() => readRules({ __proto__: 'x', constructor: 'x' })).toThrow('"constructor" is not known');
     expect(() => readRules({ burst: '5' })).toThrow('burst: there is no rate');

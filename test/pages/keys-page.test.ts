@@ -59,7 +59,7 @@ describe('the keys page', () => {
     expect(await tab.evaluate(`document.getElementById('rule-methods').value`)).toBe('eth');
     await field('rule-rate', 'fast');
     await tab.evaluate('rules.requestSubmit()');
-    await said(tab, 'rate: expected weighted calls a second');
+    await said(tab, 'rate: expected request units per second');
     await field('rule-rate', '50');
     await field('rule-methods', '');
     await tab.evaluate('rules.requestSubmit()');

@@ -11,9 +11,9 @@ export function startNginx(ports: readonly number[]): Promise<Balancer> {
 }
 
 /**
- * As README has it. Nobody looks at /readyz here: each call that a gateway does not take goes to the next one, and
- * `max_fails=0` lets one that has just come back be tried at once. `non_idempotent`: connections that wait to be taken
- * when listening ends are reset by the system, and nginx cannot tell that nobody has read what it sent there.
+ * As docs/operations.md describes it. nginx does not read /readyz: a call that one gateway does not accept goes to the
+ * next, and `max_fails=0` tries one again as soon as it is back. `non_idempotent`: the system resets connections that
+ * are not accepted when listening ends, and nginx cannot know that the gateway has not read what it sent there.
  */
 function configuration(folder: string, port: number, gateways: readonly number[]): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

@@ -1,0 +1,123 @@
+import { settingRows } from '../gateway/config/settings.ts';
+import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
+import { ruleFields } from '../gateway/keys/key-rules.ts';
+import { loadNetworks } from '../gateway/network/load-networks.ts';
+import { faultSummary } from './fault-summary.ts';
+import { notNull } from './json-schema.ts';
+import { code, table, type Row } from './markdown-table.ts';
+import type { MethodSource } from './read-sources.ts';
+
+type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
+
+export interface DocsSources {
+  readonly methods: readonly Method[];
+  /** Folder of the network files that come with the gateway. */
+  readonly networks: string;
+  /** schemas/network.schema.json */
+  readonly networkSchema: OptionSchema;
+}
+
+/** The schema of an option of a network file, or of the file itself. */
+interface OptionSchema {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, OptionSchema>>;
+  readonly items?: OptionSchema;
+}
+
+interface DocsTable {
+  readonly page: string;
+  /** The table is the first one under this heading. */
+  readonly heading: string;
+  /** @param page text of the page that the table is in */
+  readonly rows: (sources: DocsSources, page: string) => readonly Row[];
+}
+
+/** The tables in docs/ that are generated from schemas, code, network files and measurements. */
+const docsTables: readonly DocsTable[] = [
+  { page: 'docs/methods.md', heading: 'Standard methods', rows: methodRows },
+  { page: 'docs/networks.md', heading: 'Options', rows: networkOptionRows },
+  { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
+  { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
+  { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
+  { page: 'docs/settings.md', heading: 'Settings', rows: settingTableRows },
+  { page: 'docs/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
+];
+
+/**
+ * The pages with generated tables, by path.
+ * @param read the text of a page as it is now
+ * @throws Error if a page has no table under its heading
+ */
+export function docsPages(sources: DocsSources, read: (path: string) => string): Map<string, string> {
+  const pages = new Map<string, string>();
+  for (const { page, heading, rows } of docsTables) {
+    const text = pages.get(page) ?? read(page);
+    pages.set(page, replaceTable(page, text, heading, rows(sources, text)));
+  }
+  return pages;
+}
+
+function methodRows({ methods }: DocsSources): Row[] {
+  return [['method', 'returns'], ...methods.map((method) => [code(method.name), meaningOf(method)])];
+}
+
+function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): string {
+  const sentences = [
+    summary,
+    ...(notNull(result.schema) === undefined ? [] : ['Or null.']),
+    ...(errors.some(({ $ref }) => $ref.endsWith('/Reverted')) ? ['Or code 3 on a revert.'] : []),
+    ...(notes?.answer === 'local' ? ['Served by the gateway itself.'] : []),
+  ];
+  return sentences.join(' ');
+}
+
+function networkOptionRows({ networkSchema }: DocsSources): Row[] {
+  return [['option', 'default', 'meaning'], ...optionRows(networkSchema, '')];
+}
+
+function optionRows({ properties = {} }: OptionSchema, prefix: string): Row[] {
+  return Object.entries(properties).flatMap(([name, option]) => {
+    const { description = '', default: value } = option;
+    const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), description];
+    const below = option.items ?? option;
+    return [row, ...optionRows(below, `${prefix}${name}${option.items === undefined ? '.' : '[].'}`)];
+  });
+}
+
+function networkRows({ methods, networks: folder }: DocsSources): Row[] {
+  const knownMethods = methods.map(({ name }) => name);
+  const networks = loadNetworks({ folder, knownMethods, env: {} });
+  const rows = networks.map(({ name, slug, chainId }) => [name, code(slug), String(chainId)]);
+  return [['network', 'slug', 'chain id'], ...rows];
+}
+
+function permissionRows(): Row[] {
+  const rows = ruleFields.map(({ name, flag, meaning }) => [code(name), flag === '' ? '' : code(flag), meaning]);
+  return [['field', 'flag', 'meaning'], ...rows];
+}
+
+function errorRows(): Row[] {
+  const rows = reasons.map((reason) => {
+    const { code: number, status, message } = new RpcError(reason);
+    return [code(reason), String(number), String(status), message];
+  });
+  return [['reason (metric label)', 'code', 'HTTP', 'message'], ...rows];
+}
+
+function settingTableRows(): Row[] {
+  const rows = settingRows.map(({ name, default: value, meaning }) => [
+    code(name),
+    value === undefined ? 'unset' : code(value),
+    meaning,
+  ]);
+  return [['name', 'default', 'meaning'], ...rows];
+}
+
+function replaceTable(page: string, text: string, heading: string, rows: readonly Row[]): string {
+  const section = text.indexOf(`\n## ${heading}\n`);
+  const start = text.indexOf('\n|', section) + 1;
+  const end = /\n(?!\|)/.exec(text.slice(start))?.index;
+  if (section === -1 || start === 0 || end === undefined) throw new Error(`${page} has no table under ${heading}`);
+  return text.slice(0, start) + table(rows) + text.slice(start + end);
+}

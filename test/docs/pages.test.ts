@@ -1,0 +1,80 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { everyInstrument } from '../../schemas/metrics-page.ts';
+
+const docs = readdirSync(join(packageRoot, 'docs')).filter((name) => name.endsWith('.md'));
+const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
+const textOf = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
+const linesOf = (page: string): string[] => textOf(page).trimEnd().split('\n');
+
+describe('README.md', () => {
+  it('has at most 200 lines', () => {
+    expect(linesOf('README.md').length).toBeLessThanOrEqual(200);
+  });
+
+  it('links every page of docs/ in its index', () => {
+    expect(docs.filter((name) => !textOf('README.md').includes(`](docs/${name})`))).toEqual([]);
+  });
+});
+
+it('CONTRIBUTING.md has at most 150 lines', () => {
+  expect(linesOf('CONTRIBUTING.md').length).toBeLessThanOrEqual(150);
+});
+
+describe.each(pages)('%s', (page) => {
+  it('has links to files and headings that exist', () => {
+    const links = [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+    expect(links.filter((link) => !/^https?:/.test(link) && !isThere(page, link))).toEqual([]);
+  });
+
+  it('starts with what the reader will be able to do', () => {
+    if (page.startsWith('docs/')) expect(textOf(page)).toMatch(/^# .+\n\n(<!--.*-->\n\n)?This page lets /);
+  });
+});
+
+it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
+  const metrics = everyInstrument().getMetricsAsArray();
+  const known = new Set(metrics.map(({ name }) => name));
+  const named = pages.flatMap((page) => [...textOf(page).matchAll(/\bgatehouse_\w+/g)].map(([name]) => [page, name]));
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(([, name = '']) => !known.has(name))).toEqual([]);
+});
+
+it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of docs/ that exist', (folder) => {
+  const missing = filesIn(folder).flatMap((file) =>
+    [...readFileSync(join(packageRoot, file), 'utf8').matchAll(/\bdocs\/[a-z-]+\.(?:md|png|svg|json)\b/g)]
+      .filter(([path]) => !existsSync(join(packageRoot, path)))
+      .map(([path]) => `${file}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+function isThere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : relative(packageRoot, join(packageRoot, dirname(page), path));
+  if (!existsSync(join(packageRoot, target))) return false;
+  return anchor === undefined || !target.endsWith('.md') || anchorsOf(target).includes(anchor);
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(page: string): string[] {
+  const headings = [...withoutCode(textOf(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^```[^]*?^```/gm, '');
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(packageRoot, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|js|html|ya?ml|json)$/.test(name) && !name.includes('node_modules'))
+    .map((name) => join(folder, name));
+}
