@@ -10,22 +10,22 @@ export interface Outcomes {
   failed: number;
 }
 
-interface AskedCall {
+interface ExpectedCall {
   readonly id: number;
   readonly kind: CallKind;
   readonly slot: string;
 }
 
 /** What is sent at once. */
-export interface Asked {
+export interface CallBatch {
   readonly text: string;
-  readonly calls: readonly AskedCall[];
+  readonly calls: readonly ExpectedCall[];
 }
 
-type Said = Readonly<Record<string, unknown>>;
+type ResponseObject = Readonly<Record<string, unknown>>;
 
 /** Makes calls of a mix, in turns, and holds every answer against the call that it is to. */
-export class AskedCalls {
+export class CheckedCalls {
   readonly outcomes: Outcomes = { right: 0, refused: 0, failed: 0 };
   readonly #kinds: readonly CallKind[];
   readonly #params: ReadonlyMap<CallKind, readonly string[]>;
@@ -47,7 +47,7 @@ export class AskedCalls {
     this.#results = new Map(kinds.map((kind) => [kind, kind.result.split(SLOT)]));
   }
 
-  next(): Asked {
+  next(): CallBatch {
     const calls = Array.from({ length: this.#batch || 1 }, () => this.#nextCall());
     const texts = calls.map(({ id, kind, slot }) => {
       const params = this.#params.get(kind)?.join(slot) ?? '';
@@ -56,59 +56,59 @@ export class AskedCalls {
     return { calls, text: this.#batch === 0 ? (texts[0] ?? '') : `[${texts.join(',')}]` };
   }
 
-  answered(asked: Asked, body: string): void {
-    const expected = asked.calls.map((call) => this.#expected(call));
+  answered(sent: CallBatch, body: string): void {
+    const expected = sent.calls.map((call) => this.#expected(call));
     if (body === (this.#batch === 0 ? expected[0] : `[${expected.join(',')}]`)) {
-      this.outcomes.right += asked.calls.length;
+      this.outcomes.right += sent.calls.length;
       return;
     }
-    const answers = parse(body);
-    const list = Array.isArray(answers) ? (answers as (Said | undefined)[]) : [answers as Said | undefined];
-    const isWhole = (this.#batch === 0) === !Array.isArray(answers) || list.length === 1;
-    for (const [index, call] of asked.calls.entries()) {
+    const responses = parse(body);
+    const list = Array.isArray(responses) ? (responses as (ResponseObject | undefined)[]) : [responses as ResponseObject | undefined];
+    const isComplete = (this.#batch === 0) === !Array.isArray(responses) || list.length === 1;
+    for (const [index, call] of sent.calls.entries()) {
       // One error may stand for a whole batch.
-      const answer = list.length === 1 && this.#batch > 0 ? list[0] : list[index];
-      const outcome = isWhole ? outcomeOf(call, answer) : 'failed';
+      const response = list.length === 1 && this.#batch > 0 ? list[0] : list[index];
+      const outcome = isComplete ? outcomeOf(call, response) : 'failed';
       this.outcomes[outcome]++;
       if (outcome === 'right' && this.#batch === 0) this.#learn(call, body);
     }
   }
 
   /** No answer will come. */
-  lost(asked: Asked): void {
-    this.outcomes.failed += asked.calls.length;
+  lost(sent: CallBatch): void {
+    this.outcomes.failed += sent.calls.length;
   }
 
-  #nextCall(): AskedCall {
+  #nextCall(): ExpectedCall {
     const number = this.#next++ % this.#distinct;
     const kind = this.#kinds[number % this.#kinds.length] as CallKind;
     return { id: this.#next, kind, slot: slotOf(number) };
   }
 
-  #expected({ id, kind, slot }: AskedCall): string {
+  #expected({ id, kind, slot }: ExpectedCall): string {
     return `{"jsonrpc":"2.0","id":${id},"result":${this.#results.get(kind)?.join(slot) ?? ''}}`;
   }
 
-  #learn({ id, kind, slot }: AskedCall, body: string): void {
+  #learn({ id, kind, slot }: ExpectedCall, body: string): void {
     const before = `{"jsonrpc":"2.0","id":${id},"result":`;
     if (body.startsWith(before)) this.#results.set(kind, body.slice(before.length, -1).split(slot));
   }
 }
 
-function outcomeOf({ id, kind, slot }: AskedCall, answer: Said | undefined): keyof Outcomes {
-  if (typeof answer !== 'object') return 'failed';
-  if (answer['error'] !== undefined) return 'refused';
-  if (answer['jsonrpc'] !== '2.0' || answer['id'] !== id) return 'failed';
-  const said: unknown = JSON.parse(kind.result.replaceAll(SLOT, slot));
-  return agrees(said, answer['result']) ? 'right' : 'failed';
+function outcomeOf({ id, kind, slot }: ExpectedCall, rpcResponse: ResponseObject | undefined): keyof Outcomes {
+  if (typeof rpcResponse !== 'object') return 'failed';
+  if (rpcResponse['error'] !== undefined) return 'refused';
+  if (rpcResponse['jsonrpc'] !== '2.0' || rpcResponse['id'] !== id) return 'failed';
+  const response: unknown = JSON.parse(kind.result.replaceAll(SLOT, slot));
+  return agrees(response, rpcResponse['result']) ? 'right' : 'failed';
 }
 
 /** An answer has all that the node said; what it lacked by the specification may stand there as null. */
-function agrees(said: unknown, answered: unknown): boolean {
-  if (typeof said !== 'object' || said === null || Array.isArray(said)) return isDeepStrictEqual(said, answered);
+function agrees(response: unknown, answered: unknown): boolean {
+  if (typeof response !== 'object' || response === null || Array.isArray(response)) return isDeepStrictEqual(response, answered);
   if (typeof answered !== 'object' || answered === null) return false;
-  const names = new Set([...Object.keys(said), ...Object.keys(answered)]);
-  return [...names].every((name) => isDeepStrictEqual((said as Said)[name] ?? null, (answered as Said)[name] ?? null));
+  const names = new Set([...Object.keys(response), ...Object.keys(answered)]);
+  return [...names].every((name) => isDeepStrictEqual((response as ResponseObject)[name] ?? null, (answered as ResponseObject)[name] ?? null));
 }
 
 function parse(text: string): unknown {

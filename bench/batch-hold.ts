@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Holds } from './hold-meter.ts';
+import type { Validity } from './hold-meter.ts';
 import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
 
 /** How long large batches hold the gateway's event loop at a time: `npm run bench:batches`. */
@@ -95,8 +95,8 @@ async function main(): Promise<void> {
     execFileSync(process.execPath, ['bin/gatehouse.js', 'keys', 'create', '--name', 'batches', ...flags], { env })
       .toString()
       .match(/\bgh\w{20,}|\b[0-9A-Za-z]{32,}\b/)?.[0] ?? '';
-  const meter = new URL('hold-meter.js', import.meta.url).href;
-  const gateway = start(process.execPath, ['--import', meter, 'bin/gatehouse.js', 'start'], env, [
+  const probe = new URL('hold-meter.js', import.meta.url).href;
+  const gateway = start(process.execPath, ['--import', probe, 'bin/gatehouse.js', 'start'], env, [
     'ignore',
     'ignore',
     'inherit',
@@ -137,14 +137,14 @@ async function measure({ name, calls, method, params }: Case, url: string, gatew
   // The first ones compile code.
   for (let round = 0; round < 3; round++) await post();
   await holdsOf(gateway);
-  const holds: Holds[] = [];
+  const validity: Validity[] = [];
   for (let round = 0; round < rounds; round++) {
     await post();
-    holds.push(await holdsOf(gateway));
+    validity.push(await holdsOf(gateway));
   }
-  const longest = holds.map(({ maxMs }) => maxMs).toSorted((one, other) => one - other);
-  const collector = Math.max(...holds.map(({ collectorMaxMs }) => collectorMaxMs));
-  const over = (limit: keyof Holds['over']): number => holds.reduce((sum, one) => sum + one.over[limit], 0);
+  const longest = validity.map(({ maxMs }) => maxMs).toSorted((one, other) => one - other);
+  const collector = Math.max(...validity.map(({ collectorMaxMs }) => collectorMaxMs));
+  const over = (limit: keyof Validity['over']): number => validity.reduce((sum, one) => sum + one.over[limit], 0);
   const sizes = `${(body.length / 1e6).toFixed(1)} MB asked, ${(bytes / 1e6).toFixed(1)} MB answered`;
   const steps = (['2', '5', '10', '20'] as const).map((limit) => `>${limit} ms: ${over(limit)}`);
   const [median = 0, worst = 0] = [longest[longest.length >> 1], longest.at(-1)];
@@ -152,11 +152,11 @@ async function measure({ name, calls, method, params }: Case, url: string, gatew
   return `${name} (${sizes}): ${figures}; ${steps.join(', ')}; collector ${collector.toFixed(1)} ms; ${rounds} times`;
 }
 
-async function holdsOf(gateway: ChildProcess): Promise<Holds> {
-  const said = once(gateway, 'message');
+async function holdsOf(gateway: ChildProcess): Promise<Validity> {
+  const response = once(gateway, 'message');
   gateway.send('tell');
-  const [holds] = (await said) as [Holds];
-  return holds;
+  const [validity] = (await response) as [Validity];
+  return validity;
 }
 
 await main();

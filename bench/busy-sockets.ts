@@ -28,7 +28,7 @@ class BusyCaller {
   told = 0;
   faults = 0;
   readonly #socket: WebSocket;
-  readonly #asked = new Map<number, number>();
+  readonly #sent = new Map<number, number>();
   #next = FIRST_CALL;
   #lastHead = 0;
   #lastLog = 0;
@@ -47,14 +47,14 @@ class BusyCaller {
     });
   }
 
-  ask(): void {
-    this.#asked.set(this.#next, performance.now());
+  request(): void {
+    this.#sent.set(this.#next, performance.now());
     this.#send(this.#next++, 'eth_blockNumber', []);
   }
 
   /** @param blocks that came since it subscribed @returns faults, with what is missing */
   faultsAfter(blocks: number): number {
-    return this.faults + this.#asked.size + Math.abs(2 * blocks - this.told);
+    return this.faults + this.#sent.size + Math.abs(2 * blocks - this.told);
   }
 
   #hear({ id, result, params }: Message): void {
@@ -68,10 +68,10 @@ class BusyCaller {
       else this.#lastHead = next;
       return;
     }
-    const asked = this.#asked.get(id ?? 0);
-    if (asked === undefined || result === undefined) this.faults++;
-    else this.answeredIn.push(performance.now() - asked);
-    this.#asked.delete(id ?? 0);
+    const sent = this.#sent.get(id ?? 0);
+    if (sent === undefined || result === undefined) this.faults++;
+    else this.answeredIn.push(performance.now() - sent);
+    this.#sent.delete(id ?? 0);
   }
 
   #send(id: number, method: string, params: unknown[]): void {
@@ -88,7 +88,7 @@ export async function live(sockets: readonly WebSocket[], seconds: number, grow:
     grow();
     for (let tenth = 0; tenth < 10; tenth++) {
       await delay(Math.max(0, began + second * 1_000 + tenth * 100 - performance.now()));
-      for (let index = tenth; index < callers.length; index += 10) callers[index]?.ask();
+      for (let index = tenth; index < callers.length; index += 10) callers[index]?.request();
     }
   }
   // What is still under way may come late, where others use this machine; but it must come.

@@ -4,55 +4,55 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { knownCall } from './known-calls.ts';
 import type { Random } from './random.ts';
-import type { Tally } from './tally.ts';
+import type { OutcomeCounts } from './tally.ts';
 
-type AnswerObject = Parameters<Tally['answered']>[0];
+type AnswerObject = Parameters<OutcomeCounts['answered']>[0];
 
 export interface CallerParts {
   readonly url: string;
-  readonly tally: Tally;
+  readonly outcomes: OutcomeCounts;
   readonly random: Random;
   /** Until when calls are made, on the clock of performance.now(). */
-  readonly until: number;
+  readonly deadline: number;
 }
 
-const PAUSE_MOST_MS = 30;
-const BATCH_MOST = 10;
+const MAX_PAUSE_MS = 30;
+const MAX_BATCH = 10;
 /** Time for what is under way in the end. */
 const LAST_MS = 20_000;
 
 /** One call or batch after the other over HTTP; every twentieth time it leaves without waiting for the answer. */
-export async function callOverHttp({ url, tally, random, until }: CallerParts): Promise<void> {
+export async function callOverHttp({ url, outcomes, random, deadline: until }: CallerParts): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   while (performance.now() < until) {
-    const size = random.next() < 0.3 ? random.between(1, BATCH_MOST) : 0;
-    const asked = Array.from({ length: Math.max(1, size) }, () => tally.ask(knownCall(random)));
-    const requests = asked.map(({ request }) => request);
+    const size = random.next() < 0.3 ? random.between(1, MAX_BATCH) : 0;
+    const sent = Array.from({ length: Math.max(1, size) }, () => outcomes.request(knownCall(random)));
+    const requests = sent.map(({ request }) => request);
     const body = JSON.stringify(size === 0 ? requests[0] : requests);
     const leaveAfterMs = random.next() < 0.05 ? random.between(0, 50) : undefined;
     const text = await post(url, agent, body, leaveAfterMs);
-    if (text === undefined) for (const { id } of asked) tally.forget(id);
-    else for (const answer of answersIn(text)) tally.answered(answer);
-    await delay(random.between(0, PAUSE_MOST_MS));
+    if (text === undefined) for (const { id } of sent) outcomes.forget(id);
+    else for (const response of answersIn(text)) outcomes.answered(response);
+    await delay(random.between(0, MAX_PAUSE_MS));
   }
   agent.destroy();
 }
 
 /** Calls and batches over one WebSocket, without waiting for answers before the next. */
-export async function callOverWebSocket({ url, tally, random, until }: CallerParts): Promise<void> {
+export async function callOverWebSocket({ url, outcomes, random, deadline: until }: CallerParts): Promise<void> {
   const socket = new WebSocket(url.replace('http', 'ws').replace('/v3/', '/ws/v3/'));
   let open = 0;
   socket.on('message', (data) => {
     open--;
-    for (const answer of answersIn((data as Buffer).toString())) tally.answered(answer);
+    for (const response of answersIn((data as Buffer).toString())) outcomes.answered(response);
   });
   await once(socket, 'open');
   while (performance.now() < until) {
-    const size = random.next() < 0.2 ? random.between(1, BATCH_MOST) : 0;
-    const requests = Array.from({ length: Math.max(1, size) }, () => tally.ask(knownCall(random)).request);
+    const size = random.next() < 0.2 ? random.between(1, MAX_BATCH) : 0;
+    const requests = Array.from({ length: Math.max(1, size) }, () => outcomes.request(knownCall(random)).request);
     open++;
     socket.send(JSON.stringify(size === 0 ? requests[0] : requests));
-    await delay(random.between(0, PAUSE_MOST_MS));
+    await delay(random.between(0, MAX_PAUSE_MS));
     while (open > 5 && performance.now() < until) await delay(5);
   }
   for (const end = performance.now() + LAST_MS; open > 0 && performance.now() < end;) await delay(20);

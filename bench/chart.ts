@@ -18,7 +18,7 @@ const TOP = 44;
 /** docs/bench.svg: CPU per call as multiples of nginx, with the least and the most of all rounds, and the target. */
 export function chartOf(results: Results): string {
   const bars = barsOf(results);
-  const longest = Math.max(...bars.flatMap(({ values, most = 0 }) => [...values, most]), 1);
+  const longest = Math.max(...bars.flatMap(({ values, most: max = 0 }) => [...values, max]), 1);
   const x = (value: number): number => LEFT + (value / longest) * (WIDTH - LEFT - RIGHT);
   const height = TOP + bars.length * ROW + 34;
   const foot = `${results.machine}, ${results.date}`;
@@ -43,7 +43,7 @@ ${bars.map((bar, index) => drawn(bar, TOP + index * ROW, x)).join('\n')}
 `;
 }
 
-function drawn({ label, isOurs, values, most }: Bar, y: number, x: (value: number) => number): string {
+function drawn({ label, isOurs, values, most: max }: Bar, y: number, x: (value: number) => number): string {
   const middle = y + ROW / 2;
   const end = x(median(values));
   const [from, to] = [x(Math.min(...values)), x(Math.max(...values))];
@@ -51,10 +51,10 @@ function drawn({ label, isOurs, values, most }: Bar, y: number, x: (value: numbe
     `<text x="${LEFT - 10}" y="${middle + 4}" text-anchor="end">${escaped(label)}</text>`,
     `<rect class="${isOurs ? 'ours' : 'others'}" x="${LEFT}" y="${y + 5}" width="${round(end - LEFT)}" height="${ROW - 10}" rx="2"/>`,
     `<line class="spread" x1="${round(from)}" y1="${middle}" x2="${round(to)}" y2="${middle}"/>`,
-    ...(most === undefined
+    ...(max === undefined
       ? []
-      : [`<line class="target" x1="${round(x(most))}" y1="${y + 2}" x2="${round(x(most))}" y2="${y + ROW - 2}"/>`]),
-    `<text x="${round(Math.max(end, to, most === undefined ? 0 : x(most)) + 8)}" y="${middle + 4}">${show(median(values))}</text>`,
+      : [`<line class="target" x1="${round(x(max))}" y1="${y + 2}" x2="${round(x(max))}" y2="${y + ROW - 2}"/>`]),
+    `<text x="${round(Math.max(end, to, max === undefined ? 0 : x(max)) + 8)}" y="${middle + 4}">${show(median(values))}</text>`,
   ].join('');
 }
 
@@ -67,9 +67,9 @@ function barsOf(results: Results): Bar[] {
       .filter((through) => through !== 'nginx' && through !== scenario.against)
       .map((through) => {
         const isOurs = through === 'Gatehouse';
-        const most = isOurs && scenario.against === undefined ? scenario.most : undefined;
+        const max = isOurs && scenario.against === undefined ? scenario.most : undefined;
         const label = isOurs ? scenario.title : `${through}, ${scenario.title}`;
-        return { label, isOurs, most, values: ratios(result.rounds, through, 'nginx') };
+        return { label, isOurs, most: max, values: ratios(result.rounds, through, 'nginx') };
       });
   });
 }

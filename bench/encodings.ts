@@ -14,7 +14,7 @@ import { freePorts, start, stopAll, untilOpen } from './processes.ts';
  *   npm run build && node dist/bench/encodings.js [--calls 1000]
  */
 const block = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: makeBlock(200) }));
-const packed = gzipSync(block);
+const gzipAsync = gzipSync(block);
 
 if (process.argv[2] === 'serve') serve(Number(process.argv[3]));
 else await compare(Number(process.argv[3] ?? 1_000));
@@ -29,7 +29,7 @@ async function compare(calls: number): Promise<void> {
       const { body } = await pool.request({ path, method: 'POST', body: '{}' });
       return Buffer.from(await body.arrayBuffer());
     };
-    const replies: Record<string, () => Promise<Buffer>> = {
+    const responses: Record<string, () => Promise<Buffer>> = {
       'reply, plain': () => read('/plain'),
       'reply, gzip, unpacked in the threadpool': async () => promisify(gunzip)(await read('/gzip')),
       'reply, gzip, unpacked at once': async () => gunzipSync(await read('/gzip')),
@@ -41,11 +41,11 @@ async function compare(calls: number): Promise<void> {
       `${cpus()[0]?.model ?? 'unknown CPU'}, Node ${process.version}; ${block.length} bytes, gzip ${sizes}\n`,
     );
     console.log('| what | CPU-µs per call |\n| --- | --- |');
-    const rounds = new Map(Object.keys(replies).map((name) => [name, [] as number[]]));
+    const rounds = new Map(Object.keys(responses).map((name) => [name, [] as number[]]));
     // Interleaved, so that what else the machine does falls on all alike. The first round warms up.
     for (let round = 0; round <= 5; round++) {
-      for (const [name, reply] of Object.entries(replies)) {
-        const cost = await cpuPerCall(reply, round === 0 ? calls / 5 : calls);
+      for (const [name, response] of Object.entries(responses)) {
+        const cost = await cpuPerCall(response, round === 0 ? calls / 5 : calls);
         if (round > 0) rounds.get(name)?.push(cost);
       }
     }
@@ -59,9 +59,9 @@ async function compare(calls: number): Promise<void> {
 /** User and system time of this process, all threads; 16 calls under way. */
 async function cpuPerCall(call: () => Promise<Buffer>, calls: number): Promise<number> {
   const before = process.cpuUsage();
-  let left = calls;
+  let remaining = calls;
   const work = async (): Promise<void> => {
-    while (left-- > 0) if ((await call()).length === 0) throw new Error('an empty reply');
+    while (remaining-- > 0) if ((await call()).length === 0) throw new Error('an empty reply');
   };
   await Promise.all(Array.from({ length: 16 }, work));
   const { user, system } = process.cpuUsage(before);
@@ -72,7 +72,7 @@ function serve(port: number): void {
   createHttpServer((request, response) => {
     const isPacked = request.url === '/gzip';
     request.resume().on('end', () => {
-      const body = isPacked ? packed : block;
+      const body = isPacked ? gzipAsync : block;
       const headers = { 'content-type': 'application/json', 'content-length': body.length };
       response.writeHead(200, isPacked ? { ...headers, 'content-encoding': 'gzip' } : headers).end(body);
     });

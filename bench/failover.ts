@@ -106,10 +106,10 @@ async function turn(to: FaultProxy, node: FakeNode, fault: WireFault | 503 | und
 /** The first upstream is in use, again. */
 async function untilAsked(url: string, node: FakeNode): Promise<void> {
   const agent = new Agent({ keepAlive: true });
-  for (let asked = 0; asked < 5;) {
+  for (let sent = 0; sent < 5;) {
     const before = node.callsOf('eth_getStorageAt').length;
     await isRight(url, agent);
-    asked = node.callsOf('eth_getStorageAt').length > before ? asked + 1 : 0;
+    sent = node.callsOf('eth_getStorageAt').length > before ? sent + 1 : 0;
     await delay(20);
   }
   agent.destroy();
@@ -130,7 +130,7 @@ function cellsOf({ ms, again }: Times): string[] {
 }
 
 function startNode(): Promise<FakeNode> {
-  return startFakeNode({ chainId: 1, answers: { eth_getStorageAt: word } });
+  return startFakeNode({ chainId: 1, responses: { eth_getStorageAt: word } });
 }
 
 async function startAll(): Promise<Candidate[]> {

@@ -14,7 +14,7 @@ export interface Breakable {
 const QUIET_MS = 1_500;
 
 const stages: readonly Stage[] = ['accept', 'request', 'reply', 'headers', 'body-start', 'body'];
-const saidByNodes: readonly behaviours.Behaviour[] = [
+const nodeResponses: readonly behaviours.Behaviour[] = [
   ...[401, 404, 429, 500, 502, 503, 504].map((code) => behaviours.status(code)),
   ...[behaviours.status(200), behaviours.body(''), behaviours.body('{"jsonrpc":"2.0","id":1,"re'), behaviours.hang],
   ...[behaviours.cutInHeaders, behaviours.cutInBody, behaviours.withId(0), behaviours.withId('no'), behaviours.huge(2)],
@@ -76,8 +76,8 @@ export class FaultSchedule {
     const which = this.#upstreams.findIndex((upstream) => upstream.node === node);
     this.#faults++;
     if (this.#random.next() < 0.5) {
-      const at = this.#random.between(0, saidByNodes.length - 1);
-      node.always(saidByNodes[at]);
+      const at = this.#random.between(0, nodeResponses.length - 1);
+      node.always(nodeResponses[at]);
       this.#now += ` node ${which} says ${at};`;
     } else {
       const fault = this.#wireFault();

@@ -22,31 +22,31 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
       result.rounds.map(({ Gatehouse, direct }) => Gatehouse[share] - direct[share]);
     return [
       { title: `p50 ${scenario.title}`, unit: 'ms', values: added('p50') },
-      { title: `p99 ${scenario.title}`, unit: 'ms', values: added('p99'), most: scenario.mostP99Ms },
+      { title: `p99 ${scenario.title}`, unit: 'ms', values: added('p99'), most: scenario.maxP99Ms },
     ];
   }
   if (scenario.kind === 'memory' && result.kind === 'memory') {
     const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];
     return [
-      { title: 'memory, idle', unit: 'MB', values: idle, most: scenario.mostIdleMb },
+      { title: 'memory, idle', unit: 'MB', values: idle, most: scenario.maxIdleMb },
       {
         ...{ title: `memory under ${scenario.connections} connections`, unit: 'MB', values: loaded },
-        most: scenario.mostLoadedMb,
+        most: scenario.maxLoadedMb,
       },
     ];
   }
   if (scenario.kind === 'script' && result.kind === 'script') {
-    return scenario.figures.map(({ title, unit, find, most }) => {
-      return { title, unit, most, values: [Number(find.exec(result.text)?.[1])] };
+    return scenario.figures.map(({ title, unit, find, most: max }) => {
+      return { title, unit, most: max, values: [Number(find.exec(result.text)?.[1])] };
     });
   }
   return [];
 }
 
-function costFigures({ title, against, most }: CostScenario, rounds: readonly CostRound[]): Figure[] {
+function costFigures({ title, against, most: max }: CostScenario, rounds: readonly CostRound[]): Figure[] {
   const to = against ?? 'nginx';
   const perCall = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
-  const figure = most === undefined ? perCall : { ...perCall, most };
+  const figure = max === undefined ? perCall : { ...perCall, most: max };
   const [first] = rounds;
   if (first?.['Gatehouse']?.atRest === undefined) return [figure];
   const atRest = rounds.map((round) => (round['Gatehouse']?.atRest ?? NaN) - (round[to]?.atRest ?? NaN));
@@ -64,8 +64,8 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
 }
 
-export function isMet({ values, most }: Figure): boolean | undefined {
-  return most === undefined ? undefined : median(values) <= most;
+export function isMet({ values, most: max }: Figure): boolean | undefined {
+  return max === undefined ? undefined : median(values) <= max;
 }
 
 /** Three digits that count, and thousands apart. */

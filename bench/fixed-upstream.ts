@@ -6,14 +6,14 @@ import { allKinds, heads, SLOT } from './wallet-calls.ts';
 /** A node that answers each known call at once, as cheaply as Node can. */
 export class FixedUpstream {
   /** Known calls that it was asked. */
-  asked = 0;
+  sent = 0;
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer({ noDelay: true }, (socket) => {
       const frames = new HttpFrames(
         (_head, body) => {
-          const text = this.#replyTo(body);
+          const text = this.#respondTo(body);
           socket.write(
             `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
             'latin1',
@@ -41,13 +41,13 @@ export class FixedUpstream {
     this.#server.close();
   }
 
-  #replyTo(body: string): string {
-    if (!body.startsWith('[')) return this.#replyToCall(body);
+  #respondTo(body: string): string {
+    if (!body.startsWith('[')) return this.#respondToCall(body);
     const calls = JSON.parse(body) as unknown[];
-    return `[${calls.map((call) => this.#replyToCall(JSON.stringify(call))).join(',')}]`;
+    return `[${calls.map((call) => this.#respondToCall(JSON.stringify(call))).join(',')}]`;
   }
 
-  #replyToCall(body: string): string {
+  #respondToCall(body: string): string {
     const id = /"id":(\d+)/.exec(body)?.[1] ?? 'null';
     const method = /"method":"(\w+)"/.exec(body)?.[1] ?? '';
     return `{"jsonrpc":"2.0","id":${id},${this.#outcome(method, body)}}`;
@@ -57,7 +57,7 @@ export class FixedUpstream {
     const parts = results.get(body.includes(',true]') ? `${method} whole` : method);
     const at = body.indexOf(SLOT.slice(0, 4));
     if (parts !== undefined && at !== -1) {
-      this.asked++;
+      this.sent++;
       return `"result":${parts.join(body.slice(at, at + SLOT.length))}`;
     }
     if (method === 'eth_chainId') return '"result":"0x1"';

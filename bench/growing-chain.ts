@@ -24,7 +24,7 @@ export function growingChain(): GrowingChain {
     for (let number = height; number >= 0; number--) if (hashOf(number) === hash) return number;
     return -1;
   };
-  const answer = (method: string, [first]: unknown[]): unknown => {
+  const rpcResponse = (method: string, [first]: unknown[]): unknown => {
     if (method === 'eth_chainId') return '0x1';
     if (method === 'eth_blockNumber') return hex(height);
     if (method === 'eth_getBlockByNumber') return block(first === 'latest' ? height : Number(first));
@@ -41,7 +41,7 @@ export function growingChain(): GrowingChain {
     request.setEncoding('latin1').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       const { id, method, params } = JSON.parse(body) as { id: number; method: string; params: unknown[] };
-      const text = JSON.stringify({ jsonrpc: '2.0', id, result: answer(method, params) });
+      const text = JSON.stringify({ jsonrpc: '2.0', id, result: rpcResponse(method, params) });
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     });
   });

@@ -6,7 +6,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
  * held since the last time. A step counts with the CPU time that the main thread had of it, so that other programs'
  * turns on the machine are not taken for it. Linux only.
  */
-export interface Holds {
+export interface Validity {
   readonly maxMs: number;
   /** The longest pause of the garbage collector, by the clock: it is in those steps, too. */
   readonly collectorMaxMs: number;
@@ -38,7 +38,7 @@ setInterval(() => {
 }, 1).unref();
 
 process.on('message', () => {
-  process.send?.({ maxMs, collectorMaxMs, over } satisfies Holds);
+  process.send?.({ maxMs, collectorMaxMs, over } satisfies Validity);
   maxMs = 0;
   collectorMaxMs = 0;
   over = { 2: 0, 5: 0, 10: 0, 20: 0 };

@@ -1,4 +1,4 @@
-import { rpcError, type Answer } from '../test/support/fake-node.ts';
+import { rpcError, type RpcResponse } from '../test/support/fake-node.ts';
 import { blockHash, largeBlock } from './large-block.ts';
 import type { Random } from './random.ts';
 
@@ -7,7 +7,7 @@ export interface KnownCall {
   readonly method: string;
   readonly params: readonly unknown[];
   /** Whether this, the answer without its envelope, is right. */
-  readonly isRight: (answer: { readonly result?: unknown; readonly error?: { readonly code: number } }) => boolean;
+  readonly isRight: (response: { readonly result?: unknown; readonly error?: { readonly code: number } }) => boolean;
 }
 
 export const CHAIN_ID = 1;
@@ -18,7 +18,7 @@ const quantity = (number: number): string => `0x${number.toString(16)}`;
 const revertData = `0x08c379a0${hash(0x20).slice(2)}${hash(4).slice(2)}${Buffer.from('shut').toString('hex').padEnd(64, '0')}`;
 
 /** What both nodes say: of each account, position and hash something else. */
-export const knownAnswers: Readonly<Record<string, Answer>> = {
+export const knownAnswers: Readonly<Record<string, RpcResponse>> = {
   eth_blockNumber: '0x10',
   eth_getBlockByHash: largeBlock,
   eth_getStorageAt: ([, position]: string[]) => hash(Number(position) * 3),

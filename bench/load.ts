@@ -1,9 +1,9 @@
-import type { Asked, AskedCalls, Outcomes } from './asked-calls.ts';
+import type { CallBatch, CheckedCalls, Outcomes } from './asked-calls.ts';
 import { openHttp, openWebSocket, type Connection, type Listener } from './connections.ts';
 import type { Random } from './random.ts';
 
 /** Where calls are sent. */
-export interface Door {
+export interface Endpoint {
   readonly port: number;
   /** Used in turns. */
   readonly paths: readonly string[];
@@ -19,25 +19,25 @@ export interface Latencies {
 /** A connection, what was sent over it last, and when it should have been. */
 interface Line {
   connection: Connection;
-  asked: Asked | undefined;
+  sent: CallBatch | undefined;
   dueAt: number;
 }
 
 /** Connections that are kept open, each with one message under way at most. */
 export class Lines {
-  readonly #calls: AskedCalls;
+  readonly #calls: CheckedCalls;
   readonly #lines: Line[] = [];
   /** Called when a line is free again. */
   #onFree: (line: Line) => void = () => undefined;
   #path = 0;
 
-  private constructor(calls: AskedCalls) {
+  private constructor(calls: CheckedCalls) {
     this.#calls = calls;
   }
 
-  static async open(door: Door, count: number, calls: AskedCalls): Promise<Lines> {
+  static async open(endpoint: Endpoint, count: number, calls: CheckedCalls): Promise<Lines> {
     const lines = new Lines(calls);
-    while (lines.#lines.length < count) await lines.#openOne(door);
+    while (lines.#lines.length < count) await lines.#openOne(endpoint);
     return lines;
   }
 
@@ -52,7 +52,7 @@ export class Lines {
     await new Promise<void>((resolve) => {
       let open = this.#lines.length;
       this.#onFree = (line) => {
-        if (performance.now() < until && line.asked === undefined) this.#send(line, 0);
+        if (performance.now() < until && line.sent === undefined) this.#send(line, 0);
         else if (--open === 0) resolve();
       };
       for (const line of this.#lines) this.#send(line, 0);
@@ -94,7 +94,7 @@ export class Lines {
       this.#onFree = (line) => {
         open--;
         times.push(performance.now() - line.dueAt);
-        if (line.asked === undefined) free.push(line);
+        if (line.sent === undefined) free.push(line);
       };
       work();
     });
@@ -112,30 +112,30 @@ export class Lines {
   }
 
   #send(line: Line, dueAt: number): void {
-    const asked = this.#calls.next();
-    line.asked = asked;
+    const sent = this.#calls.next();
+    line.sent = sent;
     line.dueAt = dueAt;
-    line.connection.send(asked.text);
+    line.connection.send(sent.text);
   }
 
-  async #openOne({ port, paths, isWebSocket = false }: Door): Promise<void> {
+  async #openOne({ port, paths, isWebSocket = false }: Endpoint): Promise<void> {
     const nextPath = (): string => paths[this.#path++ % paths.length] ?? '/';
     const listener: Listener = {
       answered: (body) => {
-        this.#calls.answered(line.asked as Asked, body);
-        line.asked = undefined;
+        this.#calls.answered(line.sent as CallBatch, body);
+        line.sent = undefined;
         this.#onFree(line);
       },
       failed: () => {
-        if (line.asked === undefined) return;
+        if (line.sent === undefined) return;
         // It stays asked, and is used no more.
-        this.#calls.lost(line.asked);
+        this.#calls.lost(line.sent);
         this.#onFree(line);
       },
     };
     const line: Line = {
       connection: await (isWebSocket ? openWebSocket(port, nextPath(), listener) : openHttp(port, nextPath, listener)),
-      asked: undefined,
+      sent: undefined,
       dueAt: 0,
     };
     this.#lines.push(line);

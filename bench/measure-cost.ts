@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AskedCalls } from './asked-calls.ts';
-import { Lines, type Door } from './load.ts';
+import { CheckedCalls } from './asked-calls.ts';
+import { Lines, type Endpoint } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';
 import type { Rig, RigGateway } from './rig.ts';
@@ -9,7 +9,7 @@ import type { CostScenario } from './scenarios.ts';
 /** Who does the work, and how it is sent there. */
 interface Contender {
   readonly name: string;
-  readonly door: Door;
+  readonly door: Endpoint;
   readonly pid: number;
   readonly redisPid?: number | undefined;
   /** Of a batch; 0: single calls. */
@@ -36,11 +36,11 @@ export async function measureCost(
     for (const contender of contenders.filter(({ name }) => !compiled.includes(name))) {
       const warmS = Math.min(WARM_S, 10 * seconds);
       const { paths } = contender.door;
-      let [usedS, asked] = [0, 0];
+      let [usedS, sent] = [0, 0];
       // Every key was looked up then, too, and has made each kind of call.
-      while (usedS < warmS || (paths.length > 1 && asked < scenario.calls.length * paths.length)) {
+      while (usedS < warmS || (paths.length > 1 && sent < scenario.calls.length * paths.length)) {
         const cost = await measure(contender, scenario, rig, seconds);
-        asked += sum(cost);
+        sent += sum(cost);
         usedS += (cost.cpu * sum(cost)) / 1e6;
       }
     }
@@ -87,19 +87,19 @@ async function enter(scenario: CostScenario, rig: Rig, gateways: RigGateway[]): 
 }
 
 async function measure(
-  { door, batch, connections, pid, redisPid }: Contender,
+  { door: endpoint, batch, connections, pid, redisPid }: Contender,
   { calls, distinct }: CostScenario,
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
-  const lines = await Lines.open(door, connections, new AskedCalls(calls, batch, distinct));
-  const [asked, cpu, redisCpu] = [rig.upstream.asked, cpuMicroseconds(pid), redisPid && cpuMicroseconds(redisPid)];
+  const lines = await Lines.open(endpoint, connections, new CheckedCalls(calls, batch, distinct));
+  const [sent, cpu, redisCpu] = [rig.upstream.sent, cpuMicroseconds(pid), redisPid && cpuMicroseconds(redisPid)];
   const took = await lines.flood(seconds);
   const spent = cpuMicroseconds(pid) - cpu;
   const { right, refused, failed } = lines.outcomes;
   const all = right + refused + failed;
   const besides = redisPid === undefined ? {} : { redisCpu: (cpuMicroseconds(redisPid) - (redisCpu ?? 0)) / all };
-  const cached = Math.max(0, right - (rig.upstream.asked - asked));
+  const cached = Math.max(0, right - (rig.upstream.sent - sent));
   lines.close();
   const outcome = { right, refused, failed, cached };
   return { cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, ...outcome };

@@ -1,5 +1,5 @@
-import { AskedCalls, type Outcomes } from './asked-calls.ts';
-import { Lines, type Door, type Latencies } from './load.ts';
+import { CheckedCalls, type Outcomes } from './asked-calls.ts';
+import { Lines, type Endpoint, type Latencies } from './load.ts';
 import { Random } from './random.ts';
 import type { LatencyRound } from './results.ts';
 import type { Rig } from './rig.ts';
@@ -21,27 +21,27 @@ export async function measureLatency(
   const gateway = await rig.gateway({});
   try {
     const nginx = await rig.reference('nginx');
-    const doors = {
+    const endpoints = {
       direct: { port: await rig.upstreamPort, paths: ['/'] },
       nginx: { port: nginx?.port ?? 0, paths: ['/'] },
       Gatehouse: { port: gateway.port, paths: gateway.paths },
     };
-    for (let asked = 0; asked < WARM_CALLS * seconds;)
-      asked += seconds * (await flood(doors.Gatehouse, calls, seconds));
+    for (let sent = 0; sent < WARM_CALLS * seconds;)
+      sent += seconds * (await flood(endpoints.Gatehouse, calls, seconds));
     const found: LatencyRound[] = [];
     for (let round = 0; round < rounds; round++) {
-      const perSecond = SHARE * (await flood(doors.Gatehouse, calls, seconds));
+      const perSecond = SHARE * (await flood(endpoints.Gatehouse, calls, seconds));
       const outcomes: Outcomes = { right: 0, refused: 0, failed: 0 };
-      const times = async (door: Door): Promise<Latencies> => {
-        const lines = await Lines.open(door, CONNECTIONS, new AskedCalls(calls));
+      const times = async (endpoint: Endpoint): Promise<Latencies> => {
+        const lines = await Lines.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
         // The same moments for each.
         const latencies = await lines.pace(perSecond, 2 * seconds, new Random(round));
         lines.close();
         for (const name of ['right', 'refused', 'failed'] as const) outcomes[name] += lines.outcomes[name];
         return latencies;
       };
-      const [direct, through] = [await times(doors.direct), await times(doors.nginx)];
-      found.push({ perSecond, direct, nginx: through, Gatehouse: await times(doors.Gatehouse), outcomes });
+      const [direct, through] = [await times(endpoints.direct), await times(endpoints.nginx)];
+      found.push({ perSecond, direct, nginx: through, Gatehouse: await times(endpoints.Gatehouse), outcomes });
     }
     return found;
   } finally {
@@ -50,8 +50,8 @@ export async function measureLatency(
 }
 
 /** @returns right answers a second */
-async function flood(door: Door, calls: LatencyScenario['calls'], seconds: number): Promise<number> {
-  const lines = await Lines.open(door, CONNECTIONS, new AskedCalls(calls));
+async function flood(endpoint: Endpoint, calls: LatencyScenario['calls'], seconds: number): Promise<number> {
+  const lines = await Lines.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
   const took = await lines.flood(seconds);
   lines.close();
   return lines.outcomes.right / took;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AskedCalls } from './asked-calls.ts';
+import { CheckedCalls } from './asked-calls.ts';
 import { Lines } from './load.ts';
 import { residentMb } from './processes.ts';
 import type { MemoryRound } from './results.ts';
@@ -22,7 +22,7 @@ export async function measureMemory(
     const { pid, port, paths } = gateway;
     await delay(Math.min(REST_MS, 1_000 * seconds));
     const idleMb = residentMb(pid);
-    const lines = await Lines.open({ port, paths }, connections, new AskedCalls(calls));
+    const lines = await Lines.open({ port, paths }, connections, new CheckedCalls(calls));
     let loadedMb = idleMb;
     const looking = setInterval(() => {
       loadedMb = Math.max(loadedMb, residentMb(pid));

@@ -2,15 +2,15 @@ const EVERY_MS = 20;
 
 /** Looks whether this process itself is late: nodes that live in it are then slow without having been told to. */
 export class OwnLateness {
-  readonly #limitMs: number;
+  readonly #timeoutMs: number;
   readonly #timer: NodeJS.Timeout;
   #lookedAt = performance.now();
   #lateAt = -Infinity;
   #worstMs = 0;
 
-  /** @param limitMs from here on it counts as late */
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
+  /** @param timeoutMs from here on it counts as late */
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
     this.#timer = setInterval(() => {
       this.#look();
     }, EVERY_MS);
@@ -34,6 +34,6 @@ export class OwnLateness {
     const late = now - this.#lookedAt - EVERY_MS;
     this.#lookedAt = now;
     this.#worstMs = Math.max(this.#worstMs, late);
-    if (late > this.#limitMs) this.#lateAt = now;
+    if (late > this.#timeoutMs) this.#lateAt = now;
   }
 }

@@ -22,7 +22,7 @@ interface Load {
 
 const USAGE_AT_ONCE = 1_000;
 const LEASES_PER_SECOND = 20;
-const LEASE_LEAST = 8;
+const MIN_LEASE = 8;
 
 const loads: readonly Load[] = [
   { name: '10 busy keys, no limits', isLimited: false, keys: 10, batch: 1 },
@@ -52,6 +52,6 @@ for (const { name, isLimited, keys, batch } of loads) {
 
 /** @param perKey calls a second of a key @param bodies a second of all */
 function charges(perKey: number, bodies: number, keys: number): number {
-  const takesLeases = perKey / LEASES_PER_SECOND >= LEASE_LEAST;
+  const takesLeases = perKey / LEASES_PER_SECOND >= MIN_LEASE;
   return takesLeases ? Math.min(bodies, keys * LEASES_PER_SECOND) : bodies;
 }

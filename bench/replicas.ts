@@ -209,7 +209,7 @@ async function makeKeys(url: string, count: number, rules: Record<string, string
   const store = new RedisKeyStore(url, openLog('silent'));
   await store.opened(2_000);
   const keys = Array.from({ length: count }, makeKey);
-  const record = { name: 'bench', createdAt: new Date().toISOString(), rules };
+  const record = { name: 'bench', createdAt: new Date().toISOString(), permissions: rules };
   for (let from = 0; from < count; from += 200) {
     await Promise.all(keys.slice(from, from + 200).map((key) => store.add(digestOf(key), record)));
   }

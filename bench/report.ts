@@ -57,11 +57,11 @@ export function readmeSentence(results: Results): string {
 /** All figures with their targets; a missed target is marked. */
 export function targetsTable({ scenarios: found }: Results): string {
   const rows = found.flatMap(figuresOf).map((figure) => {
-    const { title, unit, values, most } = figure;
+    const { title, unit, values, most: max } = figure;
     const met = { true: 'met', false: '**missed**', undefined: '' }[String(isMet(figure)) as 'true'];
     return [
       title,
-      most === undefined ? '' : `≤ ${most} ${unit}`,
+      max === undefined ? '' : `≤ ${max} ${unit}`,
       `${show(median(values))} ${unit}`,
       spread(values),
       met,

@@ -71,8 +71,8 @@ function machine(): string {
     const program = onPath([name]);
     if (program === undefined) return [];
     // nginx says it on its standard error.
-    const said = execFileSync('sh', ['-c', '"$1" "$2" 2>&1', 'sh', program, option], { encoding: 'utf8' });
-    return `${name} ${/\d+\.\d+\.\d+/.exec(said)?.[0] ?? '?'}`;
+    const response = execFileSync('sh', ['-c', '"$1" "$2" 2>&1', 'sh', program, option], { encoding: 'utf8' });
+    return `${name} ${/\d+\.\d+\.\d+/.exec(response)?.[0] ?? '?'}`;
   });
   const processor = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}`;
   return [processor, `Node ${process.version}`, ...versions].join(', ');

@@ -1,4 +1,4 @@
-import type { RuleTexts } from '../gateway/keys/key-rules.ts';
+import type { PermissionTexts } from '../gateway/keys/key-rules.ts';
 import { finalMix, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /** What is measured. Each says what it promises: the most that a figure may be. */
@@ -24,7 +24,7 @@ export interface CostScenario extends Named {
   readonly networks?: number;
   readonly keys?: number;
   readonly store?: 'redis';
-  readonly rules?: RuleTexts;
+  readonly rules?: PermissionTexts;
   /** The upstream takes batches. */
   readonly batch?: boolean;
   /** Others that are shown beside it. */
@@ -38,15 +38,15 @@ export interface CostScenario extends Named {
 export interface LatencyScenario extends Named {
   readonly kind: 'latency';
   readonly calls: readonly CallKind[];
-  readonly mostP99Ms: number;
+  readonly maxP99Ms: number;
 }
 
 export interface MemoryScenario extends Named {
   readonly kind: 'memory';
   readonly calls: readonly CallKind[];
   readonly connections: number;
-  readonly mostIdleMb: number;
-  readonly mostLoadedMb: number;
+  readonly maxIdleMb: number;
+  readonly maxLoadedMb: number;
 }
 
 /** A bench of its own, which prints tables. */
@@ -100,10 +100,10 @@ export const scenarios: readonly Scenario[] = [
     ...{ ...wallet, name: 'networks', title: '200 networks, 10,000 keys', networks: 200, keys: 10_000 },
     ...{ against: 'one of each', most: 1.05 },
   },
-  { name: 'latency', title: 'added at half load', kind: 'latency', calls: walletMix, mostP99Ms: 1 },
+  { name: 'latency', title: 'added at half load', kind: 'latency', calls: walletMix, maxP99Ms: 1 },
   {
     ...{ name: 'memory', title: 'memory', kind: 'memory', calls: walletMix, connections: 256 },
-    ...{ mostIdleMb: 90, mostLoadedMb: 160 },
+    ...{ maxIdleMb: 90, maxLoadedMb: 160 },
   },
   {
     ...{ name: 'subscriptions', title: 'subscriptions', kind: 'script', script: 'subscriptions' },

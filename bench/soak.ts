@@ -14,7 +14,7 @@ import { OwnLateness } from './own-lateness.ts';
 import { option, stopAll } from './processes.ts';
 import { Random } from './random.ts';
 import { startGateway } from './start-gateway.ts';
-import { Tally } from './tally.ts';
+import { OutcomeCounts } from './tally.ts';
 
 /**
  * Minutes of mixed calls, batches and WebSockets while upstreams fail at random. Exits 1 unless every call is answered
@@ -55,7 +55,7 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
     own.stop();
     return Promise.resolve();
   });
-  const tally = new Tally(
+  const outcomes = new OutcomeCounts(
     (since) => schedule.wasAllBad(since) || own.wasLate(since),
     (text) => {
       if (told++ < FAULTS_SHOWN) console.error(`${text} (last fault:${schedule.now})`);
@@ -64,7 +64,7 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   const began = performance.now();
   const until = began + forMs;
   const callers = Array.from({ length: HTTP_CALLERS + WEBSOCKET_CALLERS }, (_, index) => {
-    const parts = { url, tally, random: new Random(seed * 1_000 + index), until };
+    const parts = { url, outcomes, random: new Random(seed * 1_000 + index), deadline: until };
     return index < HTTP_CALLERS ? callOverHttp(parts) : callOverWebSocket(parts);
   });
   const faults = schedule.run(until);
@@ -79,18 +79,18 @@ async function soak(seed: number, forMs: number): Promise<boolean> {
   await Promise.all([...callers, faults, sampling]);
   const last = await measure();
   const [first = last] = samples;
-  const { counts } = tally;
+  const { counts } = outcomes;
   const seconds = (performance.now() - began) / 1_000;
-  const callsPerSecond = Math.round(counts.asked / seconds);
+  const callsPerSecond = Math.round(counts.sent / seconds);
   console.log(
     JSON.stringify({ ...counts, slowestMs: Math.round(counts.slowestMs), faults: schedule.faults, callsPerSecond }),
   );
   console.log(`this process, with callers and nodes in it, was late by ${own.worstMs.toFixed(0)} ms at most`);
   for (const sample of [...samples, last]) console.log(shown(sample));
   const complaints = [
-    counts.wrong + counts.unasked + counts.unanswered + counts.refusedInVain > 0 &&
+    counts.wrong + counts.untried + counts.unacknowledged + counts.refusedInVain > 0 &&
       'not every call was answered rightly, once',
-    counts.right + counts.refused !== counts.asked && 'the counts do not add up',
+    counts.right + counts.refused !== counts.sent && 'the counts do not add up',
     last.heapBytes - first.heapBytes > HEAP_GROWTH_MAX_BYTES && 'the heap grew',
     last.rssBytes - first.rssBytes > RSS_GROWTH_MAX_BYTES && 'the process grew',
     [...samples, last].some(({ delayP99Ms }) => delayP99Ms > DELAY_P99_MAX_MS) && 'the event loop was late',
@@ -107,7 +107,7 @@ function shown({ rssBytes, heapBytes, externalBytes, delayP50Ms, delayP99Ms, del
 }
 
 async function breakable(): Promise<Breakable> {
-  const node = await startFakeNode({ chainId: CHAIN_ID, answers: knownAnswers });
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: knownAnswers });
   const proxy = await startFaultProxy(Number(new URL(node.url).port));
   closing.push(
     () => proxy.close(),

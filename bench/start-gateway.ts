@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openLog } from '../gateway/config/log.ts';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeKeyFile } from '../gateway/keys/key-file.ts';
-import type { RuleTexts } from '../gateway/keys/key-rules.ts';
+import type { PermissionTexts } from '../gateway/keys/key-rules.ts';
 import type { StoredKey } from '../gateway/keys/key-store.ts';
 import { digestOf, makeKey } from '../gateway/keys/key.ts';
 import { RedisKeyStore } from '../gateway/keys/redis-key-store.ts';
@@ -17,7 +17,7 @@ export interface GatewaySetup {
   /** How many keys there are: 1 unless told otherwise. */
   readonly keys?: number;
   /** Of each of them. */
-  readonly rules?: RuleTexts;
+  readonly rules?: PermissionTexts;
   /** Where keys and limits are kept; undefined: in files. */
   readonly redisUrl?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
 
 async function storeKeys(folder: string, { keys: count = 1, rules = {}, redisUrl }: GatewaySetup): Promise<string[]> {
   const keys = Array.from({ length: count }, makeKey);
-  const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), rules };
+  const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), permissions: rules };
   const entries = keys.map((key) => [digestOf(key), record] as const);
   if (redisUrl === undefined) writeKeyFile(join(folder, 'keys.json'), new Map(entries));
   else {

@@ -1,18 +1,18 @@
 import { handleBody } from '../gateway/handle-body.ts';
-import { objectionTo, type CallContext } from '../gateway/handle-call.ts';
-import { largeAnswer, resultAnswer } from '../gateway/jsonrpc/answer.ts';
+import { precheckCall, type CallContext } from '../gateway/handle-call.ts';
+import { largeResponse, resultResponse } from '../gateway/jsonrpc/answer.ts';
 import { readEnvelope, type Call } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/keys/key-access.ts';
-import { judge } from '../gateway/normalise/judge.ts';
+import { normalise } from '../gateway/normalise/judge.ts';
 import { openTransport } from '../gateway/serve-network.ts';
-import { lookAtHead, type Asking } from '../gateway/upstream/asking.ts';
+import { createHeadPoll, type RoutedCall } from '../gateway/upstream/asking.ts';
 import { Cancellation } from '../gateway/upstream/cancellation.ts';
-import { Choice } from '../gateway/upstream/choice.ts';
+import { UpstreamSelector } from '../gateway/upstream/choice.ts';
 import type { Upstream } from '../gateway/upstream/upstream.ts';
-import { ServedBlocks } from '../gateway/upstream/served-blocks.ts';
+import { MonotonicReads } from '../gateway/upstream/served-blocks.ts';
 import { groupOf } from '../gateway/upstream/method-group.ts';
-import { readReply } from '../gateway/upstream/read-reply.ts';
-import type { Reply } from '../gateway/upstream/reply.ts';
+import { readResponse } from '../gateway/upstream/read-reply.ts';
+import type { UpstreamResponse } from '../gateway/upstream/reply.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { SLOT, slotOf, type CallKind } from './wallet-calls.ts';
 
@@ -23,7 +23,7 @@ export interface Step {
 }
 
 const LIMIT_MS = 10_000;
-const BATCH = { maxItems: 1_000, maxAnswerBytes: 25_000_000, concurrency: 50 };
+const BATCH = { maxItems: 1_000, maxResponseBytes: 25_000_000, concurrency: 50 };
 
 /** The steps of one kind of call, in their order, each with what the one before it made. */
 export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step[]> {
@@ -34,7 +34,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const bytes = Buffer.from(kind.result.replaceAll(SLOT, slotOf(1)));
   const body = Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"result":'), bytes, Buffer.from('}')]);
   const url = `/bench/v3/${key}`;
-  const network = networks.finder.named('bench');
+  const network = networks.finder.get('bench');
   const method = network?.methods.get(kind.method);
   const [call] = readEnvelope(text, 1).items as Call[];
   const access: KeyAccess = await authenticator.authenticate(key, '127.0.0.1');
@@ -44,15 +44,15 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     throw new Error(`nothing serves ${kind.method}`);
   }
   const { spec } = method;
-  const served = new ServedBlocks<Upstream>(
+  const served = new MonotonicReads<Upstream>(
     network.heads,
     () => undefined,
     () => undefined,
   );
-  const choice = new Choice(network.upstreams.all, network.heads, served, undefined);
-  const asking: Asking = { ...lookAtHead(), method: spec, group: groupOf(spec), params: call.params };
-  const { reply } = judge(spec, call.params, readReply(200, body, 1));
-  const charge = { weight: 1, byMethod: new Map<string, number>() };
+  const choice = new UpstreamSelector(network.upstreams.all, network.heads, served, undefined);
+  const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
+  const { response } = normalise(spec, call.params, readResponse(200, body, 1));
+  const charge = { units: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;
   let number = 0;
   const whole = async (own: KeyAccess): Promise<void> => {
@@ -67,7 +67,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       requestId: '',
       deadline,
       caller,
-      watch: undefined,
+      observers: undefined,
       log,
     };
     if ((await handleBody(body, context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
@@ -79,16 +79,16 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     },
     { name: 'parse: the body', work: () => readEnvelope(text, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
-    { name: 'validate: the parameters', work: () => objectionTo(method, { ...call, objection: undefined }, access) },
-    { name: 'select: the upstream', work: () => choice.next(asking, performance.now()) },
+    { name: 'validate: the parameters', work: () => precheckCall(method, { ...call, precheck: undefined }, access) },
+    { name: 'select: the upstream', work: () => choice.select(routedCall, performance.now()) },
     { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, LIMIT_MS, 1) },
-    { name: 'normalise: parse and check the response', work: () => judge(spec, call.params, readReply(200, body, 1)) },
-    { name: 'respond: write the result', work: () => written(reply) },
+    { name: 'normalise: parse and check the response', work: () => normalise(spec, call.params, readResponse(200, body, 1)) },
+    { name: 'respond: write the result', work: () => written(response) },
     {
       name: 'metrics: count the call',
       work: () => {
-        method.meter.started();
-        method.meter.ended('result', performance.now());
+        method.metric.started();
+        method.metric.ended('result', performance.now());
         method.usage.add('key', 1, false, bytes.length);
       },
     },
@@ -96,7 +96,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   ];
 }
 
-function written(reply: Reply | undefined): unknown {
-  if (reply?.kind === 'large') return largeAnswer('1', reply.parts);
-  return reply?.kind === 'result' ? resultAnswer('1', reply.text ?? JSON.stringify(reply.result)) : undefined;
+function written(response: UpstreamResponse | undefined): unknown {
+  if (response?.kind === 'large') return largeResponse('1', response.parts);
+  return response?.kind === 'result' ? resultResponse('1', response.text ?? JSON.stringify(response.result)) : undefined;
 }

@@ -1,12 +1,12 @@
 import type { KnownCall } from './known-calls.ts';
 
-interface Asked {
+interface PendingCall {
   readonly call: KnownCall;
   readonly at: number;
 }
 
 export interface Counts {
-  readonly asked: number;
+  readonly sent: number;
   readonly right: number;
   /** Answered with -32603: no upstream could answer. */
   readonly refused: number;
@@ -14,18 +14,18 @@ export interface Counts {
   readonly refusedInVain: number;
   readonly wrong: number;
   /** Answered under an id that nobody waits for: a second time, or another's. */
-  readonly unasked: number;
-  readonly unanswered: number;
+  readonly untried: number;
+  readonly unacknowledged: number;
   readonly slowestMs: number;
 }
 
 const NO_UPSTREAM = -32603;
 
 /** Holds every answer against the call that has its id. */
-export class Tally {
-  readonly #open = new Map<string, Asked>();
+export class OutcomeCounts {
+  readonly #open = new Map<string, PendingCall>();
   readonly #isExcused: (since: number) => boolean;
-  readonly #counts = { asked: 0, right: 0, refused: 0, refusedInVain: 0, wrong: 0, unasked: 0, slowestMs: 0 };
+  readonly #counts = { sent: 0, right: 0, refused: 0, refusedInVain: 0, wrong: 0, untried: 0, slowestMs: 0 };
   readonly #onFault: (text: string) => void;
   #id = 0;
 
@@ -39,45 +39,45 @@ export class Tally {
   }
 
   /** @returns the call as a JSON-RPC request object; ids are numbers and texts by turns */
-  ask(call: KnownCall): { readonly id: unknown; readonly request: object } {
+  request(call: KnownCall): { readonly id: unknown; readonly request: object } {
     const number = ++this.#id;
     const id = number % 3 === 0 ? `call-${number}` : number;
     this.#open.set(JSON.stringify(id), { call, at: performance.now() });
-    this.#counts.asked++;
+    this.#counts.sent++;
     return { id, request: { jsonrpc: '2.0', id, method: call.method, params: call.params } };
   }
 
-  answered(answer: { id?: unknown; result?: unknown; error?: { code: number } }): void {
-    const id = JSON.stringify(answer.id);
-    const asked = this.#open.get(id);
-    if (asked === undefined) {
-      this.#counts.unasked++;
-      this.#onFault(`nobody waits for ${JSON.stringify(answer).slice(0, 300)}`);
+  answered(response: { id?: unknown; result?: unknown; error?: { code: number } }): void {
+    const id = JSON.stringify(response.id);
+    const sent = this.#open.get(id);
+    if (sent === undefined) {
+      this.#counts.untried++;
+      this.#onFault(`nobody waits for ${JSON.stringify(response).slice(0, 300)}`);
       return;
     }
     this.#open.delete(id);
-    const { call, at } = asked;
+    const { call, at } = sent;
     this.#counts.slowestMs = Math.max(this.#counts.slowestMs, performance.now() - at);
-    if (call.isRight(answer)) this.#counts.right++;
-    else if (answer.error?.code === NO_UPSTREAM) {
+    if (call.isRight(response)) this.#counts.right++;
+    else if (response.error?.code === NO_UPSTREAM) {
       this.#counts.refused++;
       if (!this.#isExcused(at)) {
         this.#counts.refusedInVain++;
-        this.#onFault(`refused ${call.method}: ${JSON.stringify(answer)}`);
+        this.#onFault(`refused ${call.method}: ${JSON.stringify(response)}`);
       }
     } else {
       this.#counts.wrong++;
-      this.#onFault(`wrong for ${call.method} ${JSON.stringify(call.params)}: ${JSON.stringify(answer).slice(0, 300)}`);
+      this.#onFault(`wrong for ${call.method} ${JSON.stringify(call.params)}: ${JSON.stringify(response).slice(0, 300)}`);
     }
   }
 
   /** The caller left: it hears no answer. */
   forget(id: unknown): void {
     this.#open.delete(JSON.stringify(id));
-    this.#counts.asked--;
+    this.#counts.sent--;
   }
 
   get counts(): Counts {
-    return { ...this.#counts, unanswered: this.#open.size };
+    return { ...this.#counts, unacknowledged: this.#open.size };
   }
 }

@@ -1,5 +1,5 @@
-import { AnswerCache } from './cache/answer-cache.ts';
-import { openSharedAnswers } from './cache/open-shared-answers.ts';
+import { ResponseCache } from './cache/answer-cache.ts';
+import { openRedisCache } from './cache/open-shared-answers.ts';
 import type { Log } from './config/log.ts';
 import { isDevelopment, rangesIn, type Settings } from './config/settings.ts';
 import { adminRoutes } from './http/admin-routes.ts';
@@ -15,11 +15,11 @@ import { Authenticator } from './keys/authenticate.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { openKeyStore } from './keys/open-key-store.ts';
 import { openLimiter } from './limits/open-limiter.ts';
-import { Load } from './load.ts';
+import { MemoryBudget } from './load.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { checkFiles, readFolder } from './network/load-networks.ts';
 import type { NetworkConfig } from './network/network-config.ts';
-import { NetworksInForce } from './networks-in-force.ts';
+import { NetworkRegistry } from './networks-in-force.ts';
 import { compileParamChecks } from './spec/check-params.ts';
 import { compileResultCheck } from './spec/result-check.ts';
 import { methods as specs } from './spec/methods.generated.ts';
@@ -28,9 +28,9 @@ import { summaryOf } from './upstream/status.ts';
 import { openTracing } from './upstream/trace-calls.ts';
 import { openUsageStore } from './usage/open-usage-store.ts';
 import { UsageLedger } from './usage/usage-ledger.ts';
-import { WebSocketDoor } from './websocket/web-socket-door.ts';
+import { WebSocketUpgrades } from './websocket/web-socket-door.ts';
 
-const KEYS_OPEN_LIMIT_MS = 500;
+const KEYS_OPEN_TIMEOUT_MS = 500;
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -76,20 +76,20 @@ export async function openGateway(
   metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
-  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMeter() : undefined);
-  const sharedAnswers = openSharedAnswers(settings, metrics.cache.shared(), log);
+  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
+  const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
-  await Promise.all([keys.opened(KEYS_OPEN_LIMIT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_LIMIT_MS)]);
-  const answers = settings.CACHE_MAX_BYTES > 0 ? new AnswerCache(settings.CACHE_MAX_BYTES) : undefined;
-  if (answers !== undefined) metrics.cache.watch(() => answers.counts);
-  const networks = new NetworksInForce(
-    { settings, specs, checks, resultCheck, metrics, usage, log, answers, sharedAnswers },
+  await Promise.all([keys.opened(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_TIMEOUT_MS)]);
+  const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
+  if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  const networks = new NetworkRegistry(
+    { settings, specs, checks, resultCheck, metrics, usage, log, cache, redisCache },
     files,
   );
   try {
     await networks.open(configs, content.digest);
   } catch (error) {
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), sharedAnswers?.close()]);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
     throw error;
   }
 
@@ -107,7 +107,7 @@ export async function openGateway(
     },
   }));
   const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
-  const callers = {
+  const requestOptions = {
     networks: networks.finder,
     authenticator,
     limiter,
@@ -115,29 +115,29 @@ export async function openGateway(
     metrics,
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
-    load: new Load({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
+    memory: new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
-      maxAnswerBytes: settings.BATCH_ANSWER_MAX_BYTES,
+      maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
   if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
-    const explain = explainCalls({ ...callers, nextRequestId });
+    const explain = explainCalls({ ...requestOptions, nextRequestId });
     const { ADMIN_TOKEN: token, DATA_DIR: dataDir } = settings;
     ops.use(adminRoutes({ token, keys, usage: usageStore, dataDir, log, explain }));
   }
   const rpc = rpcRoute({
-    ...callers,
+    ...requestOptions,
     nextRequestId,
     hasPages: settings.STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
   });
-  const webSockets = new WebSocketDoor({
-    ...callers,
+  const webSockets = new WebSocketUpgrades({
+    ...requestOptions,
     messageMaxBytes: settings.WS_MESSAGE_MAX_BYTES ?? settings.BODY_MAX_BYTES,
     messagesMax: settings.WS_MESSAGES_MAX,
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
@@ -145,14 +145,14 @@ export async function openGateway(
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
   });
   networks.onChange = () => {
-    webSockets.follow();
+    webSockets.followNetworks();
   };
   const common = { nextRequestId, networks: networks.finder, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const people = { finder: networks.finder, proxies, configuration: () => networks.configuration };
-  const pages = pageRoutes({ ...people, status: statusPage === 'public', docs: true, port: () => undefined });
+  const pageOptions = { finder: networks.finder, proxies, configuration: () => networks.configuration };
+  const pages = pageRoutes({ ...pageOptions, status: statusPage === 'public', docs: true, port: () => undefined });
   if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (delayMs?: number): Promise<void> => {
     metrics.upstreamHistory.stop();
@@ -160,7 +160,7 @@ export async function openGateway(
     const [calls, ops] = listeners;
     await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), sharedAnswers?.close()]);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
@@ -169,7 +169,7 @@ export async function openGateway(
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
-      const opsPages = statusPage === 'ops' ? pageRoutes({ ...people, status: true, docs: false, port }) : undefined;
+      const opsPages = statusPage === 'ops' ? pageRoutes({ ...pageOptions, status: true, docs: false, port }) : undefined;
       const opsListener = await listen(
         expressApp({ ops, pages: opsPages, ...common }),
         settings.HOST,

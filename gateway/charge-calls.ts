@@ -1,11 +1,11 @@
-import { objectionTo, type CallContext } from './handle-call.ts';
-import type { Call, NotACall } from './jsonrpc/envelope.ts';
+import { precheckCall, type CallContext } from './handle-call.ts';
+import type { Call, InvalidItem } from './jsonrpc/envelope.ts';
 import type { KeyLimits } from './keys/key-access.ts';
 import type { Verdict } from './limits/account.ts';
-import { slices } from './slices.ts';
+import { timeSlicer } from './slices.ts';
 
 /** So many calls are looked at in one go: a millisecond at most. */
-const AT_ONCE = 50;
+const MAX_SYNC_ITEMS = 50;
 
 /**
  * Charges a key for all that was sent at once. What no upstream is asked for is free: local answers, notifications,
@@ -13,60 +13,60 @@ const AT_ONCE = 50;
  * @returns undefined where there is nothing to charge
  */
 export function chargeCalls(
-  items: readonly (Call | NotACall)[],
+  items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
 ): Verdict | Promise<Verdict | undefined> | undefined {
-  if (items.length > AT_ONCE) return chargeInSlices(items, limits, context);
-  const bill: Bill = { weight: 0, byMethod: undefined };
-  for (const item of items) add(item, bill, limits, context);
-  return charge(bill, limits, context);
+  if (items.length > MAX_SYNC_ITEMS) return chargeSliced(items, limits, context);
+  const cost: Cost = { units: 0, byMethod: undefined };
+  for (const item of items) addCost(item, cost, limits, context);
+  return charge(cost, limits, context);
 }
 
-async function chargeInSlices(
-  items: readonly (Call | NotACall)[],
+async function chargeSliced(
+  items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
 ): Promise<Verdict | undefined> {
-  const bill: Bill = { weight: 0, byMethod: undefined };
+  const cost: Cost = { units: 0, byMethod: undefined };
   for (const item of items) {
-    const pause = slices.next();
+    const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    add(item, bill, limits, context);
+    addCost(item, cost, limits, context);
   }
-  return charge(bill, limits, context);
+  return charge(cost, limits, context);
 }
 
-interface Bill {
-  weight: number;
+interface Cost {
+  units: number;
   byMethod: Map<string, number> | undefined;
 }
 
-function add(item: Call | NotACall, bill: Bill, { methodRates }: KeyLimits, context: CallContext): void {
-  const own = 'refusal' in item ? 0 : weightOf(item, context);
-  if (own === 0) return;
-  bill.weight += own;
+function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimits, context: CallContext): void {
+  const units = 'rejection' in item ? 0 : requestUnitsOf(item, context);
+  if (units === 0) return;
+  cost.units += units;
   // What it finds is asked as that.
   const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
   if (methodRates?.has(method) !== true) return;
-  bill.byMethod ??= new Map();
-  bill.byMethod.set(method, (bill.byMethod.get(method) ?? 0) + own);
+  cost.byMethod ??= new Map();
+  cost.byMethod.set(method, (cost.byMethod.get(method) ?? 0) + units);
 }
 
 function charge(
-  { weight, byMethod }: Bill,
+  { units: weight, byMethod }: Cost,
   limits: KeyLimits,
   { limiter }: CallContext,
 ): Verdict | Promise<Verdict> | undefined {
-  return weight === 0 ? undefined : limiter.charge(limits, { weight, byMethod: byMethod ?? noMethods });
+  return weight === 0 ? undefined : limiter.charge(limits, { units: weight, byMethod: byMethod ?? noMethods });
 }
 
 const noMethods: ReadonlyMap<string, number> = new Map();
 
-function weightOf(call: Call, { network, access }: CallContext): number {
+function requestUnitsOf(call: Call, { network, access }: CallContext): number {
   const { id, method } = call;
-  const served = network.methods.get(method);
-  if (served === undefined || (id === undefined && served.spec.sends !== true)) return 0;
-  if (served.localResult !== undefined || served.spec.answer === 'document') return 0;
-  return objectionTo(served, call, access) === 'none' ? (served.spec.weight ?? 1) : 0;
+  const networkMethod = network.methods.get(method);
+  if (networkMethod === undefined || (id === undefined && networkMethod.spec.sends !== true)) return 0;
+  if (networkMethod.localResult !== undefined || networkMethod.spec.handledBy === 'document') return 0;
+  return precheckCall(networkMethod, call, access) === 'none' ? (networkMethod.spec.requestUnits ?? 1) : 0;
 }

@@ -8,7 +8,7 @@ const RETRY_AFTER_S = 1;
  * What all callers together have under way. Past its bounds a request is refused at once, so that no number of callers
  * and no size of bodies ends the process for want of memory.
  */
-export class Load {
+export class MemoryBudget {
   readonly #requestsMax: number;
   readonly #bytesMax: number;
   #requests = 0;
@@ -23,20 +23,20 @@ export class Load {
    * @param bytes that it holds already
    * @throws RpcError overloaded; it has not begun then
    */
-  begin(bytes = 0): void {
+  beginRequest(bytes = 0): void {
     if (this.#requests >= this.#requestsMax) throw overloaded();
-    this.hold(bytes);
+    this.reserve(bytes);
     this.#requests++;
   }
 
   /** @param bytes that it held until now */
-  end(bytes: number): void {
+  endRequest(bytes: number): void {
     this.#requests--;
     this.#bytes -= bytes;
   }
 
   /** @throws RpcError overloaded; the bytes are not held then */
-  hold(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) throw overloaded();
     this.#bytes += bytes;
   }
@@ -46,7 +46,7 @@ export class Load {
   }
 
   /** What cannot be refused any more. */
-  add(bytes: number): void {
+  reserveAnyway(bytes: number): void {
     this.#bytes += bytes;
   }
 
@@ -56,7 +56,7 @@ export class Load {
 }
 
 /** Bytes that the other side has taken from us. Node's own socket timeout looks at the same member of the handle. */
-export function takenBytes(wire: Socket): number {
+export function sentBytes(wire: Socket): number {
   const { _handle: handle } = wire as { _handle?: { writeQueueSize?: number } | null };
   return wire.bytesWritten - wire.writableLength - (handle?.writeQueueSize ?? 0);
 }

@@ -7,9 +7,9 @@ import { openGateway, type Gateway } from './app.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
-import { askRunning, reachable } from './cli/running-gateway.ts';
+import { fetchActiveConfiguration, reachable } from './cli/running-gateway.ts';
 import { keysCommand } from './cli/keys.ts';
-import { addNetwork, initNetworks, NetworkFileRefusal } from './cli/network-files.ts';
+import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
 import { causeOf, openLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
@@ -58,7 +58,7 @@ program
       return;
     }
     const { NETWORKS_DIR, HOST, OPS_PORT } = settings();
-    const running = OPS_PORT === undefined ? undefined : await askRunning(addressOf(reachable(HOST), OPS_PORT));
+    const running = OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
     const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
@@ -109,7 +109,7 @@ async function examine(asJson: boolean, limit: string): Promise<void> {
   const diagnosis = await diagnose({
     networks: readNetworks(chosen.NETWORKS_DIR, process.env),
     redisUrl: chosen.REDIS_URL,
-    limitMs: limitS * 1000,
+    timeoutMs: limitS * 1000,
     open: (upstream) => openTransport(upstream, chosen),
     onProgress: (done, all) => {
       if (isWatched) err(done === all ? '\r\x1b[K' : `\rasked ${done} of ${all} …`);
@@ -130,13 +130,13 @@ async function start(): Promise<void> {
   // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
   const delayMs = drainDelayOf(chosen);
   // Twice the drain: the last resort when something does not let go.
-  const limitMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
+  const timeoutMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
   let isStopping = false;
   // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
   const reloads = !isatty(0) && !isatty(1);
   if (reloads) process.on('SIGHUP', () => void gateway.reload());
   const skip: 'SIGHUP'[] = reloads ? ['SIGHUP'] : [];
-  const closing = closeWithGrace({ delay: limitMs, logger: false, skip }, async ({ err: error, signal }) => {
+  const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
     isStopping = true;
     log.info({ signal }, 'draining');
@@ -144,7 +144,7 @@ async function start(): Promise<void> {
     await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
   });
   try {
-    await introduce(chosen, gateway, log, () => isStopping);
+    await printBanner(chosen, gateway, log, () => isStopping);
   } catch (error) {
     // It would end the process with 0 once nothing is left to do.
     closing.uninstall();
@@ -153,13 +153,13 @@ async function start(): Promise<void> {
   }
 }
 
-async function introduce(chosen: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
+async function printBanner(chosen: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
   const isPrivate = isDevelopment(chosen);
   const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, chosen.DATA_DIR) : undefined;
   const demo = await gateway.localChains.demo;
   if (isStopping()) return;
   const base = (slug: string): string => `${addressOf(chosen.HOST, gateway.port)}/${slug}`;
-  let tryIt: string | undefined;
+  let exampleCommand: string | undefined;
   if (demo !== undefined) {
     const { slug, chain } = demo;
     try {
@@ -174,13 +174,13 @@ async function introduce(chosen: Settings, gateway: Gateway, log: Log, isStoppin
     }
     const { address, numberPosition } = chain.counter;
     const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
-    tryIt = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
+    exampleCommand = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
   }
   const keyPlace =
     gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${chosen.DATA_DIR}/keys.json, as digests only`;
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;
-  out(banner({ version, host: chosen.HOST, port, opsPort, networks, leftOut, keyPlace, developmentKey, tryIt }));
+  out(banner({ version, host: chosen.HOST, port, opsPort, networks, leftOut, keyPlace, developmentKey, tryIt: exampleCommand }));
 }
 
 /** Prints what a person can mend as it is; anything else is ours, and shows as such. */
@@ -188,7 +188,7 @@ function exitCodeFor(error: unknown): number {
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  if (isConfiguration || error instanceof DemoError || error instanceof NetworkFileRefusal) {
+  if (isConfiguration || error instanceof DemoError || error instanceof NetworkFileError) {
     err(`${(error as Error).message}\n`);
     return isConfiguration ? EX_CONFIG : 1;
   }

@@ -1,7 +1,7 @@
 import { causeOf } from './config/log.ts';
 import { LocalChains } from './local-chain/local-chains.ts';
 import { forgetSeries } from './metrics/forget-series.ts';
-import { ReloadMeters } from './metrics/reload-meters.ts';
+import { ReloadMetrics } from './metrics/reload-meters.ts';
 import { NetworkFinder } from './network/find-network.ts';
 import type { Configuration } from './network/configuration.ts';
 import { keepUnchanged } from './network/keep-unchanged.ts';
@@ -9,52 +9,52 @@ import {
   checkFiles,
   NetworkFilesError,
   readFolder,
-  writeMistake,
-  writePlace,
+  formatDiagnostic,
+  formatPosition,
   type LoadOptions,
 } from './network/load-networks.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
 import { FolderWatch } from './network/watch-folder.ts';
-import { serveNetwork, takeOver, type ServeParts } from './serve-network.ts';
-import type { ServedNetwork } from './served-network.ts';
+import { openNetwork, adoptSharedState, type NetworkParts } from './serve-network.ts';
+import type { Network } from './served-network.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
 /** Of a refused folder, so many mistakes are logged and shown: `gatehouse check` tells all of them. */
-const MISTAKES_SHOWN = 10;
+const MAX_SHOWN_DIAGNOSTICS = 10;
 
-export type InForceParts = Omit<ServeParts, 'localChains' | 'opened'>;
+export type RegistryParts = Omit<NetworkParts, 'localChains' | 'openUpstreams'>;
 
 /**
  * The networks that are served, as their files say. When those change they are checked as a whole; then all of the
  * change comes into force between one call and the next, or nothing of it. What did not change is not touched: an
  * upstream keeps its connections, its health and its chain. What is replaced goes on for the calls that have it.
  */
-export class NetworksInForce {
-  readonly finder = new NetworkFinder<ServedNetwork>([]);
+export class NetworkRegistry {
+  readonly finder = new NetworkFinder<Network>([]);
   readonly localChains: LocalChains;
   /** Hears of each change, once it is in force. */
   onChange: () => void = () => undefined;
-  readonly #parts: ServeParts;
+  readonly #parts: NetworkParts;
   readonly #options: LoadOptions;
-  readonly #meters: ReloadMeters;
+  readonly #metrics: ReloadMetrics;
   /** Also those that were replaced, until their last call has ended. */
-  readonly #alive = new Set<ServedNetwork>();
+  readonly #open = new Set<Network>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
   /** Of the files that were looked at last, good or bad. */
-  #lookedAt = '';
+  #lastDigest = '';
   #watch: FolderWatch | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   /** @param options with the folder that is read again when it changes */
-  constructor(parts: InForceParts, options: LoadOptions) {
+  constructor(parts: RegistryParts, options: LoadOptions) {
     this.localChains = new LocalChains(parts.settings, parts.log);
-    this.#parts = { ...parts, localChains: this.localChains, opened: new Map<UpstreamConfig, Upstream>() };
+    this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<UpstreamConfig, Upstream>() };
     this.#options = options;
-    this.#meters = new ReloadMeters(parts.metrics.registry);
+    this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, upstreams }) =>
-        upstreams.all.map(({ name, health: { breaker } }) => ({ network: slug, upstream: name, breaker })),
+        upstreams.all.map(({ name, circuit: { state: circuit } }) => ({ network: slug, upstream: name, circuit })),
       ),
     );
   }
@@ -68,25 +68,25 @@ export class NetworksInForce {
    * @throws NetworkFilesError when none of them can be served
    */
   async open(configs: readonly NetworkConfig[], digest: string): Promise<void> {
-    this.#lookedAt = digest;
-    await this.#put(configs, digest);
+    this.#lastDigest = digest;
+    await this.#activate(configs, digest);
     this.#watch = new FolderWatch(this.#options.folder, () => void this.reload());
   }
 
   /**
    * Looks at the files, and takes over what they say if all of it is right. Resolves when that is done; never rejects.
-   * @param isAsked by a person: then files that did not change are looked at, too, and the log tells of it
+   * @param isManual by a person: then files that did not change are looked at, too, and the log tells of it
    */
-  reload(isAsked = false): Promise<void> {
-    return this.#inTurn(async () => {
+  reload(isManual = false): Promise<void> {
+    return this.#enqueue(async () => {
       const content = readFolder(this.#options.folder);
-      if (content.digest === this.#lookedAt && !isAsked) return;
-      this.#lookedAt = content.digest;
+      if (content.digest === this.#lastDigest && !isManual) return;
+      this.#lastDigest = content.digest;
       try {
-        await this.#put(checkFiles(content, this.#options), content.digest);
+        await this.#activate(checkFiles(content, this.#options), content.digest);
       } catch (error) {
-        this.#refuse(error, content.digest);
-        await this.#letGo();
+        this.#rejectFiles(error, content.digest);
+        await this.#closeUnused();
       }
     });
   }
@@ -95,106 +95,106 @@ export class NetworksInForce {
   async close(): Promise<void> {
     this.#watch?.close();
     this.#isClosed = true;
-    await this.#turn;
-    for (const { heads } of this.#alive) heads.close();
-    await Promise.all([...this.#parts.opened.values()].map((upstream) => upstream.close()));
+    await this.#queue;
+    for (const { heads } of this.#open) heads.close();
+    await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
     await this.localChains.stop();
   }
 
-  async #put(read: readonly NetworkConfig[], digest: string): Promise<void> {
+  async #activate(loaded: readonly NetworkConfig[], digest: string): Promise<void> {
     const { finder } = this;
-    const before = finder.all;
+    const previous = finder.all;
     const configs = keepUnchanged(
-      before.map(({ config }) => config),
-      read,
+      previous.map(({ config }) => config),
+      loaded,
     );
-    const served = await this.localChains.start(configs);
-    if (served.length === 0) {
+    const startable = await this.localChains.start(configs);
+    if (startable.length === 0) {
       const lines = [...this.localChains.leftOut, 'no network is left to serve'];
       throw new NetworkFilesError(lines.map((message) => ({ message })));
     }
-    const after = served.map((config) => {
-      const old = finder.named(config.slug);
-      return old?.config === config ? old : serveNetwork(config, this.#parts, old);
+    const active = startable.map((config) => {
+      const existing = finder.get(config.slug);
+      return existing?.config === config ? existing : openNetwork(config, this.#parts, existing);
     });
     // Nothing of it can fail from here on.
-    for (const network of after) takeOver(network);
-    finder.replace(after);
-    for (const network of after) this.#alive.add(network);
+    for (const network of active) adoptSharedState(network);
+    finder.replace(active);
+    for (const network of active) this.#open.add(network);
     this.onChange();
     this.#configuration = { digest, loadedAt: new Date().toISOString(), refused: null };
-    this.#meters.applied(before.length === 0);
-    if (before.length > 0) this.#tell(before, after);
-    for (const network of before) if (!after.includes(network)) void this.#retire(network);
+    this.#metrics.applied(previous.length === 0);
+    if (previous.length > 0) this.#logChange(previous, active);
+    for (const network of previous) if (!active.includes(network)) void this.#retire(network);
   }
 
-  #tell(before: readonly ServedNetwork[], after: readonly ServedNetwork[]): void {
-    const slugs = (networks: readonly ServedNetwork[]): string[] => networks.map(({ config }) => config.slug);
-    const fresh = slugs(after.filter((network) => !before.includes(network)));
-    const [was, is] = [slugs(before), slugs(after)];
+  #logChange(previous: readonly Network[], active: readonly Network[]): void {
+    const slugs = (networks: readonly Network[]): string[] => networks.map(({ config }) => config.slug);
+    const changed = slugs(active.filter((network) => !previous.includes(network)));
+    const [previousSlugs, activeSlugs] = [slugs(previous), slugs(active)];
     this.#parts.log.info(
       {
         digest: this.#configuration.digest,
-        added: fresh.filter((slug) => !was.includes(slug)),
-        changed: fresh.filter((slug) => was.includes(slug)),
-        removed: was.filter((slug) => !is.includes(slug)),
+        added: changed.filter((slug) => !previousSlugs.includes(slug)),
+        changed: changed.filter((slug) => previousSlugs.includes(slug)),
+        removed: previousSlugs.filter((slug) => !activeSlugs.includes(slug)),
       },
       'the network files were read again and are in force',
     );
   }
 
-  #refuse(error: unknown, digest: string): void {
-    const told = error instanceof NetworkFilesError ? error.mistakes : [{ message: 'unforeseen: see the log' }];
-    const shown = told.slice(0, MISTAKES_SHOWN);
-    const more = told.length > shown.length ? [`and ${told.length - shown.length} more`] : [];
-    const mistakes = [...shown.map(writeMistake), ...more];
-    const places = [...shown.map(writePlace), ...more];
-    const refused = { at: new Date().toISOString(), digest, mistakes, places };
-    this.#configuration = { ...this.#configuration, refused };
-    this.#meters.refused();
+  #rejectFiles(error: unknown, digest: string): void {
+    const all = error instanceof NetworkFilesError ? error.diagnostics : [{ message: 'unforeseen: see the log' }];
+    const shown = all.slice(0, MAX_SHOWN_DIAGNOSTICS);
+    const more = all.length > shown.length ? [`and ${all.length - shown.length} more`] : [];
+    const diagnostics = [...shown.map(formatDiagnostic), ...more];
+    const places = [...shown.map(formatPosition), ...more];
+    const rejected = { at: new Date().toISOString(), digest, mistakes: diagnostics, places };
+    this.#configuration = { ...this.#configuration, refused: rejected };
+    this.#metrics.rejected();
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);
-    this.#parts.log.error({ mistakes, ...cause }, 'the network files were refused: those read before stay in force');
+    this.#parts.log.error({ mistakes: diagnostics, ...cause }, 'the network files were refused: those read before stay in force');
   }
 
   /** Ends what only a network that was replaced, or is gone, has made use of: when its last call has ended. */
-  async #retire(network: ServedNetwork): Promise<void> {
+  async #retire(network: Network): Promise<void> {
     await network.use.ended();
-    this.#alive.delete(network);
-    await this.#inTurn(() => this.#letGo(network));
+    this.#open.delete(network);
+    await this.#enqueue(() => this.#closeUnused(network));
   }
 
   /** Closes the upstreams that no network has, and forgets what was told of them. */
-  async #letGo(retired?: ServedNetwork): Promise<void> {
-    const { opened, metrics, usage } = this.#parts;
-    const kept = new Set([...this.#alive].flatMap(({ config }) => config.upstreams));
-    const loose = [...opened].filter(([config]) => !kept.has(config));
-    for (const [config, upstream] of loose) {
+  async #closeUnused(retired?: Network): Promise<void> {
+    const { openUpstreams: opened, metrics, usage } = this.#parts;
+    const used = new Set([...this.#open].flatMap(({ config }) => config.upstreams));
+    const unused = [...opened].filter(([config]) => !used.has(config));
+    for (const [config, upstream] of unused) {
       opened.delete(config);
       await upstream.close();
     }
-    await this.localChains.keepOnly(kept);
+    await this.localChains.keepOnly(used);
     if (retired === undefined) return;
-    if (![...this.#alive].some(({ heads }) => heads === retired.heads)) retired.heads.close();
+    if (![...this.#open].some(({ heads }) => heads === retired.heads)) retired.heads.close();
     const { slug, upstreams } = retired.config;
-    const alive = [...this.#alive].filter(({ config }) => config.slug === slug);
-    if (alive.length === 0) {
+    const open = [...this.#open].filter(({ config }) => config.slug === slug);
+    if (open.length === 0) {
       usage.forget(slug);
       await forgetSeries(metrics.registry, { network: slug });
       return;
     }
-    const names = alive.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
+    const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
     for (const { name } of upstreams) {
       if (!names.includes(name)) await forgetSeries(metrics.registry, { network: slug, upstream: name });
     }
   }
 
   /** One thing after the other. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    this.#turn = this.#turn
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    this.#queue = this.#queue
       .then(() => (this.#isClosed ? undefined : work()))
       .catch((error: unknown) => {
         this.#parts.log.error(causeOf(error), 'internal error while networks were changed');
       });
-    return this.#turn;
+    return this.#queue;
   }
 }

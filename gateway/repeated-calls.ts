@@ -1,51 +1,51 @@
-import type { KeptReply } from './cache/answer-cache.ts';
-import { textOf, type Call, type NotACall } from './jsonrpc/envelope.ts';
-import type { ServedMethod, ServedNetwork } from './served-network.ts';
-import { slices } from './slices.ts';
-import type { Reply } from './upstream/reply.ts';
+import type { CachedResponse } from './cache/answer-cache.ts';
+import { textOf, type Call, type InvalidItem } from './jsonrpc/envelope.ts';
+import type { NetworkMethod, Network } from './served-network.ts';
+import { timeSlicer } from './slices.ts';
+import type { UpstreamResponse } from './upstream/reply.ts';
 
-type Answering = Promise<Reply | KeptReply> | KeptReply;
+type CachedOrPending = Promise<UpstreamResponse | CachedResponse> | CachedResponse;
 
 /** Calls that stand in a batch more than once: upstreams are asked once, and each is answered under its own id. */
-export class RepeatedCalls {
-  readonly #replies: Map<string, Answering | undefined>;
+export class DeduplicatedCalls {
+  readonly #responses: Map<string, CachedOrPending | undefined>;
 
-  private constructor(replies: Map<string, Answering | undefined>) {
-    this.#replies = replies;
+  private constructor(responses: Map<string, CachedOrPending | undefined>) {
+    this.#responses = responses;
   }
 
   /** Undefined: there are none. */
   static async among(
-    items: readonly (Call | NotACall)[],
-    { methods }: Pick<ServedNetwork, 'methods'>,
-  ): Promise<RepeatedCalls | undefined> {
+    items: readonly (Call | InvalidItem)[],
+    { methods }: Pick<Network, 'methods'>,
+  ): Promise<DeduplicatedCalls | undefined> {
     if (items.length < 2) return undefined;
     const seen = new Set<string>();
-    const repeated = new Map<string, undefined>();
+    const duplicates = new Map<string, undefined>();
     for (const item of items) {
-      const pause = slices.next();
+      const pause = timeSlicer.next();
       if (pause !== undefined) await pause;
-      const method = 'refusal' in item ? undefined : methods.get(item.method);
-      if (method?.isShared !== true) continue;
-      const name = nameOf(method, item as Call);
-      if (seen.has(name)) repeated.set(name, undefined);
+      const method = 'rejection' in item ? undefined : methods.get(item.method);
+      if (method?.isCoalescable !== true) continue;
+      const name = deduplicationKey(method, item as Call);
+      if (seen.has(name)) duplicates.set(name, undefined);
       else seen.add(name);
     }
-    return repeated.size === 0 ? undefined : new RepeatedCalls(repeated);
+    return duplicates.size === 0 ? undefined : new DeduplicatedCalls(duplicates);
   }
 
   /** The reply to a call: that to the first of its kind. */
-  reply(method: ServedMethod, call: Call, ask: () => Answering): Answering {
-    if (!method.isShared) return ask();
-    const name = nameOf(method, call);
-    const known = this.#replies.get(name);
-    if (known !== undefined || !this.#replies.has(name)) return known ?? ask();
-    const reply = ask();
-    this.#replies.set(name, reply);
-    return reply;
+  response(method: NetworkMethod, call: Call, request: () => CachedOrPending): CachedOrPending {
+    if (!method.isCoalescable) return request();
+    const name = deduplicationKey(method, call);
+    const existing = this.#responses.get(name);
+    if (existing !== undefined || !this.#responses.has(name)) return existing ?? request();
+    const response = request();
+    this.#responses.set(name, response);
+    return response;
   }
 }
 
-function nameOf({ spec: { name } }: ServedMethod, call: Call): string {
+function deduplicationKey({ spec: { name } }: NetworkMethod, call: Call): string {
   return name + textOf(call);
 }

@@ -2,7 +2,7 @@ import type { Log } from './config/log.ts';
 import type { Envelope } from './jsonrpc/envelope.ts';
 
 /** A line of the access log: what one request, or one message of a WebSocket, came to. Made only where ACCESS_LOG is on. */
-export class RequestNote {
+export class AccessLogEntry {
   readonly #log: Log;
   readonly #startedAt = performance.now();
   readonly #line: { requestId: string; network?: string; key?: string; method?: string; calls?: number };
@@ -13,25 +13,25 @@ export class RequestNote {
     this.#line = { requestId };
   }
 
-  networkIs(slug: string): void {
+  setNetwork(slug: string): void {
     this.#line.network = slug;
   }
 
   /** @param id of the key, never the key */
-  keyIs(id: string): void {
+  setKey(id: string): void {
     this.#line.key = id;
   }
 
-  /** @param served by the network: other names are whatever a caller wrote, and are not shown */
-  asks({ isBatch, items }: Envelope, served: ReadonlyMap<string, unknown>): void {
+  /** @param methods by the network: other names are whatever a caller wrote, and are not shown */
+  setCalls({ isBatch, items }: Envelope, methods: ReadonlyMap<string, unknown>): void {
     const [first] = items;
     if (isBatch) this.#line.calls = items.length;
     else if (first !== undefined && 'method' in first)
-      this.#line.method = served.has(first.method) ? first.method : 'other';
+      this.#line.method = methods.has(first.method) ? first.method : 'other';
   }
 
   /** To be called for each call, with the outcome that metrics have, too. */
-  ended(outcome: string): void {
+  callEnded(outcome: string): void {
     this.#outcome = this.#outcome === undefined || this.#outcome === outcome ? outcome : 'mixed';
   }
 
@@ -43,6 +43,6 @@ export class RequestNote {
 }
 
 /** @param log undefined: there is no access log */
-export function noteOf(log: Log | undefined, requestId: string): RequestNote | undefined {
-  return log === undefined ? undefined : new RequestNote(log, requestId);
+export function openAccessLogEntry(log: Log | undefined, requestId: string): AccessLogEntry | undefined {
+  return log === undefined ? undefined : new AccessLogEntry(log, requestId);
 }

@@ -1,46 +1,46 @@
-import type { AnswerCache } from './cache/answer-cache.ts';
+import type { ResponseCache } from './cache/answer-cache.ts';
 import { blockInResult } from './cache/block-in-result.ts';
 import type { MethodCache } from './cache/method-cache.ts';
-import type { SharedAnswers } from './cache/shared-answers.ts';
-import { openMethodCaches, type CacheParts } from './cache/open-method-caches.ts';
-import { ToldBlock } from './cache/told-block.ts';
+import type { RedisCache } from './cache/shared-answers.ts';
+import { openMethodCaches, type MethodCachesOptions } from './cache/open-method-caches.ts';
+import { NewestServedBlock } from './cache/told-block.ts';
 import type { Log } from './config/log.ts';
 import type { Settings } from './config/settings.ts';
 import type { CanonicalChain } from './heads/canonical-chain.ts';
 import { NetworkHeads } from './heads/network-heads.ts';
 import type { LocalChains } from './local-chain/local-chains.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import type { SubscriptionMeters } from './metrics/subscription-metrics.ts';
+import type { KindSubscriptionMetrics } from './metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from './network/development-chain.ts';
-import { InUse } from './network/in-use.ts';
+import { UseCount } from './network/in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from './network/network-config.ts';
-import { judge } from './normalise/judge.ts';
-import type { ServedMethod, ServedNetwork } from './served-network.ts';
+import { normalise } from './normalise/judge.ts';
+import type { NetworkMethod, Network } from './served-network.ts';
 import type { ParamCheck } from './spec/check-params.ts';
-import { localAnswers } from './spec/local-answers.ts';
+import { localResults } from './spec/local-answers.ts';
 import { passThrough, type MethodSpec } from './spec/method-spec.ts';
 import type { ResultCheck } from './spec/result-check.ts';
 import { NetworkFilters } from './subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
-import { kinds, type Kind } from './subscriptions/read-wish.ts';
+import { subscriptionKinds, type SubscriptionKind } from './subscriptions/read-wish.ts';
 import { documentOf } from './spec/openrpc-document.ts';
-import { callOf } from './upstream/asking.ts';
+import { createCall } from './upstream/asking.ts';
 import { CallQueue } from './upstream/call-queue.ts';
-import { jsonReply, parsed, type LargeReply } from './upstream/reply.ts';
-import { SharedCalls } from './shared-calls.ts';
-import { isShareable, movesChain } from './upstream/method-group.ts';
+import { jsonResponse, parsed, type LargeResponse } from './upstream/reply.ts';
+import { CoalescedCalls } from './shared-calls.ts';
+import { canCoalesce, changesChain } from './upstream/method-group.ts';
 import { BatchingUpstream } from './upstream/batching-upstream.ts';
 import { HttpUpstream } from './upstream/http-upstream.ts';
 import type { Transport } from './upstream/transport.ts';
 import { Upstream } from './upstream/upstream.ts';
-import { Upstreams } from './upstream/upstreams.ts';
+import { Router } from './upstream/upstreams.ts';
 import type { UsageLedger } from './usage/usage-ledger.ts';
 import { WebSocketUpstream } from './upstream/websocket-upstream.ts';
 
 /** Nobody waits for it. */
-const FINALIZED_MS = 10_000;
+const FINALIZED_TIMEOUT_MS = 10_000;
 
-export interface ServeParts {
+export interface NetworkParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
   readonly checks: ReadonlyMap<string, ParamCheck>;
@@ -49,135 +49,135 @@ export interface ServeParts {
   readonly usage: UsageLedger;
   readonly log: Log;
   /** Undefined: no answers are kept. */
-  readonly answers: AnswerCache | undefined;
+  readonly cache: ResponseCache | undefined;
   /** Of all gateways; undefined: none are shared. */
-  readonly sharedAnswers: SharedAnswers | undefined;
+  readonly redisCache: RedisCache | undefined;
   readonly localChains: LocalChains;
   /** Those that there are already: a network that is made anew keeps them. New ones are added. */
-  readonly opened: Map<UpstreamConfig, Upstream>;
+  readonly openUpstreams: Map<UpstreamConfig, Upstream>;
 }
 
 /**
  * Makes of a network's file all that its calls need. Asks nobody anything, and changes nothing of what is in force.
- * @param before the same network as its file was until now
+ * @param previous the same network as its file was until now
  */
-export function serveNetwork(config: NetworkConfig, parts: ServeParts, before?: ServedNetwork): ServedNetwork {
+export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): Network {
   const log = parts.log.child({ network: config.slug });
   const upstreams = config.upstreams.flatMap((upstream) => {
-    const opened = parts.opened.get(upstream) ?? openUpstream(config, upstream, parts, log);
-    if (opened !== undefined) parts.opened.set(upstream, opened);
+    const opened = parts.openUpstreams.get(upstream) ?? openUpstream(config, upstream, parts, log);
+    if (opened !== undefined) parts.openUpstreams.set(upstream, opened);
     return opened ?? [];
   });
-  const memory = before?.config.chainId === config.chainId ? before : undefined;
+  const reusable = previous?.config.chainId === config.chainId ? previous : undefined;
   // Its blocks are still the same, and callers may be told of them.
-  const heads = memory?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMeters(config.slug));
-  const told = memory?.told ?? new ToldBlock();
-  const network = new Upstreams(upstreams, {
-    judge,
-    check: parts.resultCheck,
-    numberIn: (reply) => blockInResult(reply)?.number,
-    onTold: (number, now) => {
-      if (heads.head !== undefined) told.tell(number, heads.head.number, now);
+  const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
+  const newestServed = reusable?.newestServed ?? new NewestServedBlock();
+  const network = new Router(upstreams, {
+    normalise,
+    checkResult: parts.resultCheck,
+    blockNumberIn: (response) => blockInResult(response)?.number,
+    onServed: (number, now) => {
+      if (heads.head !== undefined) newestServed.record(number, heads.head.number, now);
     },
     confirmNull: config.confirmNull,
     isDevelopment: isDevelopmentChain(config),
     hedgeAfterMs: config.hedgeAfterMs,
     maxLagBlocks: config.maxLagBlocks,
-    meters: parts.metrics.routing.ofNetwork(config.slug),
+    metrics: parts.metrics.routing.ofNetwork(config.slug),
     heads,
     log,
-    before: memory?.upstreams,
+    previous: reusable?.upstreams,
   });
-  const subscriptions = memory?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
   return {
     config,
-    methods: servedMethods(config, parts, methodCaches(config, { chain: heads, told }, network, parts)),
+    methods: networkMethods(config, parts, methodCaches(config, { chain: heads, newestServed }, network, parts)),
     otherMethods: {
-      meter: parts.metrics.calls.meter(config.slug, 'other'),
+      metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: network,
     heads,
-    told,
+    newestServed,
     subscriptions,
-    filters: memory?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
-    document: documentOnce(config),
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    document: lazyDocument(config),
     // Calls under way still count.
-    queue: memory?.queue ?? openQueue(config.slug, parts),
-    shared: new SharedCalls(network, parts.metrics.calls.sharedMeter(config.slug)),
-    sockets: parts.metrics.socketMeters(config.slug),
-    use: new InUse(),
+    queue: reusable?.queue ?? openQueue(config.slug, parts),
+    coalesced: new CoalescedCalls(network, parts.metrics.calls.coalescedMetric(config.slug)),
+    sockets: parts.metrics.socketMetrics(config.slug),
+    use: new UseCount(),
   };
 }
 
 /** Has what it shares with the network as it was before go by it. Cannot fail. */
-export function takeOver({ heads, subscriptions, upstreams }: ServedNetwork): void {
+export function adoptSharedState({ heads, subscriptions, upstreams }: Network): void {
   heads.moveTo(upstreams.all);
   subscriptions.moveTo(upstreams);
 }
 
-function openQueue(slug: string, { settings, metrics }: ServeParts): CallQueue {
+function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
   return new CallQueue({
     concurrency: settings.NETWORK_CONCURRENCY,
     queueMax: settings.NETWORK_QUEUE_MAX,
-    onWaiting: metrics.calls.queueMeter(slug),
+    onQueued: metrics.calls.queueMetric(slug),
   });
 }
 
 function methodCaches(
   config: NetworkConfig,
-  known: Pick<CacheParts, 'chain' | 'told'>,
-  upstreams: Upstreams,
-  { answers, sharedAnswers: shared, specs, metrics }: ServeParts,
+  inputs: Pick<MethodCachesOptions, 'chain' | 'newestServed'>,
+  upstreams: Router,
+  { cache, redisCache: redisCache, specs, metrics }: NetworkParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
-  if (answers === undefined) return () => undefined;
+  if (cache === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
   const finalized = async (): Promise<unknown> => {
-    const reply = parsed(await upstreams.ask(callOf(byNumber, ['finalized', false], performance.now() + FINALIZED_MS)));
-    return reply.kind === 'result' ? reply.result : undefined;
+    const response = parsed(await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)));
+    return response.kind === 'result' ? response.result : undefined;
   };
-  return openMethodCaches({ ...known, config, answers, shared, metrics: metrics.cache, finalized });
+  return openMethodCaches({ ...inputs, config, cache, redisCache, metrics: metrics.cache, finalized });
 }
 
 function openSubscriptions(
   slug: string,
   chain: CanonicalChain,
-  upstreams: Upstreams,
-  { specs, metrics, usage }: ServeParts,
+  upstreams: Router,
+  { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
-  const meters = Object.fromEntries(kinds.map((kind) => [kind, metrics.subscriptions.meters(slug, kind)]));
+  const meters = Object.fromEntries(subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]));
   return new NetworkSubscriptions({
     chain,
     upstreams,
     spec: (method) => specOf(method, specs),
-    meters: meters as Record<Kind, SubscriptionMeters>,
+    metrics: meters as Record<SubscriptionKind, KindSubscriptionMetrics>,
     usage: usage.methodUsage(slug, 'eth_subscription'),
   });
 }
 
-function servedMethods(
+function networkMethods(
   config: NetworkConfig,
-  { specs, checks, metrics, usage }: ServeParts,
+  { specs, checks, metrics, usage }: NetworkParts,
   cacheOf: (spec: MethodSpec) => MethodCache | undefined,
-): Map<string, ServedMethod> {
-  const results = localAnswers(config);
+): Map<string, NetworkMethod> {
+  const results = localResults(config);
   return new Map(
     config.methods.map((name) => {
       const spec = specOf(name, specs);
-      const check = checks.get(name) ?? anyParams;
-      const localResult = spec.answer === 'local' ? results.get(name) : undefined;
-      const meter = metrics.calls.meter(config.slug, name);
-      const isOfSocket = spec.answer === 'socket';
-      const [cache, used] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
-      const [isShared, moves] = [isShareable(spec), movesChain(spec)];
-      return [name, { spec, check, localResult, isOfSocket, isShared, movesChain: moves, meter, cache, usage: used }];
+      const check = checks.get(name) ?? acceptAnyParams;
+      const localResult = spec.handledBy === 'local' ? results.get(name) : undefined;
+      const metric = metrics.calls.metric(config.slug, name);
+      const isSocketMethod = spec.handledBy === 'socket';
+      const [cache, methodUsage] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
+      const [isCoalescable, changes] = [canCoalesce(spec), changesChain(spec)];
+      return [name, { spec, check, localResult, isSocketMethod, isCoalescable, changesChain: changes, metric, cache, usage: methodUsage }];
     }),
   );
 }
 
-function documentOnce(config: NetworkConfig): () => LargeReply {
-  let document: LargeReply | undefined;
-  return () => (document ??= jsonReply(JSON.stringify(documentOf(config))));
+function lazyDocument(config: NetworkConfig): () => LargeResponse {
+  let document: LargeResponse | undefined;
+  return () => (document ??= jsonResponse(JSON.stringify(documentOf(config))));
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
@@ -185,12 +185,12 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
 }
 
 /** Of methods that the spec does not know; that they are an array was seen before. */
-const anyParams: ParamCheck = () => undefined;
+const acceptAnyParams: ParamCheck = () => undefined;
 
 function openUpstream(
   config: NetworkConfig,
   upstream: UpstreamConfig,
-  { settings, metrics, localChains }: ServeParts,
+  { settings, metrics, localChains }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const { name } = upstream;
@@ -215,7 +215,7 @@ function openUpstream(
     limits: upstream.limits,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
-    meters: metrics.upstreamMeters(config.slug, name),
+    metrics: metrics.upstreamMetrics(config.slug, name),
     log,
   });
 }

@@ -1,56 +1,56 @@
 import type { NetworkHeads } from './heads/network-heads.ts';
-import type { ToldBlock } from './cache/told-block.ts';
+import type { NewestServedBlock } from './cache/told-block.ts';
 import type { MethodCache } from './cache/method-cache.ts';
-import type { CallMeter } from './metrics/call-meter.ts';
-import type { SocketMeters } from './metrics/meters.ts';
-import type { InUse } from './network/in-use.ts';
+import type { CallMetric } from './metrics/call-meter.ts';
+import type { SocketMetrics } from './metrics/meters.ts';
+import type { UseCount } from './network/in-use.ts';
 import type { NetworkConfig } from './network/network-config.ts';
-import type { SharedCalls } from './shared-calls.ts';
+import type { CoalescedCalls } from './shared-calls.ts';
 import type { ParamCheck } from './spec/check-params.ts';
 import type { MethodSpec } from './spec/method-spec.ts';
 import type { NetworkFilters } from './subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from './subscriptions/network-subscriptions.ts';
 import type { CallQueue } from './upstream/call-queue.ts';
-import type { LargeReply } from './upstream/reply.ts';
-import type { Upstreams } from './upstream/upstreams.ts';
+import type { LargeResponse } from './upstream/reply.ts';
+import type { Router } from './upstream/upstreams.ts';
 import type { MethodUsage } from './usage/method-usage.ts';
 
 /** A network with all that a call needs, made once for as long as its file stays as it is. */
-export interface ServedNetwork {
+export interface Network {
   readonly config: NetworkConfig;
-  readonly methods: ReadonlyMap<string, ServedMethod>;
+  readonly methods: ReadonlyMap<string, NetworkMethod>;
   /** For methods that the network does not serve. */
-  readonly otherMethods: { readonly meter: CallMeter; readonly usage: MethodUsage };
-  readonly upstreams: Upstreams;
+  readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
+  readonly upstreams: Router;
   /** Before the upstreams. */
   readonly queue: CallQueue;
   /** Before the queue. */
-  readonly shared: SharedCalls;
+  readonly coalesced: CoalescedCalls;
   /** Its newest blocks; close it before the upstreams. */
   readonly heads: NetworkHeads;
-  readonly told: ToldBlock;
+  readonly newestServed: NewestServedBlock;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   /** Its OpenRPC document; made when it is first asked for. */
-  readonly document: () => LargeReply;
+  readonly document: () => LargeResponse;
   /** For the WebSockets of callers. */
-  readonly sockets: SocketMeters;
+  readonly sockets: SocketMetrics;
   /** Held from the moment it was found until the answer: it may be replaced meanwhile, and is closed after that. */
-  readonly use: InUse;
+  readonly use: UseCount;
 }
 
-export interface ServedMethod {
+export interface NetworkMethod {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
   /** The result as JSON text, where the gateway knows it by itself. */
   readonly localResult: string | undefined;
   /** Answered by the caller's WebSocket. */
-  readonly isOfSocket: boolean;
+  readonly isSocketMethod: boolean;
   /** Whether two that ask the same at the same time may share a reply. */
-  readonly isShared: boolean;
+  readonly isCoalescable: boolean;
   /** Whether it may change what others are told from then on. */
-  readonly movesChain: boolean;
-  readonly meter: CallMeter;
+  readonly changesChain: boolean;
+  readonly metric: CallMetric;
   /** Undefined: nothing that it answered is kept. */
   readonly cache: MethodCache | undefined;
   /** What each key does with it. */

@@ -1,22 +1,22 @@
-import type { KeptReply } from './cache/answer-cache.ts';
+import type { CachedResponse } from './cache/answer-cache.ts';
 import { RpcError } from './jsonrpc/errors.ts';
 import type { CallObserver } from './upstream/asking.ts';
-import { LEAST_TIME_MS } from './upstream/attempts.ts';
-import { Cancellation, Cancelled, type Breakable } from './upstream/cancellation.ts';
-import type { Reply } from './upstream/reply.ts';
+import { MIN_ATTEMPT_MS } from './upstream/attempts.ts';
+import { Cancellation, Cancelled, type Cancellable } from './upstream/cancellation.ts';
+import type { UpstreamResponse } from './upstream/reply.ts';
 
-type Told = Reply | KeptReply;
-type Ask = (cancellation: Cancellation) => Promise<Told>;
+type CoalescedResponse = UpstreamResponse | CachedResponse;
+type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
 
 /** What callers have seen of the chain by now. */
-export interface Seen {
+export interface ServedState {
   /** Its head, as it was looked at; another object when it has moved. */
   readonly head: unknown;
   /** The highest block that one was told of. */
-  readonly latest: bigint;
+  readonly newestServed: bigint;
 }
 
-export interface Asker {
+export interface CallParticipant {
   /** On the clock of performance.now(). */
   readonly deadline: number;
   readonly caller: Cancellation;
@@ -26,158 +26,158 @@ export interface Asker {
  * The reads of one network that are with its upstreams: who asks the same meanwhile shares the reply. Not where it could
  * be from before something that the asker has seen: a newer block, or a transaction that was sent through this gateway.
  */
-export class SharedCalls {
-  readonly #flights = new Map<string, Flight>();
-  readonly #seen: Seen;
-  readonly #onShared: () => void;
+export class CoalescedCalls {
+  readonly #inFlight = new Map<string, InFlightCall>();
+  readonly #served: ServedState;
+  readonly #onCoalesced: () => void;
 
-  /** @param onShared hears of each call that upstreams are spared */
-  constructor(seen: Seen, onShared: () => void) {
-    this.#seen = seen;
-    this.#onShared = onShared;
+  /** @param onCoalesced hears of each call that upstreams are spared */
+  constructor(served: ServedState, onCoalesced: () => void) {
+    this.#served = served;
+    this.#onCoalesced = onCoalesced;
   }
 
   /**
    * @param call its method and parameters
-   * @param ask begins it, for as long as anybody waits for it
+   * @param send begins it, for as long as anybody waits for it
    * @param observer hears of it when it is shared
    * @throws what `ask` does; Cancelled where the caller has left; RpcError where its own time is over
    */
-  reply(call: string, asker: Asker, ask: Ask, observer?: Pick<CallObserver, 'cached'>): Promise<Told> {
-    if (asker.caller.isCancelled) return Promise.reject(new Cancelled());
-    const { head, latest } = this.#seen;
-    const known = this.#flights.get(call);
-    if (known !== undefined && known.head === head && known.latest === latest && !known.cancellation.isCancelled) {
-      this.#onShared();
-      observer?.cached('shared');
-      return known.join(asker, () => this.reply(call, asker, ask, observer));
+  request(call: string, participant: CallParticipant, send: SendCall, observer?: Pick<CallObserver, 'cached'>): Promise<CoalescedResponse> {
+    if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
+    const { head, newestServed: latest } = this.#served;
+    const existing = this.#inFlight.get(call);
+    if (existing !== undefined && existing.head === head && existing.newestServed === latest && !existing.cancellation.isCancelled) {
+      this.#onCoalesced();
+      observer?.cached('coalesced');
+      return existing.join(participant, () => this.request(call, participant, send, observer));
     }
-    const flight = new Flight(head, latest, asker.deadline);
-    const reply = ask(flight.cancellation);
-    this.#flights.set(call, flight);
-    reply.then(
-      (told) => {
-        this.#end(call, flight);
-        flight.landed(told);
+    const inFlight = new InFlightCall(head, latest, participant.deadline);
+    const upstreamResponse = send(inFlight.cancellation);
+    this.#inFlight.set(call, inFlight);
+    upstreamResponse.then(
+      (response) => {
+        this.#forgetCall(call, inFlight);
+        inFlight.resolve(response);
       },
       (error: unknown) => {
-        this.#end(call, flight);
-        flight.failed(error);
+        this.#forgetCall(call, inFlight);
+        inFlight.reject(error);
       },
     );
-    return flight.join(asker);
+    return inFlight.join(participant);
   }
 
   /** Something was sent: what is asked from now on is to know of it. */
-  forget(): void {
-    this.#flights.clear();
+  forgetAll(): void {
+    this.#inFlight.clear();
   }
 
-  #end(call: string, flight: Flight): void {
-    if (this.#flights.get(call) === flight) this.#flights.delete(call);
+  #forgetCall(call: string, inFlight: InFlightCall): void {
+    if (this.#inFlight.get(call) === inFlight) this.#inFlight.delete(call);
   }
 }
 
 /** A call that is with upstreams, and all who wait for its reply. When they have left, it is broken off. */
-class Flight implements Seen {
+class InFlightCall implements ServedState {
   readonly head: unknown;
-  readonly latest: bigint;
+  readonly newestServed: bigint;
   readonly deadline: number;
   readonly cancellation = new Cancellation();
   /** Mostly there is one at a time. */
-  #first: Waiting | undefined;
-  #others: Set<Waiting> | undefined;
+  #first: Member | undefined;
+  #others: Set<Member> | undefined;
 
   constructor(head: unknown, latest: bigint, deadline: number) {
     this.head = head;
-    this.latest = latest;
+    this.newestServed = latest;
     this.deadline = deadline;
   }
 
-  /** @param again for one that has more time than the flight has */
-  join(asker: Asker, again?: () => Promise<Told>): Promise<Told> {
+  /** @param retry for one that has more time than the flight has */
+  join(participant: CallParticipant, retry?: () => Promise<CoalescedResponse>): Promise<CoalescedResponse> {
     return new Promise((resolve, reject) => {
-      const waiting = new Waiting(this, asker, resolve, reject, again);
-      if (this.#first === undefined) this.#first = waiting;
-      else (this.#others ??= new Set()).add(waiting);
+      const member = new Member(this, participant, resolve, reject, retry);
+      if (this.#first === undefined) this.#first = member;
+      else (this.#others ??= new Set()).add(member);
     });
   }
 
-  leave(waiting: Waiting): void {
-    if (this.#first === waiting) this.#first = undefined;
-    else this.#others?.delete(waiting);
+  leave(member: Member): void {
+    if (this.#first === member) this.#first = undefined;
+    else this.#others?.delete(member);
     if (this.#first === undefined && (this.#others === undefined || this.#others.size === 0)) {
-      this.cancellation.breakOff();
+      this.cancellation.cancel();
     }
   }
 
-  landed(reply: Told): void {
-    this.#first?.landed(reply);
-    if (this.#others !== undefined) for (const one of this.#others) one.landed(reply);
+  resolve(response: CoalescedResponse): void {
+    this.#first?.resolveWith(response);
+    if (this.#others !== undefined) for (const one of this.#others) one.resolveWith(response);
   }
 
-  failed(error: unknown): void {
-    this.#first?.failed(error);
-    if (this.#others !== undefined) for (const one of this.#others) one.failed(error);
+  reject(error: unknown): void {
+    this.#first?.rejectWith(error);
+    if (this.#others !== undefined) for (const one of this.#others) one.rejectWith(error);
   }
 }
 
 /** One who waits, for no longer than its own time. */
-class Waiting implements Breakable {
-  readonly #flight: Flight;
-  readonly #asker: Asker;
-  readonly #resolve: (reply: Told | Promise<Told>) => void;
+class Member implements Cancellable {
+  readonly #call: InFlightCall;
+  readonly #participant: CallParticipant;
+  readonly #resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #again: (() => Promise<Told>) | undefined;
+  readonly #retry: (() => Promise<CoalescedResponse>) | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    flight: Flight,
-    asker: Asker,
-    resolve: (reply: Told | Promise<Told>) => void,
+    inFlight: InFlightCall,
+    participant: CallParticipant,
+    resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void,
     reject: (reason: unknown) => void,
-    again: (() => Promise<Told>) | undefined,
+    retry: (() => Promise<CoalescedResponse>) | undefined,
   ) {
-    this.#flight = flight;
-    this.#asker = asker;
+    this.#call = inFlight;
+    this.#participant = participant;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#again = again;
-    if (asker.deadline < flight.deadline) {
+    this.#retry = retry;
+    if (participant.deadline < inFlight.deadline) {
       this.#timer = setTimeout(() => {
-        this.#leave(new RpcError('no-upstream'));
-      }, asker.deadline - performance.now());
+        this.#leaveWith(new RpcError('no-upstream'));
+      }, participant.deadline - performance.now());
     }
-    asker.caller.add(this);
+    participant.caller.add(this);
   }
 
-  breakOff(): void {
-    this.#leave(new Cancelled());
+  cancel(): void {
+    this.#leaveWith(new Cancelled());
   }
 
-  landed(reply: Told): void {
-    this.#ended();
-    this.#resolve(reply);
+  resolveWith(response: CoalescedResponse): void {
+    this.#cleanUp();
+    this.#resolve(response);
   }
 
-  failed(error: unknown): void {
-    this.#ended();
-    const { deadline, caller } = this.#asker;
+  rejectWith(error: unknown): void {
+    this.#cleanUp();
+    const { deadline, caller } = this.#participant;
     const now = performance.now();
-    const isOverForItOnly = now + LEAST_TIME_MS >= this.#flight.deadline && now + LEAST_TIME_MS < deadline;
-    if (this.#again === undefined || !isOverForItOnly || caller.isCancelled) this.#reject(error);
+    const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= this.#call.deadline && now + MIN_ATTEMPT_MS < deadline;
+    if (this.#retry === undefined || !hasOnlyCallTimedOut || caller.isCancelled) this.#reject(error);
     // A tick later: whatever comes of it, the others of the flight are told first.
-    else this.#resolve(Promise.resolve().then(this.#again));
+    else this.#resolve(Promise.resolve().then(this.#retry));
   }
 
-  #leave(reason: Error): void {
-    this.#ended();
+  #leaveWith(reason: Error): void {
+    this.#cleanUp();
     this.#reject(reason);
-    this.#flight.leave(this);
+    this.#call.leave(this);
   }
 
-  #ended(): void {
+  #cleanUp(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
-    this.#asker.caller.delete(this);
+    this.#participant.caller.delete(this);
   }
 }

@@ -1,6 +1,6 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
-import { ruleFields } from '../gateway/keys/key-rules.ts';
+import { permissionFields } from '../gateway/keys/key-rules.ts';
 import { loadNetworks } from '../gateway/network/load-networks.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
@@ -93,7 +93,7 @@ function networkRows({ methods, networks: folder }: DocsSources): Row[] {
 }
 
 function permissionRows(): Row[] {
-  const rows = ruleFields.map(({ name, flag, meaning }) => [code(name), flag === '' ? '' : code(flag), meaning]);
+  const rows = permissionFields.map(({ name, flag, meaning }) => [code(name), flag === '' ? '' : code(flag), meaning]);
   return [['field', 'flag', 'meaning'], ...rows];
 }
 

@@ -26,7 +26,7 @@ function formProblems({ methods }: Sources): string[] {
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
-    ...repeated(names).map((name) => `${name}: stands here twice`),
+    ...deduplicated(names).map((name) => `${name}: stands here twice`),
   ];
 }
 
@@ -66,7 +66,7 @@ function titleProblems({ types }: Sources): string[] {
   const titles = Object.values(types).flatMap((schema) => schema.title ?? []);
   return [
     ...untitled.map((name) => `${name}: has no title, so a message could not say what was expected`),
-    ...repeated(titles).map((title) => `two types have the title "${title}"`),
+    ...deduplicated(titles).map((title) => `two types have the title "${title}"`),
   ];
 }
 
@@ -78,7 +78,7 @@ function paramProblems({ methods, types }: Sources): string[] {
     return [
       ...untitled.map((param) => `${name}: ${param.name} needs a type with a title`),
       ...late.map((param) => `${name}: ${param.name} is required but stands behind an optional parameter`),
-      ...repeated(params.map((param) => param.name)).map((param) => `${name}: two parameters are called ${param}`),
+      ...deduplicated(params.map((param) => param.name)).map((param) => `${name}: two parameters are called ${param}`),
     ];
   });
 }
@@ -141,6 +141,6 @@ function misnamed(method: MethodSource, example: ExampleSource): string[] {
     .map(({ name }) => `${name} is not the parameter at this place`);
 }
 
-function repeated(names: readonly string[]): string[] {
+function deduplicated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
 }

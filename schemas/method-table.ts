@@ -23,7 +23,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
-    ...(answer !== undefined && { answer }),
+    ...(answer !== undefined && { handledBy: answer }),
     nullable: notNull(method.result.schema) !== undefined,
     reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
     ...(send !== undefined && { sends: true }),
@@ -40,7 +40,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
-    ...(weight !== undefined && { weight }),
+    ...(weight !== undefined && { requestUnits: weight }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     // Of other objects nothing is changed.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),

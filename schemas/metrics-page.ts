@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Metrics } from '../gateway/metrics/metrics.ts';
-import { ReloadMeters } from '../gateway/metrics/reload-meters.ts';
+import { ReloadMetrics } from '../gateway/metrics/reload-meters.ts';
 import { code, table } from './markdown-table.ts';
 
 interface Instrument {
@@ -35,10 +35,10 @@ export function everyInstrument(): Registry {
   const metrics = new Metrics();
   metrics.watchKeys(() => ({ isUp: true, counts: {} }));
   metrics.watchLimits(() => ({}));
-  metrics.keyMeter();
+  metrics.keyMetric();
   metrics.cache.watch(() => ({ entries: 0, bytes: 0 }));
-  metrics.cache.shared();
-  new ReloadMeters(metrics.registry);
+  metrics.cache.redisCache();
+  new ReloadMetrics(metrics.registry);
   return metrics.registry;
 }
 

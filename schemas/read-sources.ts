@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network/namespace-of.ts';
-import type { Answerer } from '../gateway/spec/method-spec.ts';
+import type { LocalHandler } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 
 export interface ParamSource {
@@ -36,7 +36,7 @@ export type CacheSource = 'head' | 'result' | { readonly at: string };
 /** What OpenRPC cannot say of a method. */
 export interface MethodExtension {
   /** The gateway answers by itself, and from what: see `MethodSpec`. */
-  readonly answer?: Answerer;
+  readonly answer?: LocalHandler;
   /** Asking is an act: what is sent takes effect. */
   readonly send?: 'once';
   /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */

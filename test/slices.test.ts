@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Slices } from '../gateway/slices.ts';
+import { TimeSlicer } from '../gateway/slices.ts';
 
 /** Work of so long. */
 function work(ms: number): void {
@@ -8,11 +8,11 @@ function work(ms: number): void {
 }
 
 it('what takes long goes on in later turns of the event loop, in order, though it be done after several promises', async () => {
-  const slices = new Slices();
-  while (slices.next() === undefined);
+  const timeSlicer = new TimeSlicer();
+  while (timeSlicer.next() === undefined);
   const later: number[] = [];
   for (let name = 0; name < 6; name++)
-    void slices.next()?.then(async () => {
+    void timeSlicer.next()?.then(async () => {
       await Promise.resolve();
       await Promise.resolve();
       later.push(name);
@@ -28,12 +28,12 @@ it('what takes long goes on in later turns of the event loop, in order, though i
 });
 
 it('all that is under way shares a slice: whoever comes when others wait, waits after them', async () => {
-  const slices = new Slices();
-  while (slices.next() === undefined);
+  const timeSlicer = new TimeSlicer();
+  while (timeSlicer.next() === undefined);
   const seen: string[] = [];
-  void slices.next()?.then(() => seen.push('first'));
-  await slices.next()?.then(() => seen.push('second'));
+  void timeSlicer.next()?.then(() => seen.push('first'));
+  await timeSlicer.next()?.then(() => seen.push('second'));
   expect(seen).toEqual(['first', 'second']);
   await turn();
-  expect(slices.next()).toBeUndefined();
+  expect(timeSlicer.next()).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import type { Reply } from '../upstream/reply.ts';
+import type { UpstreamResponse } from '../upstream/reply.ts';
 
 /** The block that a result is, or is in. */
 export interface BlockInResult {
@@ -7,11 +7,11 @@ export interface BlockInResult {
 }
 
 /** @returns undefined where it says nothing of a block, or that it is pending */
-export function blockInResult(reply: Reply): BlockInResult | undefined {
-  if (reply.kind === 'large') return blockInBytes(reply.parts[0]);
-  if (reply.kind !== 'result') return undefined;
+export function blockInResult(response: UpstreamResponse): BlockInResult | undefined {
+  if (response.kind === 'large') return blockInBytes(response.parts[0]);
+  if (response.kind !== 'result') return undefined;
   // Of a block's receipts, the first tells of all.
-  const result: unknown = Array.isArray(reply.result) ? reply.result[0] : reply.result;
+  const result: unknown = Array.isArray(response.result) ? response.result[0] : response.result;
   const { hash, number, blockHash = hash, blockNumber = number } = (result ?? {}) as Record<string, unknown>;
   return blockOf(blockHash, blockNumber);
 }

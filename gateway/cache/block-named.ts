@@ -1,7 +1,7 @@
 import type { CacheRule } from '../spec/method-spec.ts';
 
 /** The block that a call is about, as far as its parameters tell. */
-export type BlockNamed =
+export type NamedBlock =
   | { readonly kind: 'head' }
   | { readonly kind: 'number'; readonly number: bigint }
   | { readonly kind: 'hash'; readonly hash: string }
@@ -14,18 +14,18 @@ const none = { kind: 'none' } as const;
 const inResult = { kind: 'in-result' } as const;
 
 /** @param params checked, with hashes in lower case */
-export function blockNamed(rule: CacheRule, params: readonly unknown[]): BlockNamed {
+export function namedBlockOf(rule: CacheRule, params: readonly unknown[]): NamedBlock {
   if (rule === 'head') return head;
   if (rule === 'result') return inResult;
   const param = params[rule.param];
-  if (typeof param === 'string') return namedBy(param);
+  if (typeof param === 'string') return parseBlockName(param);
   // EIP-1898.
   const { blockHash, blockNumber } = (param ?? {}) as { blockHash?: unknown; blockNumber?: unknown };
-  if (typeof blockHash === 'string') return namedBy(blockHash);
-  return typeof blockNumber === 'string' ? namedBy(blockNumber) : head;
+  if (typeof blockHash === 'string') return parseBlockName(blockHash);
+  return typeof blockNumber === 'string' ? parseBlockName(blockNumber) : head;
 }
 
-function namedBy(text: string): BlockNamed {
+function parseBlockName(text: string): NamedBlock {
   if (text === 'latest') return head;
   if (text === 'earliest') return { kind: 'number', number: 0n };
   if (!text.startsWith('0x')) return none;

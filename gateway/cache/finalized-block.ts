@@ -1,45 +1,45 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 
 /** It moves every few minutes at most; where it moves more often, what is younger is kept by the chain. */
-const AGE_MS = 30_000;
+const REFRESH_MS = 30_000;
 
 /** The newest block of a network that cannot be taken back, as a node told. Asked for only while it is needed. */
 export class FinalizedBlock {
-  readonly #ask: () => Promise<unknown>;
+  readonly #fetch: () => Promise<unknown>;
   readonly #chain: CanonicalChain;
   #number = -1n;
-  #askedAt = -Infinity;
+  #refreshedAt = -Infinity;
 
-  /** @param ask for the block of the tag `finalized` */
-  constructor(chain: CanonicalChain, ask: () => Promise<unknown>) {
+  /** @param fetch for the block of the tag `finalized` */
+  constructor(chain: CanonicalChain, fetch: () => Promise<unknown>) {
     this.#chain = chain;
-    this.#ask = ask;
+    this.#fetch = fetch;
   }
 
   /** Whether a block of this number is final. Where that is not known yet, it is not. */
   includes(number: bigint, now: number): boolean {
     if (number <= this.#number) return true;
-    if (this.#chain.head !== undefined && now - this.#askedAt >= AGE_MS) {
-      this.#askedAt = now;
-      this.#look().catch(ignore);
+    if (this.#chain.head !== undefined && now - this.#refreshedAt >= REFRESH_MS) {
+      this.#refreshedAt = now;
+      this.#refresh().catch(ignore);
     }
     return false;
   }
 
-  async #look(): Promise<void> {
-    const { number, hash } = blockOf(await this.#ask()) ?? {};
+  async #refresh(): Promise<void> {
+    const { number, hash } = blockOf(await this.#fetch()) ?? {};
     if (number === undefined || number <= this.#number) return;
     const { head } = this.#chain;
-    const known = this.#chain.at(number);
+    const canonical = this.#chain.at(number);
     // Nothing above what is there is final, whatever a node says, and nothing on another branch than ours: until we have
     // heard of the one that is, what we take for the chain is not.
-    if (head !== undefined && number <= head.number && (known === undefined || known.hash === hash))
+    if (head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash))
       this.#number = number;
   }
 }
 
-function blockOf(said: unknown): { readonly number: bigint; readonly hash: unknown } | undefined {
-  const { number, hash } = (said ?? {}) as { number?: unknown; hash?: unknown };
+function blockOf(block: unknown): { readonly number: bigint; readonly hash: unknown } | undefined {
+  const { number, hash } = (block ?? {}) as { number?: unknown; hash?: unknown };
   if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
   return { number: BigInt(number), hash };
 }

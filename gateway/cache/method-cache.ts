@@ -2,34 +2,34 @@ import { hash } from 'node:crypto';
 import { version } from '../config/package.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { jsonReply, type Reply } from '../upstream/reply.ts';
-import type { AnswerCache, Holds, Kept, KeptReply } from './answer-cache.ts';
+import { jsonResponse, type UpstreamResponse } from '../upstream/reply.ts';
+import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './answer-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
-import { blockNamed } from './block-named.ts';
+import { namedBlockOf } from './block-named.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
-import type { SharedAnswers } from './shared-answers.ts';
-import type { ToldBlock } from './told-block.ts';
+import type { RedisCache } from './shared-answers.ts';
+import type { NewestServedBlock } from './told-block.ts';
 
 /** The head is looked at as often as blocks come, so that it may have moved since: no longer than a wallet would notice. */
-const HEAD_AGE_MS = 1_000;
+const MAX_HEAD_AGE_MS = 1_000;
 
 /** While there are calls the head is looked at every 15 s at least. After a rest, what happened meanwhile nobody knows. */
-const SEEN_AGE_MS = 30_000;
+const MAX_SEEN_AGE_MS = 30_000;
 
 /** A block's uncles are at most six blocks older (Ethereum Yellow Paper, 11.1). */
-const UNCLE_AGE = 6n;
+const MAX_UNCLE_AGE = 6n;
 
-export interface MethodCacheParts {
+export interface MethodCacheOptions {
   /** The network's slug and chain id. */
   readonly network: string;
   readonly spec: MethodSpec;
-  readonly answers: AnswerCache;
-  readonly shared: SharedAnswers | undefined;
+  readonly cache: ResponseCache;
+  readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
   readonly finalized: FinalizedBlock;
   /** The network's. */
-  readonly told: ToldBlock;
-  readonly count: (outcome: 'hit' | 'shared' | 'miss') => void;
+  readonly newestServed: NewestServedBlock;
+  readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
 
 /**
@@ -37,15 +37,15 @@ export interface MethodCacheParts {
  * ask was decided before.
  */
 export class MethodCache {
-  readonly #parts: MethodCacheParts;
+  readonly #parts: MethodCacheOptions;
   readonly #prefix: string;
   /** Another version may make other answers of the same replies. */
-  readonly #sharedPrefix: string;
+  readonly #redisPrefix: string;
 
-  constructor(parts: MethodCacheParts) {
+  constructor(parts: MethodCacheOptions) {
     this.#parts = parts;
     this.#prefix = `${parts.network}:${parts.spec.name}:`;
-    this.#sharedPrefix = `gatehouse:answer:${version}:${this.#prefix}`;
+    this.#redisPrefix = `gatehouse:answer:${version}:${this.#prefix}`;
   }
 
   /**
@@ -54,79 +54,79 @@ export class MethodCache {
    * @param text the same as JSON, which `find` has not found
    * @throws what `ask` rejects with
    */
-  async fetch(params: readonly unknown[], text: string, ask: () => Promise<Reply>): Promise<Reply | KeptReply> {
-    const { chain, shared, count } = this.#parts;
-    const result = shared === undefined ? undefined : await this.#findShared(shared, params, text);
-    if (result !== undefined) return { kind: 'kept', result };
+  async fetch(params: readonly unknown[], text: string, ask: () => Promise<UpstreamResponse>): Promise<UpstreamResponse | CachedResponse> {
+    const { chain, redisCache, count } = this.#parts;
+    const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
+    if (result !== undefined) return { kind: 'cached', result };
     count('miss');
     const headHash = chain.head?.hash;
-    const reply = await ask();
-    const kept = this.keep(params, text, reply, headHash);
+    const response = await ask();
+    const entry = this.store(params, text, response, headHash);
     // JSON is made of it once.
-    return kept === undefined ? reply : { kind: 'kept', result: kept };
+    return entry === undefined ? response : { kind: 'cached', result: entry };
   }
 
   /** Whether what is asked may be kept for a while, if the answer allows it. */
-  mayKeep(params: readonly unknown[]): boolean {
+  isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#parts.spec;
-    return cache !== undefined && blockNamed(cache, params).kind !== 'none';
+    return cache !== undefined && namedBlockOf(cache, params).kind !== 'none';
   }
 
   /** @param text of the parameters, as JSON @returns the result as JSON, where it is kept in memory */
   find(text: string): string | Buffer | undefined {
-    const { answers, chain, finalized, count } = this.#parts;
+    const { cache, chain, finalized, count } = this.#parts;
     const now = performance.now();
     const key = this.#prefix + text;
-    const kept = answers.get(key);
-    if (kept === undefined) return undefined;
+    const entry = cache.get(key);
+    if (entry === undefined) return undefined;
     // Upstreams that are asked tell of it themselves.
-    chain.used(now);
-    const { holds, result } = kept;
-    if (!this.#isTrue(holds, now)) {
-      answers.delete(key);
+    chain.markUsed(now);
+    const { validity, result } = entry;
+    if (!this.#isValid(validity, now)) {
+      cache.delete(key);
       return undefined;
     }
-    const isFinal = holds.while === 'canonical' && holds.final !== undefined && finalized.includes(holds.final, now);
-    if (isFinal) this.#keepForGood(text, result);
+    const isFinal = validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
+    if (isFinal) this.#storeFinal(text, result);
     count('hit');
     return result;
   }
 
   /** @param headHash as it was when the upstream was asked @returns the result as JSON, if it is kept */
-  keep(
+  store(
     params: readonly unknown[],
     text: string,
-    reply: Reply,
+    response: UpstreamResponse,
     headHash: string | undefined,
   ): string | Buffer | undefined {
-    if (reply.kind === 'error' || (reply.kind === 'result' && isNothing(reply.result))) return undefined;
-    const holds = this.#holds(params, reply, headHash);
-    if (holds === undefined) return undefined;
-    const result = reply.kind === 'large' ? Buffer.concat(reply.parts) : (reply.text ?? JSON.stringify(reply.result));
-    if (holds.while === 'always') this.#keepForGood(text, result);
-    else this.#parts.answers.set(this.#prefix + text, { result, holds } satisfies Kept);
+    if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
+    const validity = this.#validityOf(params, response, headHash);
+    if (validity === undefined) return undefined;
+    const result = response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
+    if (validity.while === 'always') this.#storeFinal(text, result);
+    else this.#parts.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
     return result;
   }
 
-  #keepForGood(text: string, result: string | Buffer): void {
-    const { answers, shared } = this.#parts;
-    answers.set(this.#prefix + text, { result, holds: { while: 'always' } });
-    shared?.put(this.#sharedName(text), result);
+  #storeFinal(text: string, result: string | Buffer): void {
+    const { cache, redisCache } = this.#parts;
+    cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
+    redisCache?.put(this.#redisKey(text), result);
   }
 
   /** What the other gateways were told, where it may be true for good. */
-  async #findShared(
-    shared: SharedAnswers,
+  async #findInRedis(
+    redisCache: RedisCache,
     params: readonly unknown[],
     text: string,
   ): Promise<string | Buffer | undefined> {
-    const named = blockNamed(this.#parts.spec.cache ?? 'head', params);
-    if (named.kind === 'head' || named.kind === 'none') return undefined;
-    if (named.kind === 'number' && !this.#isFinal(named.number)) return undefined;
-    const result = await shared.find(this.#sharedName(text));
+    const namedBlock = namedBlockOf(this.#parts.spec.cache ?? 'head', params);
+    if (namedBlock.kind === 'head' || namedBlock.kind === 'none') return undefined;
+    if (namedBlock.kind === 'number' && !this.#isFinal(namedBlock.number)) return undefined;
+    const result = await redisCache.find(this.#redisKey(text));
     if (result === undefined || this.#isOfAnotherBranch(result)) return undefined;
-    this.#parts.answers.set(this.#prefix + text, { result, holds: { while: 'always' } });
-    this.#parts.count('shared');
+    this.#parts.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
+    this.#parts.count('redis');
     return result;
   }
 
@@ -134,45 +134,45 @@ export class MethodCache {
   #isOfAnotherBranch(result: string | Buffer): boolean {
     // An uncle is.
     if (this.#parts.spec.name.startsWith('eth_getUncle')) return false;
-    const block = blockInResult(jsonReply(result));
-    const ours = block && this.#parts.chain.at(block.number);
-    return ours !== undefined && ours.hash !== block?.hash;
+    const block = blockInResult(jsonResponse(result));
+    const canonical = block && this.#parts.chain.at(block.number);
+    return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
   /** Parameters may be long, and are nobody's business. */
-  #sharedName(text: string): string {
-    return this.#sharedPrefix + hash('sha256', text, 'base64url');
+  #redisKey(text: string): string {
+    return this.#redisPrefix + hash('sha256', text, 'base64url');
   }
 
-  #holds(params: readonly unknown[], reply: Reply, headHash: string | undefined): Holds | undefined {
-    const { spec, chain, told } = this.#parts;
+  #validityOf(params: readonly unknown[], response: UpstreamResponse, headHash: string | undefined): Validity | undefined {
+    const { spec, chain, newestServed } = this.#parts;
     if (spec.cache === undefined) return undefined;
-    const named = blockNamed(spec.cache, params);
-    const block = blockInResult(reply);
-    if (block !== undefined && chain.head !== undefined) told.tell(block.number, chain.head.number, performance.now());
-    switch (named.kind) {
+    const namedBlock = namedBlockOf(spec.cache, params);
+    const block = blockInResult(response);
+    if (block !== undefined && chain.head !== undefined) newestServed.record(block.number, chain.head.number, performance.now());
+    switch (namedBlock.kind) {
       case 'none':
         return undefined;
       case 'head':
-        return this.#atHead(block, reply, headHash);
+        return this.#atHead(block, response, headHash);
       case 'in-result':
         return block === undefined ? undefined : this.#atBlock(block.hash, block.number);
       case 'hash':
         // An uncle tells of itself, not of the block that it is in.
         return this.#atBlock(
-          named.hash,
-          block && (block.hash === named.hash ? block.number : block.number + UNCLE_AGE),
+          namedBlock.hash,
+          block && (block.hash === namedBlock.hash ? block.number : block.number + MAX_UNCLE_AGE),
         );
       case 'number':
         // A node that is on a branch of its own tells another block under that number.
-        if (block?.number === named.number) return this.#atBlock(block.hash, block.number);
+        if (block?.number === namedBlock.number) return this.#atBlock(block.hash, block.number);
         // Of a number that is not final, only a result that tells its block can be told from another branch's.
-        return this.#isFinal(named.number) ? { while: 'always' } : undefined;
+        return this.#isFinal(namedBlock.number) ? { while: 'always' } : undefined;
     }
   }
 
   /** @param final the answer is true for good once this block is final */
-  #atBlock(blockHash: string, final: bigint | undefined): Holds | undefined {
+  #atBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
     const { chain } = this.#parts;
     if (chain.has(blockHash)) {
       return final !== undefined && this.#isFinal(final)
@@ -185,29 +185,29 @@ export class MethodCache {
   }
 
   /** A node that is ahead, or behind, tells of another head than ours. */
-  #atHead(block: BlockInResult | undefined, reply: Reply, headHash: string | undefined): Holds | undefined {
-    const { chain, spec, told } = this.#parts;
+  #atHead(block: BlockInResult | undefined, response: UpstreamResponse, headHash: string | undefined): Validity | undefined {
+    const { chain, spec, newestServed } = this.#parts;
     const { head } = chain;
     if (head === undefined) return undefined;
     const now = performance.now();
-    const isNumber = spec.name === 'eth_blockNumber' && reply.kind === 'result';
-    const number = isNumber ? BigInt(reply.result as string) : head.number;
-    told.tell(number, head.number, now);
-    if (number !== head.number || head.hash !== headHash || told.isAbove(head.number, now)) return undefined;
+    const isNumber = spec.name === 'eth_blockNumber' && response.kind === 'result';
+    const number = isNumber ? BigInt(response.result as string) : head.number;
+    newestServed.record(number, head.number, now);
+    if (number !== head.number || head.hash !== headHash || newestServed.isAbove(head.number, now)) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', hash: head.hash, until: now + HEAD_AGE_MS };
+    return { while: 'head', hash: head.hash, deadline: now + MAX_HEAD_AGE_MS };
   }
 
-  #isTrue(holds: Holds, now: number): boolean {
-    const { chain, told } = this.#parts;
+  #isValid(validity: Validity, now: number): boolean {
+    const { chain, newestServed } = this.#parts;
     const { head } = chain;
-    switch (holds.while) {
+    switch (validity.while) {
       case 'always':
         return true;
       case 'head':
-        return head?.hash === holds.hash && now < holds.until && !told.isAbove(head.number, now);
+        return head?.hash === validity.hash && now < validity.deadline && !newestServed.isAbove(head.number, now);
       case 'canonical':
-        return chain.has(holds.hash) && now - chain.seenAt < SEEN_AGE_MS;
+        return chain.has(validity.hash) && now - chain.seenAt < MAX_SEEN_AGE_MS;
     }
   }
 
@@ -217,6 +217,6 @@ export class MethodCache {
 }
 
 /** An empty list of receipts may be a node that has not come so far. */
-function isNothing(result: unknown): boolean {
+function isEmptyResult(result: unknown): boolean {
   return result === null || (Array.isArray(result) && result.length === 0);
 }

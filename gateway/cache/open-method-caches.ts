@@ -3,19 +3,19 @@ import type { CacheMetrics } from '../metrics/cache-metrics.ts';
 import { isDevelopmentChain } from '../network/development-chain.ts';
 import type { NetworkConfig } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { AnswerCache } from './answer-cache.ts';
+import type { ResponseCache } from './answer-cache.ts';
 import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
-import type { SharedAnswers } from './shared-answers.ts';
-import type { ToldBlock } from './told-block.ts';
+import type { RedisCache } from './shared-answers.ts';
+import type { NewestServedBlock } from './told-block.ts';
 
-export interface CacheParts {
+export interface MethodCachesOptions {
   readonly config: NetworkConfig;
-  readonly answers: AnswerCache;
+  readonly cache: ResponseCache;
   /** Undefined: no other gateway is told, or asked. */
-  readonly shared: SharedAnswers | undefined;
+  readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
-  readonly told: ToldBlock;
+  readonly newestServed: NewestServedBlock;
   readonly metrics: CacheMetrics;
   /** Asks the network's upstreams for the block of the tag `finalized`. */
   readonly finalized: () => Promise<unknown>;
@@ -25,8 +25,8 @@ export interface CacheParts {
  * Makes what keeps the answers of each method of one network; undefined for methods whose answers are not kept. On a
  * development chain none are: its state is set, and its blocks are taken back, final or not, at any moment.
  */
-export function openMethodCaches(parts: CacheParts): (spec: MethodSpec) => MethodCache | undefined {
-  const { config, answers, shared, chain, told, metrics } = parts;
+export function openMethodCaches(parts: MethodCachesOptions): (spec: MethodSpec) => MethodCache | undefined {
+  const { config, cache, redisCache, chain, newestServed, metrics } = parts;
   if (isDevelopmentChain(config)) return () => undefined;
   const finalized = new FinalizedBlock(chain, parts.finalized);
   return (spec) => {
@@ -36,11 +36,11 @@ export function openMethodCaches(parts: CacheParts): (spec: MethodSpec) => Metho
     return new MethodCache({
       network: `${config.slug}:${config.chainId}`,
       spec,
-      answers,
-      shared,
+      cache,
+      redisCache,
       chain,
       finalized,
-      told,
+      newestServed,
       count,
     });
   };

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Configuration } from '../network/configuration.ts';
-import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileMistake } from '../network/load-networks.ts';
+import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileDiagnostic } from '../network/load-networks.ts';
 import type { NetworkConfig } from '../network/network-config.ts';
-import { writeRunning } from './running-gateway.ts';
+import { describeActive } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 
 /** What `gatehouse check` found. */
@@ -33,14 +33,14 @@ export function checkNetworks(
   asJson: boolean,
   running?: Configuration,
 ): CheckReport {
-  const also = running === undefined ? '' : writeRunning(running, readFolder(folder).digest);
+  const also = running === undefined ? '' : describeActive(running, readFolder(folder).digest);
   try {
     const networks = checkedNetworks(folder, env);
     return { ok: true, text: asJson ? jsonLine(networks, [], running) : networks.map(writeNetwork).join('') + also };
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
     // No network would be served: one mistake keeps the gateway from starting.
-    return { ok: false, text: asJson ? jsonLine([], error.mistakes, running) : `${error.message}\n${also}` };
+    return { ok: false, text: asJson ? jsonLine([], error.diagnostics, running) : `${error.message}\n${also}` };
   }
 }
 
@@ -72,9 +72,9 @@ function count(number: number, what: string): string {
 /** Every mistake has all four members; null where it is of a whole file, or of the folder. */
 function jsonLine(
   networks: readonly CheckedNetwork[],
-  mistakes: readonly FileMistake[],
+  diagnostics: readonly FileDiagnostic[],
   running: Configuration | undefined,
 ): string {
-  const all = mistakes.map(({ file = null, line = null, column = null, message }) => ({ file, line, column, message }));
-  return `${JSON.stringify({ ok: mistakes.length === 0, networks, mistakes: all, running })}\n`;
+  const all = diagnostics.map(({ file = null, line = null, column = null, message }) => ({ file, line, column, message }));
+  return `${JSON.stringify({ ok: diagnostics.length === 0, networks, mistakes: all, running })}\n`;
 }

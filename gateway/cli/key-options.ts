@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { durationOf } from '../keys/duration.ts';
-import { ruleFields } from '../keys/key-rules.ts';
-import type { RuleChange } from '../keys/key-store.ts';
+import { permissionFields } from '../keys/key-rules.ts';
+import type { PermissionChange } from '../keys/key-store.ts';
 
 /** Flags with a value, by the name under which commander keeps it. */
-const flags = ruleFields
+const flags = permissionFields
   .filter(({ flag }) => flag.includes(' '))
   .map(({ name, flag, meaning }) => ({
     field: name,
@@ -14,13 +14,13 @@ const flags = ruleFields
   }));
 
 /** A flag for each rule of a key. */
-export function addRuleOptions(command: Command): Command {
+export function addPermissionOptions(command: Command): Command {
   for (const { flag, meaning } of flags) command.option(flag, meaning);
   return command;
 }
 
 /** What the flags say; an empty value takes a rule away. */
-export function rulesFrom(options: Readonly<Record<string, unknown>>): RuleChange {
+export function permissionsFrom(options: Readonly<Record<string, unknown>>): PermissionChange {
   const change: Record<string, string | undefined> = {};
   for (const { field, option } of flags) {
     const given = options[option];

@@ -2,21 +2,21 @@ import { Command, CommanderError } from 'commander';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { durationOf } from '../keys/duration.ts';
-import { changedRules, KeyStoreError, type KeyStore } from '../keys/key-store.ts';
+import { mergePermissions, KeyStoreError, type KeyStore } from '../keys/key-store.ts';
 import { isWellFormedKey } from '../keys/key.ts';
 import { importKeys } from '../keys/import-keys.ts';
-import { KeyRulesError } from '../keys/key-rules.ts';
-import { KeyManager, readName, type Made } from '../keys/manage-keys.ts';
+import { InvalidPermissionsError } from '../keys/key-rules.ts';
+import { KeyManager, readName, type CreatedKey } from '../keys/manage-keys.ts';
 import { openKeyStore } from '../keys/open-key-store.ts';
-import { shownRecord } from '../keys/shown-record.ts';
+import { displayedRecord } from '../keys/shown-record.ts';
 import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
-import { lastDays, usageKeptDays } from '../usage/usage-store.ts';
-import { addRuleOptions, rulesFrom } from './key-options.ts';
-import { onceTexts, rulesOf, tableOf, usageTable } from './show-keys.ts';
+import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
+import { addPermissionOptions, permissionsFrom } from './key-options.ts';
+import { onceTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be just starting beside us; longer than this nobody likes to wait. */
-const openLimitMs = 1_500;
+const openTimeoutMs = 1_500;
 
 export interface KeysCommandContext {
   readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
@@ -42,7 +42,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     attempt(keys, async () => {
       const store = openKeyStore(context.settings(), openLog('silent'));
       try {
-        await store.opened(openLimitMs);
+        await store.opened(openTimeoutMs);
         await work(store);
       } finally {
         await store.close();
@@ -51,7 +51,7 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
     withStore((store) => work(new KeyManager(store, methodNames)));
-  const told = (made: Made, json: true | undefined, sentence: string): void => {
+  const told = (made: CreatedKey, json: true | undefined, sentence: string): void => {
     out(json ? `${JSON.stringify(made)}\n` : `${sentence}${onceTexts(made)}\n`);
     for (const warning of made.warnings ?? []) context.err(`warning: ${warning}\n`);
   };
@@ -62,7 +62,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .requiredOption('--name <name>', 'who or what it is for: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…}')
     .option('--key-stdin', 'take over a key of another service (32 hexadecimal digits) from standard input');
-  addRuleOptions(create)
+  addPermissionOptions(create)
     .option('--secret', 'demand a secret besides, as the password of Basic authentication; it is made and shown once')
     .addHelpText(
       'after',
@@ -77,8 +77,8 @@ export function keysCommand(context: KeysCommandContext): Command {
       withManager(async (manager) => {
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
-        const rules = changedRules(undefined, rulesFrom(options));
-        const made = await manager.create(name, rules, {
+        const permissions = mergePermissions(undefined, permissionsFrom(options));
+        const made = await manager.create(name, permissions, {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
         });
@@ -94,7 +94,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((options: { json?: true }) =>
       withManager(async (manager) => {
         const records = await manager.list();
-        if (options.json) out(`${JSON.stringify(records.map(shownRecord))}\n`);
+        if (options.json) out(`${JSON.stringify(records.map(displayedRecord))}\n`);
         else if (records.length === 0) out('No keys yet. Make one: gatehouse keys create --name <name>\n');
         else out(tableOf(records));
       }),
@@ -109,12 +109,12 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
         const record = await manager.show(id);
-        if (options.json) out(`${JSON.stringify(shownRecord(record))}\n`);
-        else out(tableOf([record]) + rulesOf(record));
+        if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
+        else out(tableOf([record]) + permissionsText(record));
       }),
     );
 
-  addRuleOptions(
+  addPermissionOptions(
     keys
       .command('update')
       .description('Change what a key may do, on all gateways within a second; an empty value takes a rule away')
@@ -126,9 +126,9 @@ export function keysCommand(context: KeysCommandContext): Command {
     .addHelpText('after', examples('update 0123456789ab --rate 20 --burst 100', 'update 0123456789ab --origins ""'))
     .action((id: string, options: { json?: true; secret?: boolean }) =>
       withManager(async (manager) => {
-        const change = rulesFrom(options);
+        const change = permissionsFrom(options);
         if (Object.keys(change).length === 0 && options.secret === undefined) {
-          throw new Refusal('Nothing to change: see gatehouse keys update --help');
+          throw new UsageError('Nothing to change: see gatehouse keys update --help');
         }
         told(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
       }),
@@ -145,7 +145,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
       withManager(async (manager) => {
         const graceMs = durationOf(options.grace);
-        if (graceMs === undefined) throw new Refusal('--grace: expected a time such as 7d, 24h or 0m');
+        if (graceMs === undefined) throw new UsageError('--grace: expected a time such as 7d, 24h or 0m');
         const made = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const what = options.secret ? `A new secret for key ${id}` : `Key ${made.id} in place of ${id}`;
         told(made, options.json, `${what}; the old one ends in ${options.grace}`);
@@ -161,7 +161,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
         const record = await manager.revoke(id);
-        if (options.json) out(`${JSON.stringify(shownRecord(record))}\n`);
+        if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
         else out(`Key ${id} (${record.name}) is revoked.\n`);
       }),
     );
@@ -170,19 +170,19 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('usage')
     .description('Show what a key did, by day, network and method')
     .argument('<id>', 'as `keys list` shows it')
-    .option('--days <number>', `of the last so many days, ${usageKeptDays} at most`, '30')
+    .option('--days <number>', `of the last so many days, ${usageRetentionDays} at most`, '30')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage 0123456789ab --days 7 --json'))
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
-        if (!(Number.isInteger(days) && days >= 1 && days <= usageKeptDays)) {
-          throw new Refusal(`--days: expected a whole number from 1 to ${usageKeptDays}`);
+        if (!(Number.isInteger(days) && days >= 1 && days <= usageRetentionDays)) {
+          throw new UsageError(`--days: expected a whole number from 1 to ${usageRetentionDays}`);
         }
         await manager.show(id);
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
-          await usage.opened(openLimitMs);
+          await usage.opened(openTimeoutMs);
           const rows = await usage.read(id, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
           else out(rows.length === 0 ? 'Nothing so far.\n' : usageTable(rows));
@@ -215,14 +215,14 @@ function examples(...lines: string[]): string {
 }
 
 /** Something a person asked for that cannot be done; the message says why. */
-class Refusal extends Error {}
+class UsageError extends Error {}
 
 async function attempt(command: Command, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
     if (error instanceof CommanderError) throw error;
-    const known = [Refusal, KeyStoreError, KeyRulesError, SettingsError].some((kind) => error instanceof kind);
+    const known = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some((kind) => error instanceof kind);
     // What the operating system says of a file (EACCES …) is one clear line, too.
     const ofSystem = error instanceof Error && 'syscall' in error;
     if (known || ofSystem) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
@@ -232,7 +232,7 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
 
 function checkedName(name: string): string {
   const read = readName(name);
-  if (read === undefined) throw new Refusal('--name: expected 1 to 64 printable characters');
+  if (read === undefined) throw new UsageError('--name: expected 1 to 64 printable characters');
   return read;
 }
 
@@ -241,6 +241,6 @@ async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<strin
   for await (const chunk of input) chunks.push(Buffer.from(chunk));
   const key = Buffer.concat(chunks).toString().trim();
   if (!isWellFormedKey(key))
-    throw new Refusal('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
+    throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
   return key;
 }

@@ -10,14 +10,14 @@ import { methods as specs } from '../spec/methods.generated.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Something asked for that cannot be done; the message says why and what else to do. */
-export class NetworkFileRefusal extends Error {
+export class NetworkFileError extends Error {
   override readonly name = 'NetworkFileRefusal';
 }
 
 const own = join(packageRoot, 'networks');
 
 /** More is rarely of use: each is one more to be asked when the others fail. */
-const ENDPOINTS_MAX = 3;
+const MAX_ENDPOINTS = 3;
 
 /**
  * Makes the folder of network files, with those that come with the gateway.
@@ -26,15 +26,15 @@ const ENDPOINTS_MAX = 3;
  */
 export function initNetworks(folder: string): string {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new NetworkFileRefusal(`${folder} is there already: to add a network, gatehouse networks add <chainId>`);
+    throw new NetworkFileError(`${folder} is there already: to add a network, gatehouse networks add <chainId>`);
   }
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(own).filter((name) => name.endsWith('.yaml'));
   // It would be left out at each start, with a line that says so.
-  const kept = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
-  for (const name of kept) writeNew(join(folder, name), withSchema(readFileSync(join(own, name), 'utf8'), folder));
+  const cached = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
+  for (const name of cached) writeNew(join(folder, name), withSchema(readFileSync(join(own, name), 'utf8'), folder));
   return (
-    `Wrote ${kept.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
+    `Wrote ${cached.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
     'the files that you do not need. What they do tells gatehouse doctor; then, gatehouse start.\n'
   );
 }
@@ -46,18 +46,18 @@ export function initNetworks(folder: string): string {
  */
 export function addNetwork(folder: string, env: Env, given: string, slug?: string): string {
   const chainId = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : undefined;
-  if (chainId === undefined) throw new NetworkFileRefusal('expected a chain id, a whole number: 8453 for Base');
-  if (!existsSync(folder)) throw new NetworkFileRefusal(`there is no folder ${folder} here: gatehouse init makes it`);
-  const file = ownFile(chainId) ?? madeFile(chainId, given);
+  if (chainId === undefined) throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
+  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder} here: gatehouse init makes it`);
+  const file = shippedFile(chainId) ?? generatedFile(chainId, given);
   const name = slug ?? file.slug;
   if (!isSlug(name) || reservedSlugs.has(name)) {
-    throw new NetworkFileRefusal(
+    throw new NetworkFileError(
       `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path of ours; give another by --slug`,
     );
   }
-  const twin = slug === undefined ? twinOf(folder, env, chainId) : undefined;
+  const twin = slug === undefined ? networkWithChainId(folder, env, chainId) : undefined;
   if (twin !== undefined) {
-    throw new NetworkFileRefusal(
+    throw new NetworkFileError(
       `${join(folder, `${twin}.yaml`)} has chain ${chainId} already; for another, give --slug`,
     );
   }
@@ -69,16 +69,16 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
   );
 }
 
-function ownFile(chainId: number): { slug: string; text: string } | undefined {
+function shippedFile(chainId: number): { slug: string; text: string } | undefined {
   const files = readdirSync(own).filter((name) => name.endsWith('.yaml'));
   const read = files.map((name) => ({ slug: name.slice(0, -5), text: readFileSync(join(own, name), 'utf8') }));
   return read.find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
 }
 
-function madeFile(chainId: number, given: string): { slug: string; text: string } {
+function generatedFile(chainId: number, given: string): { slug: string; text: string } {
   const chain = knownChain(chainId);
   if (chain === undefined) {
-    throw new NetworkFileRefusal(
+    throw new NetworkFileError(
       `chain ${given} is not in the list of known chains: write its file by hand, as README.md shows`,
     );
   }
@@ -93,7 +93,7 @@ function slugOf(name: string, chainId: number): string {
 
 /** A network file made of what is known of a chain. */
 export function networkFileOf({ name, rpc, zks, explorer }: KnownChain, chainId: number): string {
-  const upstreams = rpc.slice(0, ENDPOINTS_MAX).map((url, index) => {
+  const upstreams = rpc.slice(0, MAX_ENDPOINTS).map((url, index) => {
     return `  - name: public${index === 0 ? '' : `-${index + 1}`}\n    url: ${JSON.stringify(url)}\n`;
   });
   return [
@@ -118,7 +118,7 @@ function withSchema(text: string, folder: string): string {
 }
 
 /** The slug of a network of that chain. Mistakes in other files are told by `check`. */
-function twinOf(folder: string, env: Env, chainId: number): string | undefined {
+function networkWithChainId(folder: string, env: Env, chainId: number): string | undefined {
   try {
     const knownMethods = specs.map(({ name }) => name);
     return loadNetworks({ folder, knownMethods, env }).find((network) => network.chainId === chainId)?.slug;
@@ -133,6 +133,6 @@ function writeNew(path: string, text: string): void {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new NetworkFileRefusal(`${path} is there already, and stays as it is`);
+    throw new NetworkFileError(`${path} is there already, and stays as it is`);
   }
 }

@@ -1,11 +1,11 @@
 import type { Configuration } from '../network/configuration.ts';
 
-const LIMIT_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 
 /** Of the gateway whose ops port this is: which files it has in force. Undefined where none says so. */
-export async function askRunning(address: string): Promise<Configuration | undefined> {
+export async function fetchActiveConfiguration(address: string): Promise<Configuration | undefined> {
   try {
-    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(LIMIT_MS) });
+    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     const { configuration } = (await response.json()) as { configuration?: Configuration };
     return typeof configuration?.digest === 'string' ? configuration : undefined;
   } catch {
@@ -19,9 +19,9 @@ export function reachable(host: string): string {
 }
 
 /** A line for people. @param digest of the files that were checked */
-export function writeRunning({ digest: inForce, loadedAt, refused }: Configuration, digest: string): string {
-  if (inForce === digest) return `the running gateway has these files in force, read ${loadedAt}\n`;
+export function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
+  if (active === digest) return `the running gateway has these files in force, read ${loadedAt}\n`;
   const others = `the running gateway has other files in force, read ${loadedAt}`;
-  if (refused === null) return `${others}\n`;
-  return `${others}; it refused ${refused.digest === digest ? 'these' : 'others'} ${refused.at}\n`;
+  if (rejected === null) return `${others}\n`;
+  return `${others}; it refused ${rejected.digest === digest ? 'these' : 'others'} ${rejected.at}\n`;
 }

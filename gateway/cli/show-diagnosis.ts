@@ -38,7 +38,7 @@ function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Pai
       ? paint('dim', text)
       : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
   });
-  const words = upstreams.flatMap((found) => wordsOf(found.name, found, paint));
+  const words = upstreams.flatMap((found) => problemLines(found.name, found, paint));
   return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...words].join('\n')}\n`;
 }
 
@@ -66,10 +66,10 @@ function historyOf({ history }: UpstreamFindings): string {
 function redisOf(found: RedisFindings, paint: Paint): string {
   const facts = [found.version, milliseconds(found.latencyMs), found.persistence].filter((fact) => fact !== undefined);
   const line = `${paint(colourOf(found), markOf(found))} Redis ${found.version === undefined ? '' : facts.join(', ')}`;
-  return `${[line.trimEnd(), ...wordsOf('Redis', found, paint)].join('\n')}\n`;
+  return `${[line.trimEnd(), ...problemLines('Redis', found, paint)].join('\n')}\n`;
 }
 
-function wordsOf(name: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
+function problemLines(name: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
   const { lacking = [] } = 'methods' in found ? found.methods : {};
   return [
     ...found.problems.map((problem) => paint('red', `  ${name}: ${problem}`)),

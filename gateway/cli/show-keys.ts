@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../keys/key-store.ts';
-import { hasEnded, mistakesIn, type Made } from '../keys/manage-keys.ts';
-import { shownRules } from '../keys/shown-record.ts';
+import { hasExpired, problemsIn, type CreatedKey } from '../keys/manage-keys.ts';
+import { displayedPermissions } from '../keys/shown-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
 export function tableOf(records: readonly KeyRecord[]): string {
@@ -9,9 +9,9 @@ export function tableOf(records: readonly KeyRecord[]): string {
 }
 
 /** The rules of a key, and what is wrong with them. */
-export function rulesOf(record: KeyRecord): string {
-  const mistakes = mistakesIn(record).map((mistake) => `refused until mended: ${mistake}\n`);
-  return columns(Object.entries(shownRules(record))) + mistakes.join('');
+export function permissionsText(record: KeyRecord): string {
+  const problems = problemsIn(record).map((diagnostic) => `refused until mended: ${diagnostic}\n`);
+  return columns(Object.entries(displayedPermissions(record))) + problems.join('');
 }
 
 /** What a key did, a line for each day, network and method. */
@@ -31,9 +31,9 @@ function columns(lines: readonly (readonly string[])[]): string {
 
 function stateOf(record: KeyRecord): string {
   if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
-  if (mistakesIn(record).length > 0) return 'refused: its record has mistakes';
-  const end = record.rules?.['expiresAt'];
-  if (hasEnded(record)) return `expired ${shortTime(end ?? '')}`;
+  if (problemsIn(record).length > 0) return 'refused: its record has mistakes';
+  const end = record.permissions?.['expiresAt'];
+  if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
   const state = record.development === true ? 'development' : 'live';
   return end === undefined ? state : `${state} until ${shortTime(end)}`;
 }
@@ -45,7 +45,7 @@ function shortTime(iso: string): string {
 }
 
 /** What is never shown again. */
-export function onceTexts({ key, secret }: Made): string {
+export function onceTexts({ key, secret }: CreatedKey): string {
   const texts = [...(key === undefined ? [] : [key]), ...(secret === undefined ? [] : [`secret: ${secret}`])];
   return texts.length === 0 ? '.' : `, shown only this once:\n\n${texts.join('\n')}`;
 }

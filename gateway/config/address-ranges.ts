@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { atMost } from './at-most.ts';
+import { maxEntries } from './at-most.ts';
 
 /** Looked up again, an address costs a tenth: a BlockList makes an object of each (2.5 µs). */
 const knownMax = 1_000;
@@ -8,7 +8,7 @@ const knownMax = 1_000;
 /** Addresses and CIDR ranges, of both versions of IP, compiled once. */
 export class AddressRanges {
   readonly #ranges = new BlockList();
-  readonly #known = new LRUCache<string, boolean>(atMost(knownMax));
+  readonly #known = new LRUCache<string, boolean>(maxEntries(knownMax));
 
   /** @param ranges each of which `isAddressRange` */
   constructor(ranges: readonly string[]) {

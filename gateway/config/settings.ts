@@ -171,58 +171,58 @@ export const settingRows = Object.entries(table).map(([name, row]: [string, Row]
  * @throws SettingsError that names every mistake at once.
  */
 export function readSettings(env: Record<string, string | undefined>): Settings {
-  const mistakes: string[] = [];
+  const problems: string[] = [];
   const settings: Record<string, string | number | undefined> = {};
   for (const row of settingRows) {
     const given = env[row.name];
-    settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, mistakes);
+    settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, problems);
   }
   if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
-    mistakes.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+    problems.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
-    mistakes.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
+    problems.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
   }
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
-    mistakes.push('CACHE_REDIS_URL: what is kept there is kept in memory first, and CACHE_MAX_BYTES is 0');
+    problems.push('CACHE_REDIS_URL: what is kept there is kept in memory first, and CACHE_MAX_BYTES is 0');
   }
-  if (mistakes.length > 0) throw new SettingsError(mistakes);
+  if (problems.length > 0) throw new SettingsError(problems);
   return settings as Settings;
 }
 
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
-  constructor(mistakes: string[]) {
-    super(mistakes.join('\n'));
+  constructor(problems: string[]) {
+    super(problems.join('\n'));
   }
 }
 
-function parse(row: Row & { name: string }, given: string, mistakes: string[]): string | number | undefined {
+function parse(row: Row & { name: string }, given: string, problems: string[]): string | number | undefined {
   if (row.type === 'string') return given;
   if (row.type === 'token') {
     // What a header can carry (RFC 6750 §2.1).
     if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < TOKEN_MIN) {
-      mistakes.push(`${row.name}: expected ${TOKEN_MIN} characters or more, of letters, digits and -._~+/`);
+      problems.push(`${row.name}: expected ${TOKEN_MIN} characters or more, of letters, digits and -._~+/`);
     }
     return given;
   }
   if (row.type === 'ranges') {
     if (!rangesIn(given).every(isAddressRange)) {
-      mistakes.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
+      problems.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
     }
     return given;
   }
   if (Array.isArray(row.type)) {
-    if (!row.type.includes(given)) mistakes.push(`${row.name}: expected one of ${row.type.join(', ')}`);
+    if (!row.type.includes(given)) problems.push(`${row.name}: expected one of ${row.type.join(', ')}`);
     return given;
   }
   const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
   const least = row.type === 'count' ? 1 : 0;
   if (row.type === 'port') {
-    if (!(number <= 65_535)) mistakes.push(`${row.name}: expected a port from 0 to 65535`);
+    if (!(number <= 65_535)) problems.push(`${row.name}: expected a port from 0 to 65535`);
   } else if (!(number >= least && number <= COUNT_MAX)) {
-    mistakes.push(`${row.name}: expected a whole number from ${least} to ${COUNT_MAX}`);
+    problems.push(`${row.name}: expected a whole number from ${least} to ${COUNT_MAX}`);
   }
   return number;
 }

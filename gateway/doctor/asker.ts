@@ -1,22 +1,22 @@
-import { judge } from '../normalise/judge.ts';
+import { normalise } from '../normalise/judge.ts';
 import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import { withoutSecrets } from '../upstream/credentials.ts';
-import { readReply } from '../upstream/read-reply.ts';
+import { readResponse } from '../upstream/read-reply.ts';
 import { parsed, UpstreamFailure, type FailureClass } from '../upstream/reply.ts';
 import type { Transport } from '../upstream/transport.ts';
 
 /** What came of one question. */
-export type Said =
+export type ProbeResult =
   | { readonly result: unknown }
   /** `error`: the node's last word. */
   | { readonly failure: FailureClass | 'error'; readonly words: string };
 
 /** Characters of a node's words that are shown. */
-const WORDS_MAX = 160;
+const MAX_ERROR_CHARS = 160;
 
 /** Asks one upstream, as calls are asked, but tells what came instead of asking another. */
-export class Asker {
+export class ProbeClient {
   readonly #transport: Transport;
   readonly #deadline: number;
   #id = 0;
@@ -27,19 +27,19 @@ export class Asker {
     this.#deadline = deadline;
   }
 
-  async ask(method: string, params: readonly unknown[]): Promise<Said> {
+  async request(method: string, params: readonly unknown[]): Promise<ProbeResult> {
     const id = ++this.#id;
     const spec = specs.find(({ name }) => name === method) ?? passThrough(method);
     try {
       const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-      const limitMs = Math.max(this.#deadline - performance.now(), 1);
-      const { status, body, retryAfter } = await this.#transport.exchange(text, limitMs, id);
-      const verdict = judge(spec, params, readReply(status, body, id, retryAfter));
-      const reply = verdict.reply === undefined ? undefined : parsed(verdict.reply);
-      if (verdict.final && reply?.kind === 'result') return { result: reply.result };
-      const words =
-        reply?.kind === 'error' ? this.#printable(`${reply.code} ${reply.message}`) : 'an impossible result';
-      return { failure: verdict.final ? 'error' : verdict.failure, words };
+      const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
+      const { status, body, retryAfter } = await this.#transport.exchange(text, timeoutMs, id);
+      const verdict = normalise(spec, params, readResponse(status, body, id, retryAfter));
+      const response = verdict.response === undefined ? undefined : parsed(verdict.response);
+      if (verdict.final && response?.kind === 'result') return { result: response.result };
+      const message =
+        response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an impossible result';
+      return { failure: verdict.final ? 'error' : verdict.failure, words: message };
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       return { failure: error.failure, words: error.message };
@@ -47,8 +47,8 @@ export class Asker {
   }
 
   /** It is text from outside, and goes to a terminal. */
-  #printable(words: string): string {
-    const line = words.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
-    return withoutSecrets(line, this.#transport.secrets).slice(0, WORDS_MAX);
+  #printable(message: string): string {
+    const line = message.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
+    return withoutSecrets(line, this.#transport.secrets).slice(0, MAX_ERROR_CHARS);
   }
 }

@@ -22,20 +22,20 @@ export interface DiagnoseOptions {
   readonly networks: readonly NetworkConfig[];
   readonly redisUrl: string | undefined;
   /** For each upstream. */
-  readonly limitMs: number;
+  readonly timeoutMs: number;
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
   /** Told with each step: how many of all were done. */
   readonly onProgress: (done: number, all: number) => void;
 }
 
 /** Redis is near, or of little use. */
-const REDIS_LIMIT_MS = 3_000;
+const REDIS_TIMEOUT_MS = 3_000;
 
 /** The others' newest block may be so much younger before an upstream counts as behind. */
-const LAG_MAX_S = 30;
+const MAX_LAG_S = 30;
 
 /** Asks every upstream and Redis, all at once, within the limit. @throws SettingsError */
-export async function diagnose({ networks, redisUrl, limitMs, open, onProgress }: DiagnoseOptions): Promise<Diagnosis> {
+export async function diagnose({ networks, redisUrl, timeoutMs, open, onProgress }: DiagnoseOptions): Promise<Diagnosis> {
   const all = networks.reduce((sum, { upstreams }) => sum + upstreams.length, redisUrl === undefined ? 0 : 1);
   let done = 0;
   const step = async <T>(work: Promise<T>): Promise<T> => {
@@ -44,12 +44,12 @@ export async function diagnose({ networks, redisUrl, limitMs, open, onProgress }
     return found;
   };
   const [redis, ...found] = await Promise.all([
-    redisUrl === undefined ? undefined : step(probeRedis(redisUrl, Math.min(limitMs, REDIS_LIMIT_MS))),
+    redisUrl === undefined ? undefined : step(probeRedis(redisUrl, Math.min(timeoutMs, REDIS_TIMEOUT_MS))),
     ...networks.map(async (network): Promise<NetworkFindings> => {
       const { slug, name, chainId } = network;
-      const probes = network.upstreams.map((upstream) => step(probeUpstream(network, upstream, { limitMs, open })));
+      const probes = network.upstreams.map((upstream) => step(probeUpstream(network, upstream, { timeoutMs, open })));
       const upstreams = await Promise.all(probes);
-      noteLag(upstreams);
+      addLagProblems(upstreams);
       return { slug, name, chainId, upstreams };
     }),
   ]);
@@ -57,10 +57,10 @@ export async function diagnose({ networks, redisUrl, limitMs, open, onProgress }
   return { ok: problems.every((one) => one.problems.length === 0), networks: found, redis };
 }
 
-function noteLag(upstreams: readonly UpstreamFindings[]): void {
+function addLagProblems(upstreams: readonly UpstreamFindings[]): void {
   const youngest = Math.min(...upstreams.map(({ head }) => head?.ageS ?? Infinity));
   for (const { head, notes } of upstreams) {
-    if (head !== undefined && head.ageS - youngest > LAG_MAX_S)
+    if (head !== undefined && head.ageS - youngest > MAX_LAG_S)
       notes.push(`${head.ageS - youngest} s behind the others`);
   }
 }

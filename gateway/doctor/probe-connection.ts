@@ -20,7 +20,7 @@ export async function probeName({ hostname }: URL): Promise<number> {
  * Days that the certificate behind an https or wss URL is still good for.
  * @throws Error without the host in its message, where there is none, or none that is trusted
  */
-export async function probeCertificate({ hostname, port }: URL, limitMs: number): Promise<number> {
+export async function probeCertificate({ hostname, port }: URL, timeoutMs: number): Promise<number> {
   const host = bare(hostname);
   let socket: TLSSocket | undefined;
   try {
@@ -28,7 +28,7 @@ export async function probeCertificate({ hostname, port }: URL, limitMs: number)
       // What is wrong with it is told by its code; Node's own message names the host.
       const servername = isIP(host) === 0 ? { servername: host } : {};
       socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, ...servername });
-      socket.setTimeout(limitMs, () => {
+      socket.setTimeout(timeoutMs, () => {
         reject(new Error('no TLS handshake in time'));
       });
       socket.once('error', (error) => {

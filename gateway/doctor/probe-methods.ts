@@ -1,14 +1,14 @@
-import type { Asker } from './asker.ts';
+import type { ProbeClient } from './asker.ts';
 
-const nobody = `0x${'0'.repeat(40)}`;
+const zeroAddress = `0x${'0'.repeat(40)}`;
 
 /** Methods of the spec that not every node has, each with something cheap to ask. */
-const questions: Readonly<Record<string, (head: string) => unknown[]>> = {
-  eth_getLogs: (head) => [{ fromBlock: head, toBlock: head, address: nobody }],
+const probeParams: Readonly<Record<string, (head: string) => unknown[]>> = {
+  eth_getLogs: (head) => [{ fromBlock: head, toBlock: head, address: zeroAddress }],
   eth_getBlockReceipts: (head) => [head],
   eth_getUncleCountByBlockNumber: (head) => [head],
-  eth_getProof: () => [nobody, [], 'latest'],
-  eth_createAccessList: () => [{ from: nobody, to: nobody }, 'latest'],
+  eth_getProof: () => [zeroAddress, [], 'latest'],
+  eth_createAccessList: () => [{ from: zeroAddress, to: zeroAddress }, 'latest'],
   eth_feeHistory: () => ['0x1', 'latest', []],
   eth_blobBaseFee: () => [],
   zks_L1ChainId: () => [],
@@ -24,17 +24,17 @@ export interface MethodFindings {
  * answer for another reason is in neither list.
  * @param head as a quantity
  */
-export async function probeMethods(asker: Asker, methods: readonly string[], head: string): Promise<MethodFindings> {
+export async function probeMethods(client: ProbeClient, methods: readonly string[], head: string): Promise<MethodFindings> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {
-    const params = questions[method]?.(head) ?? paramsOfForeign(method);
+    const params = probeParams[method]?.(head) ?? paramsOfForeign(method);
     if (params === undefined) continue;
-    const said = await asker.ask(method, params);
-    if (!('failure' in said)) served.push(method);
-    else if (said.failure === 'unsupported') lacking.push(method);
+    const probed = await client.request(method, params);
+    if (!('failure' in probed)) served.push(method);
+    else if (probed.failure === 'unsupported') lacking.push(method);
     // A wrong parameter is told by who has the method.
-    else if (said.failure === 'error' || said.failure === 'unknown') served.push(method);
+    else if (probed.failure === 'error' || probed.failure === 'unknown') served.push(method);
   }
   return { served, lacking };
 }

@@ -1,6 +1,6 @@
 import { openLog } from '../config/log.ts';
-import { leadersOf } from '../keys/redis-client.ts';
-import { isReply, redisErrorCode, RedisLink } from '../keys/redis-link.ts';
+import { primariesOf } from '../keys/redis-client.ts';
+import { isRedisError, redisErrorCode, RedisLink } from '../keys/redis-link.ts';
 import { parseRedisUrl } from '../keys/redis-url.ts';
 
 /** What was found out about Redis; of a cluster, about the first node that leads. */
@@ -16,17 +16,17 @@ export interface RedisFindings {
 const TRACKING_VERSION = 6;
 
 /** Never rejects. @throws SettingsError for a URL that cannot be read */
-export async function probeRedis(url: string, limitMs: number): Promise<RedisFindings> {
+export async function probeRedis(url: string, timeoutMs: number): Promise<RedisFindings> {
   const found: RedisFindings = { problems: [], notes: [] };
   const address = parseRedisUrl(url);
-  const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), answerLimitMs: limitMs / 2 });
+  const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), commandTimeoutMs: timeoutMs / 2 });
   try {
-    if (!(await link.whenUp(limitMs))) {
+    if (!(await link.waitUntilUp(timeoutMs))) {
       const code = redisErrorCode(link.lastError);
-      found.problems.push(isReply(link.lastError) ? `it refuses (${code})` : `it cannot be reached (${code})`);
+      found.problems.push(isRedisError(link.lastError) ? `it refuses (${code})` : `it cannot be reached (${code})`);
       return found;
     }
-    const [leader] = leadersOf(link.redis);
+    const [leader] = primariesOf(link.redis);
     if (leader === undefined) return found;
     const start = performance.now();
     await leader.ping();
@@ -57,8 +57,8 @@ function describe(found: RedisFindings, info: string, saves: boolean | undefined
 /** Undefined where a managed Redis forbids CONFIG. */
 async function savesOf(ask: () => Promise<unknown>): Promise<boolean | undefined> {
   try {
-    const said = (await ask()) as readonly string[];
-    return said[1] !== undefined && said[1] !== '';
+    const probed = (await ask()) as readonly string[];
+    return probed[1] !== undefined && probed[1] !== '';
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
 import { TimedOut } from '../upstream/reply.ts';
 import type { Transport } from '../upstream/transport.ts';
-import { within } from '../upstream/within.ts';
-import { Asker, type Said } from './asker.ts';
+import { withTimeout } from '../upstream/within.ts';
+import { ProbeClient, type ProbeResult } from './asker.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 import { probeMethods, type MethodFindings } from './probe-methods.ts';
 
@@ -30,47 +30,47 @@ export type History = 'all' | 10_000 | 1_000 | 100 | 0;
 
 export interface ProbeOptions {
   /** For all of it. */
-  readonly limitMs: number;
+  readonly timeoutMs: number;
   /** Undefined for a node that the gateway spawns. */
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
 }
 
-const TLS_DAYS_LEAST = 14;
-const HEAD_AGE_MAX_S = 600;
+const MIN_TLS_DAYS = 14;
+const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
-const nobody = `0x${'0'.repeat(40)}`;
+const zeroAddress = `0x${'0'.repeat(40)}`;
 
 /** Asks one upstream all there is to know of it, gently: one call after the other. Never rejects, never takes longer. */
 export async function probeUpstream(
   network: Pick<NetworkConfig, 'chainId' | 'methods'>,
   upstream: UpstreamConfig,
-  { limitMs, open }: ProbeOptions,
+  { timeoutMs, open }: ProbeOptions,
 ): Promise<UpstreamFindings> {
   const found: UpstreamFindings = { name: upstream.name, problems: [], notes: [] };
   const { url, websocketUrl, ...others } = upstream;
-  const deadline = performance.now() + limitMs;
+  const deadline = performance.now() + timeoutMs;
   const transports: Transport[] = [];
-  const over = (one: UpstreamConfig): Asker | undefined => {
+  const over = (one: UpstreamConfig): ProbeClient | undefined => {
     const transport = open(one);
     if (transport !== undefined) transports.push(transport);
-    return transport === undefined ? undefined : new Asker(transport, deadline);
+    return transport === undefined ? undefined : new ProbeClient(transport, deadline);
   };
   const address = url ?? websocketUrl;
-  const asker = address === undefined ? undefined : over(upstream);
-  if (address === undefined || asker === undefined) {
+  const client = address === undefined ? undefined : over(upstream);
+  if (address === undefined || client === undefined) {
     found.notes.push('it is started with the gateway, and was not asked');
     return found;
   }
   const socket = url === undefined || websocketUrl === undefined ? undefined : over({ ...others, websocketUrl });
   const work = Promise.all([
-    probeCalls(asker, new URL(address), network, found, limitMs),
+    probeCalls(client, new URL(address), network, found, timeoutMs),
     socket === undefined ? undefined : probeWebSocket(socket, network.chainId, found),
   ]);
   try {
-    await within(work, limitMs, () => new TimedOut());
+    await withTimeout(work, timeoutMs, () => new TimedOut());
   } catch (error) {
     if (!(error instanceof TimedOut)) throw error;
-    if (found.problems.length === 0) found.problems.push(`not all was answered within ${limitMs / 1000} s`);
+    if (found.problems.length === 0) found.problems.push(`not all was answered within ${timeoutMs / 1000} s`);
   } finally {
     await Promise.all(transports.map((transport) => transport.close()));
     await work.catch(() => undefined);
@@ -79,85 +79,85 @@ export async function probeUpstream(
 }
 
 async function probeCalls(
-  asker: Asker,
+  client: ProbeClient,
   address: URL,
   { chainId, methods }: Pick<NetworkConfig, 'chainId' | 'methods'>,
   found: UpstreamFindings,
-  limitMs: number,
+  timeoutMs: number,
 ): Promise<void> {
   try {
     found.addresses = await probeName(address);
-    if (/^(https|wss):$/.test(address.protocol)) found.tlsDays = await probeCertificate(address, limitMs);
+    if (/^(https|wss):$/.test(address.protocol)) found.tlsDays = await probeCertificate(address, timeoutMs);
   } catch (error) {
     found.problems.push((error as Error).message);
     return;
   }
-  if ((found.tlsDays ?? TLS_DAYS_LEAST) < TLS_DAYS_LEAST) {
+  if ((found.tlsDays ?? MIN_TLS_DAYS) < MIN_TLS_DAYS) {
     found.notes.push(`its certificate ends in ${found.tlsDays} days`);
   }
-  if (!(await probeChain(asker, chainId, found, ''))) return;
-  const head = await probeHead(asker, found);
-  found.latencyMs = await probeLatency(asker);
+  if (!(await probeChain(client, chainId, found, ''))) return;
+  const head = await probeHead(client, found);
+  found.latencyMs = await probeLatency(client);
   if (head === undefined) return;
-  found.history = await probeHistory(asker, head);
-  found.methods = await probeMethods(asker, methods, quantity(head));
+  found.history = await probeHistory(client, head);
+  found.methods = await probeMethods(client, methods, quantity(head));
 }
 
-async function probeWebSocket(asker: Asker, chainId: number, found: UpstreamFindings): Promise<void> {
+async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
   const start = performance.now();
-  const isRight = await probeChain(asker, chainId, found, 'WebSocket: ');
+  const isRight = await probeChain(client, chainId, found, 'WebSocket: ');
   // The handshake is in it, which opens the way for all calls after it.
   if (isRight) found.webSocketMs = performance.now() - start;
 }
 
-async function probeChain(asker: Asker, chainId: number, found: UpstreamFindings, where: string): Promise<boolean> {
-  const said = await asker.ask('eth_chainId', []);
-  const given = 'failure' in said ? undefined : numberOf(said.result);
+async function probeChain(client: ProbeClient, chainId: number, found: UpstreamFindings, where: string): Promise<boolean> {
+  const probed = await client.request('eth_chainId', []);
+  const given = 'failure' in probed ? undefined : numberOf(probed.result);
   if (given !== undefined) found.chainId = given;
   if (given === chainId) return true;
   const complaint =
-    given === undefined ? `eth_chainId: ${complaintOf(said)}` : `its chain id is ${given}, not ${chainId}`;
+    given === undefined ? `eth_chainId: ${problemOf(probed)}` : `its chain id is ${given}, not ${chainId}`;
   found.problems.push(where + complaint);
   return false;
 }
 
-async function probeHead(asker: Asker, found: UpstreamFindings): Promise<number | undefined> {
-  const said = await asker.ask('eth_getBlockByNumber', ['latest', false]);
-  const block = 'failure' in said ? undefined : (said.result as Record<string, unknown> | null);
+async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<number | undefined> {
+  const probed = await client.request('eth_getBlockByNumber', ['latest', false]);
+  const block = 'failure' in probed ? undefined : (probed.result as Record<string, unknown> | null);
   const number = numberOf(block?.['number']);
   const timestamp = numberOf(block?.['timestamp']);
   if (number === undefined || timestamp === undefined) {
-    found.problems.push(`eth_getBlockByNumber of latest: ${complaintOf(said)}`);
+    found.problems.push(`eth_getBlockByNumber of latest: ${problemOf(probed)}`);
     return undefined;
   }
   found.head = { number, ageS: Math.max(0, Math.round(Date.now() / 1000 - timestamp)) };
-  if (found.head.ageS > HEAD_AGE_MAX_S)
+  if (found.head.ageS > MAX_HEAD_AGE_S)
     found.notes.push(`its newest block is ${Math.round(found.head.ageS / 60)} min old`);
   return number;
 }
 
-async function probeLatency(asker: Asker): Promise<number> {
+async function probeLatency(client: ProbeClient): Promise<number> {
   const times: number[] = [];
   for (let call = 0; call < LATENCY_CALLS; call++) {
     const start = performance.now();
-    await asker.ask('eth_blockNumber', []);
+    await client.request('eth_blockNumber', []);
     times.push(performance.now() - start);
   }
   return times.toSorted((a, b) => a - b)[LATENCY_CALLS >> 1] ?? 0;
 }
 
 /** Block 1 and the middle: nodes that keep no history may keep the genesis' state all the same. */
-async function probeHistory(asker: Asker, head: number): Promise<History> {
+async function probeHistory(client: ProbeClient, head: number): Promise<History> {
   const knows = async (block: number): Promise<boolean> => {
-    return !('failure' in (await asker.ask('eth_getBalance', [nobody, quantity(block)])));
+    return !('failure' in (await client.request('eth_getBalance', [zeroAddress, quantity(block)])));
   };
   if ((await knows(Math.min(1, head))) && (await knows(head >> 1))) return 'all';
   for (const back of [10_000, 1_000, 100] as const) if (head > back && (await knows(head - back))) return back;
   return 0;
 }
 
-function complaintOf(said: Said): string {
-  return 'failure' in said ? `${said.words} (${said.failure})` : 'no answer that makes sense';
+function problemOf(probed: ProbeResult): string {
+  return 'failure' in probed ? `${probed.words} (${probed.failure})` : 'no answer that makes sense';
 }
 
 function numberOf(value: unknown): number | undefined {

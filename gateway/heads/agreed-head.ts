@@ -1,14 +1,14 @@
-import type { Look } from './look.ts';
+import type { PolledHead } from './look.ts';
 
 /** So far apart heads may be for being looked at one after the other; less on a slow network would change nothing. */
-const NEAR_BLOCKS = 16n;
+const MIN_NEAR_BLOCKS = 16n;
 const NEAR_MS = 30_000;
 
 /** No network's blocks come so much quicker than they have done. */
-const QUICKER = 4;
+const MAX_SPEEDUP = 4;
 
 /** While the pace is not known: development chains, and the quickest networks after a pause, give a block a second. */
-const USUAL_MS = 1_000;
+const DEFAULT_BLOCK_MS = 1_000;
 
 /**
  * The highest head that is believable. A head that lags is never taken for the network's, and neither is one absurd
@@ -20,49 +20,49 @@ const USUAL_MS = 1_000;
  *    network's head was. What was served is not taken back for the word of one.
  *
  * An upstream by itself is believed whatever it says: there is no other truth.
- * @param looks of upstreams that are there and of the right chain, in order of preference
+ * @param polledHeads of upstreams that are there and of the right chain, in order of preference
  * @param last the network's head until now
  * @param blockMs time between blocks, where it is known
  */
 export function agreedHead(
-  looks: readonly Look[],
-  last: Look | undefined,
+  polledHeads: readonly PolledHead[],
+  last: PolledHead | undefined,
   blockMs: number | undefined,
-): Look | undefined {
-  const pace = blockMs ?? USUAL_MS;
+): PolledHead | undefined {
+  const pace = blockMs ?? DEFAULT_BLOCK_MS;
   const near = nearBlocks(blockMs);
-  const highestFirst = looks.toSorted((one, other) => compare(other.number, one.number));
-  return highestFirst.find((look, index) => {
+  const highestFirst = polledHeads.toSorted((one, other) => compare(other.number, one.number));
+  return highestFirst.find((polled, index) => {
     const lower = highestFirst.slice(index + 1);
     const [next] = lower;
-    if (next === undefined || look.number - next.number <= near) return true;
-    if (isYoungerBy(look, next, near, pace)) return true;
+    if (next === undefined || polled.number - next.number <= near) return true;
+    if (isYoungerBy(polled, next, near, pace)) return true;
     const othersAgree = lower.some((one, at) => at > 0 && (lower[at - 1]?.number ?? 0n) - one.number <= near);
-    return !othersAgree && last !== undefined && goesOn(last, look, near, pace);
+    return !othersAgree && last !== undefined && continuesFrom(last, polled, near, pace);
   });
 }
 
 /** Heads that are no further apart agree. */
 export function nearBlocks(blockMs: number | undefined): bigint {
   const blocks = BigInt(Math.ceil(NEAR_MS / (blockMs ?? NEAR_MS)));
-  return blocks > NEAR_BLOCKS ? blocks : NEAR_BLOCKS;
+  return blocks > MIN_NEAR_BLOCKS ? blocks : MIN_NEAR_BLOCKS;
 }
 
-function isYoungerBy(look: Look, next: Look, near: bigint, pace: number): boolean {
-  if (look.timestamp === undefined || next.timestamp === undefined) return false;
-  const seconds = Number(look.timestamp - next.timestamp);
+function isYoungerBy(polled: PolledHead, next: PolledHead, near: bigint, pace: number): boolean {
+  if (polled.timestamp === undefined || next.timestamp === undefined) return false;
+  const seconds = Number(polled.timestamp - next.timestamp);
   return (
-    seconds > 0 && look.number - next.number <= near + blocksIn(seconds * 1_000, Math.min(pace, USUAL_MS * QUICKER))
+    seconds > 0 && polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(pace, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
   );
 }
 
-function goesOn(last: Look, look: Look, near: bigint, pace: number): boolean {
-  const ahead = look.number - last.number;
-  return ahead >= -near && ahead <= near + blocksIn(look.at - last.at, pace);
+function continuesFrom(last: PolledHead, polled: PolledHead, near: bigint, pace: number): boolean {
+  const ahead = polled.number - last.number;
+  return ahead >= -near && ahead <= near + maxBlocksIn(polled.at - last.at, pace);
 }
 
-function blocksIn(ms: number, pace: number): bigint {
-  return BigInt(Math.ceil((Math.max(ms, 0) * QUICKER) / pace));
+function maxBlocksIn(ms: number, pace: number): bigint {
+  return BigInt(Math.ceil((Math.max(ms, 0) * MAX_SPEEDUP) / pace));
 }
 
 function compare(one: bigint, other: bigint): number {

@@ -13,7 +13,7 @@ export interface ChainChange {
    * `added` does not go on from what was told before: so many blocks were missed, or taken back, that what lies between
    * is not told. `removed` is empty. Whoever tells others goes on from here.
    */
-  readonly isFresh?: true;
+  readonly hasGap?: true;
 }
 
 /** One network's newest blocks, as its healthy upstreams agree on them. */
@@ -36,7 +36,7 @@ export interface CanonicalChain {
    * The head as it is now, for who has just begun to watch: changes go on from it.
    * @returns undefined when no upstream tells it in that time
    */
-  current(limitMs: number): Promise<Header | undefined>;
+  current(timeoutMs: number): Promise<Header | undefined>;
   /** The network was used: heads are followed for some minutes from now on, if only coarsely. Cheap. */
-  used(now: number): void;
+  markUsed(now: number): void;
 }

@@ -1,20 +1,20 @@
-import type { HeadMeters } from '../metrics/head-metrics.ts';
+import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import type { HeadTimes } from './head-times.ts';
-import { readLook, type BlockLook, type Look } from './look.ts';
+import { parsePolledHead, type PolledBlock, type PolledHead } from './look.ts';
 
 /** An upstream, as far as its head is followed. */
 export interface HeadSource {
   readonly name: string;
-  readonly health: { readonly isUp: boolean };
+  readonly circuit: { readonly isClosed: boolean };
   /** As it said when it was last asked; it is asked before anything else. */
-  readonly isOfOtherChain: boolean;
-  readonly meters: HeadMeters;
+  readonly isOnOtherChain: boolean;
+  readonly metrics: UpstreamHeadMetrics;
   /**
    * Asks for ourselves, not for a caller.
    * @param params as JSON text
    * @throws Error where no result comes in the time that the upstream has
    */
-  resultOf(method: string, params: string): Promise<unknown>;
+  fetchResult(method: string, params: string): Promise<unknown>;
   /**
    * Has the node tell of what is new, over its WebSocket.
    * @param params of eth_subscribe, as JSON text
@@ -26,7 +26,7 @@ export interface HeadSource {
 export interface FeedEvents {
   /** From now on it tells. */
   started(): void;
-  told(result: unknown): void;
+  notified(result: unknown): void;
   /** Once, unless it was closed from here: it tells no more. */
   ended(): void;
 }
@@ -36,75 +36,75 @@ export interface Feed {
 }
 
 /** A rest after polls that failed, and after a WebSocket that did: doubled each time, up to the longest. */
-const FIRST_REST_MS = 1_000;
-const OTHER_CHAIN_REST_MS = 60_000;
+const FIRST_BACKOFF_MS = 1_000;
+const OTHER_CHAIN_BACKOFF_MS = 60_000;
 
 /** Follows the head of one upstream: by newHeads where it has a WebSocket that tells, else by polls. */
 export class HeadFollower {
   readonly source: HeadSource;
   /** The last one; undefined while nothing is known of its head. */
-  look: Look | undefined;
+  latest: PolledHead | undefined;
   /** Looks in a row at which its head was below the network's. */
-  timesBelow = 0;
+  pollsBelow = 0;
   readonly #times: HeadTimes;
-  readonly #onWord: (follower: HeadFollower) => void;
-  #polling: Promise<BlockLook | undefined> | undefined;
+  readonly #onUpdate: (follower: HeadFollower) => void;
+  #polling: Promise<PolledBlock | undefined> | undefined;
   #polledAt = -Infinity;
   #failures = 0;
   #feed: Feed | undefined;
-  #isTelling = false;
-  #toldAt = -Infinity;
+  #isSubscribed = false;
+  #notifiedAt = -Infinity;
   #feedFailures = 0;
-  #feedRestsUntil = -Infinity;
+  #feedRetryAt = -Infinity;
 
-  /** @param onWord called after each look, and after each that failed */
-  constructor(source: HeadSource, times: HeadTimes, onWord: (follower: HeadFollower) => void) {
+  /** @param onUpdate called after each look, and after each that failed */
+  constructor(source: HeadSource, times: HeadTimes, onUpdate: (follower: HeadFollower) => void) {
     this.source = source;
     this.#times = times;
-    this.#onWord = onWord;
+    this.#onUpdate = onUpdate;
   }
 
   /** Whether its word counts: it is there, is of the right chain, and has said something. */
-  get counts(): boolean {
-    return this.look !== undefined && this.#failures < 2 && !this.source.isOfOtherChain;
+  get isUsable(): boolean {
+    return this.latest !== undefined && this.#failures < 2 && !this.source.isOnOtherChain;
   }
 
   /** Whether its newest block has a usable gas limit. */
   get hasGasLimit(): boolean {
-    return this.counts && (this.look?.gasLimit ?? 0n) > 0n;
+    return this.isUsable && (this.latest?.gasLimit ?? 0n) > 0n;
   }
 
   /** Whether its first word since then may come any moment. */
-  isAwaited(since: number): boolean {
-    const isOld = this.look === undefined || this.look.at < since;
+  isPending(since: number): boolean {
+    const isOld = this.latest === undefined || this.latest.at < since;
     return isOld && this.#polling !== undefined && this.#failures === 0;
   }
 
   /**
    * Polls where newHeads do not tell, or have not for a while, and opens a WebSocket where there is none.
-   * @param isInDoubt its head is asked for whatever newHeads told
+   * @param isUnconfirmed its head is asked for whatever newHeads told
    */
-  tend(now: number, intervalMs: number, silenceMs: number, isInDoubt: boolean): void {
-    if (this.#feed === undefined && now >= this.#feedRestsUntil) this.#openFeed();
-    const isSilent = now - this.#toldAt >= silenceMs;
-    if (this.#isTelling && !isSilent && !isInDoubt && this.look !== undefined) return;
+  update(now: number, intervalMs: number, silenceMs: number, isUnconfirmed: boolean): void {
+    if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
+    const isSilent = now - this.#notifiedAt >= silenceMs;
+    if (this.#isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
     // A call has just found out; the upstream rests from it, too.
-    if (this.source.isOfOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
+    if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // Timers come a little early at times.
-    if (now - this.#polledAt < this.#restMs(intervalMs) * 0.9) return;
-    const before = this.look;
+    if (now - this.#polledAt < this.#pollIntervalMs(intervalMs) * 0.9) return;
+    const previous = this.latest;
     this.poll().then(
-      (look) => {
+      (polled) => {
         // It tells nothing, while there is a new block: polls go on in its place.
-        const isWrong = this.#isTelling && isSilent && this.#toldAt < now && look?.number !== before?.number;
-        if (isWrong && before !== undefined) this.#restFeed();
+        const isFeedBroken = this.#isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
+        if (isFeedBroken && previous !== undefined) this.#backOffFeed();
       },
       () => undefined, // counted; the next poll looks again
     );
   }
 
   /** One poll serves all who ask meanwhile. Undefined where no block comes. @throws UpstreamFailure */
-  poll(): Promise<BlockLook | undefined> {
+  poll(): Promise<PolledBlock | undefined> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
     });
@@ -112,94 +112,94 @@ export class HeadFollower {
   }
 
   /** Its head is so at least, as it told a caller. */
-  saw(number: bigint, at: number): void {
-    if (this.look === undefined || number <= this.look.number) return;
-    this.#take({ number, gasLimit: undefined, timestamp: undefined, header: undefined, at });
+  observe(number: bigint, at: number): void {
+    if (this.latest === undefined || number <= this.latest.number) return;
+    this.#accept({ number, gasLimit: undefined, timestamp: undefined, header: undefined, at });
   }
 
   /** What was known grows old: the next look begins anew. */
   stop(): void {
     this.#closeFeed();
-    this.look = undefined;
-    this.timesBelow = 0;
+    this.latest = undefined;
+    this.pollsBelow = 0;
     this.#failures = 0;
     this.#polledAt = -Infinity;
     this.#feedFailures = 0;
-    this.#feedRestsUntil = -Infinity;
+    this.#feedRetryAt = -Infinity;
   }
 
-  #restMs(intervalMs: number): number {
-    if (this.source.isOfOtherChain) return OTHER_CHAIN_REST_MS;
-    if (this.#failures === 0 && this.source.health.isUp) return intervalMs;
-    return Math.max(intervalMs, restAfter(Math.max(this.#failures, 1), this.#times.restMax));
+  #pollIntervalMs(intervalMs: number): number {
+    if (this.source.isOnOtherChain) return OTHER_CHAIN_BACKOFF_MS;
+    if (this.#failures === 0 && this.source.circuit.isClosed) return intervalMs;
+    return Math.max(intervalMs, backoffAfter(Math.max(this.#failures, 1), this.#times.backoffMax));
   }
 
-  async #poll(): Promise<BlockLook | undefined> {
-    const askedAt = performance.now();
-    this.#polledAt = askedAt;
+  async #poll(): Promise<PolledBlock | undefined> {
+    const sentAt = performance.now();
+    this.#polledAt = sentAt;
     try {
-      const look = readLook(await this.source.resultOf('eth_getBlockByNumber', '["latest",false]'), performance.now());
-      this.#failures = look === undefined ? this.#failures + 1 : 0;
+      const polled = parsePolledHead(await this.source.fetchResult('eth_getBlockByNumber', '["latest",false]'), performance.now());
+      this.#failures = polled === undefined ? this.#failures + 1 : 0;
       // What newHeads told meanwhile is newer.
-      if (look !== undefined && (this.look === undefined || this.look.at <= askedAt)) this.#take(look);
-      else this.#onWord(this);
-      return look;
+      if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
+      else this.#onUpdate(this);
+      return polled;
     } catch (error) {
       this.#failures++;
-      if (this.source.isOfOtherChain) {
-        this.look = undefined;
+      if (this.source.isOnOtherChain) {
+        this.latest = undefined;
         this.#closeFeed();
       }
-      this.#onWord(this);
+      this.#onUpdate(this);
       throw error;
     }
   }
 
-  #take(look: Look): void {
-    const { meters } = this.source;
-    if (look.number !== this.look?.number) meters.moved(Number(look.number));
-    this.look = look;
-    this.#onWord(this);
+  #accept(polled: PolledHead): void {
+    const { metrics } = this.source;
+    if (polled.number !== this.latest?.number) metrics.moved(Number(polled.number));
+    this.latest = polled;
+    this.#onUpdate(this);
   }
 
   #openFeed(): void {
-    this.#isTelling = false;
+    this.#isSubscribed = false;
     this.#feed = this.source.subscribe('["newHeads"]', {
       started: () => {
-        this.#isTelling = true;
-        this.#toldAt = performance.now();
+        this.#isSubscribed = true;
+        this.#notifiedAt = performance.now();
         // Between our last poll and now a block may have come.
         this.poll().catch(() => undefined);
       },
-      told: (result) => {
-        const look = readLook(result, performance.now());
-        if (look === undefined) return;
-        this.#toldAt = look.at;
+      notified: (result) => {
+        const polled = parsePolledHead(result, performance.now());
+        if (polled === undefined) return;
+        this.#notifiedAt = polled.at;
         this.#failures = 0;
         this.#feedFailures = 0;
-        this.source.meters.told();
-        this.#take(look);
+        this.source.metrics.notified();
+        this.#accept(polled);
       },
       ended: () => {
-        this.#restFeed();
+        this.#backOffFeed();
       },
     });
-    if (this.#feed === undefined) this.#feedRestsUntil = Infinity;
+    if (this.#feed === undefined) this.#feedRetryAt = Infinity;
   }
 
   #closeFeed(): void {
     this.#feed?.close();
     this.#feed = undefined;
-    this.#isTelling = false;
+    this.#isSubscribed = false;
   }
 
-  #restFeed(): void {
+  #backOffFeed(): void {
     this.#closeFeed();
     this.#feedFailures++;
-    this.#feedRestsUntil = performance.now() + restAfter(this.#feedFailures, this.#times.restMax);
+    this.#feedRetryAt = performance.now() + backoffAfter(this.#feedFailures, this.#times.backoffMax);
   }
 }
 
-function restAfter(failures: number, mostMs: number): number {
-  return Math.min(FIRST_REST_MS * 2 ** Math.min(failures - 1, 10), mostMs);
+function backoffAfter(failures: number, maxMs: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10), maxMs);
 }

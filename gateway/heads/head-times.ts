@@ -9,57 +9,57 @@ export interface HeadTimes {
   /** After the last call polls become rarer, and then there are none. */
   readonly usedFor: number;
   /** Between polls that show whether a head that went back stays there, at the least. */
-  readonly doubt: number;
+  readonly confirmMin: number;
   /** Without a word of newHeads, at the least: then they are not relied upon. */
   readonly silence: number;
   /** Behind the others: then newHeads are not relied upon either. */
-  readonly late: number;
+  readonly lateMs: number;
   /** After failures, at the most. */
-  readonly restMax: number;
+  readonly backoffMax: number;
   /** How long the first words of all upstreams are waited for. */
   readonly start: number;
 }
 
 /** A network's public endpoints bear a call a second; a wallet that looks now and then costs them a few. */
-export const usualTimes: HeadTimes = {
+export const defaultTimes: HeadTimes = {
   watchedMin: 1_000,
   watchedMax: 4_000,
   usedMin: 2_000,
   usedMax: 15_000,
   usedFor: 180_000,
-  doubt: 500,
+  confirmMin: 500,
   silence: 10_000,
-  late: 2_000,
-  restMax: 15_000,
+  lateMs: 2_000,
+  backoffMax: 15_000,
   start: 1_000,
 };
 
 /** While the pace is not known. */
-const USUAL_PACE_MS = 2_000;
+const DEFAULT_BLOCK_MS = 2_000;
 
 /**
  * Time from one poll to the next.
- * @param sinceUse since the last call, or undefined while somebody watches
+ * @param msSinceUse since the last call, or undefined while somebody watches
  * @param blockMs time between blocks, where it is known
  */
-export function pollInterval(times: HeadTimes, sinceUse: number | undefined, blockMs = USUAL_PACE_MS): number {
-  if (sinceUse === undefined) return between(blockMs / 2, times.watchedMin, times.watchedMax);
-  return Math.max(between(blockMs, times.usedMin, times.usedMax), 2 * sinceUse);
+export function pollInterval(times: HeadTimes, msSinceUse: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
+  if (msSinceUse === undefined) return between(blockMs / 2, times.watchedMin, times.watchedMax);
+  return Math.max(between(blockMs, times.usedMin, times.usedMax), 2 * msSinceUse);
 }
 
 /**
  * Time between looks at a head that went back. Behind one address there may be several nodes, of which one is a block
  * late: by the next block it has caught up.
  */
-export function doubtInterval(times: HeadTimes, blockMs = USUAL_PACE_MS): number {
-  return between(blockMs, times.doubt, times.usedMax);
+export function confirmationInterval(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
+  return between(blockMs, times.confirmMin, times.usedMax);
 }
 
 /** Three blocks should have come. */
-export function silenceLimit(times: HeadTimes, blockMs = USUAL_PACE_MS): number {
+export function maxSilence(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
   return Math.max(times.silence, 3 * blockMs);
 }
 
-function between(ms: number, least: number, most: number): number {
-  return Math.min(Math.max(ms, least), most);
+function between(ms: number, min: number, max: number): number {
+  return Math.min(Math.max(ms, min), max);
 }

@@ -35,7 +35,7 @@ export class HeaderRing {
    * Goes on with a branch, and takes back what stood in its place: all of it where the first one's parent is not here.
    * @param branch oldest first, each the parent of the next
    */
-  goOn(branch: readonly Header[]): ChainChange {
+  extend(branch: readonly Header[]): ChainChange {
     return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch) };
   }
 
@@ -47,10 +47,10 @@ export class HeaderRing {
   }
 
   /** Forgets all and begins with this one. */
-  startAfresh(header: Header): ChainChange {
+  restartAt(header: Header): ChainChange {
     this.#headers = [];
     this.#hashes.clear();
-    return { removed: [], added: this.#add([header]), isFresh: true };
+    return { removed: [], added: this.#add([header]), hasGap: true };
   }
 
   #add(headers: readonly Header[]): readonly Header[] {

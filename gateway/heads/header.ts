@@ -12,27 +12,27 @@ export interface Header {
 }
 
 /** What geth's newHeads leaves out of a block: it sends `types.Header` (geth, eth/filters/api.go, `NewHeads`). */
-const notOfHeaders = new Set(['transactions', 'uncles', 'withdrawals', 'size', 'totalDifficulty']);
+const blockOnlyFields = new Set(['transactions', 'uncles', 'withdrawals', 'size', 'totalDifficulty']);
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** Of a block or of what newHeads tells. Undefined where it has no number, hash and parent. */
-export function readHeader(said: unknown): Header | undefined {
-  if (typeof said !== 'object' || said === null) return undefined;
-  const { number, hash, parentHash } = said as Record<string, unknown>;
-  const read = readQuantity(number);
-  if (read === undefined || !isHash(hash) || !isHash(parentHash)) return undefined;
-  const block = Object.fromEntries(Object.entries(said).filter(([name]) => !notOfHeaders.has(name)));
-  const isFromBlock = 'transactions' in said;
-  return { number: read, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block, isFromBlock };
+export function parseHeader(value: unknown): Header | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { number, hash, parentHash } = value as Record<string, unknown>;
+  const blockNumber = parseQuantity(number);
+  if (blockNumber === undefined || !isHash(hash) || !isHash(parentHash)) return undefined;
+  const block = Object.fromEntries(Object.entries(value).filter(([name]) => !blockOnlyFields.has(name)));
+  const isFromBlock = 'transactions' in value;
+  return { number: blockNumber, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block, isFromBlock };
 }
 
 /** Some nodes write quantities as JSON numbers. */
-export function readQuantity(said: unknown): bigint | undefined {
-  if (typeof said === 'number') return Number.isSafeInteger(said) && said >= 0 ? BigInt(said) : undefined;
-  return typeof said === 'string' && /^0x[0-9a-f]{1,64}$/i.test(said) ? BigInt(said) : undefined;
+export function parseQuantity(value: unknown): bigint | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined;
+  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value) ? BigInt(value) : undefined;
 }
 
-function isHash(said: unknown): said is string {
-  return typeof said === 'string' && HASH.test(said);
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && HASH.test(value);
 }

@@ -1,10 +1,10 @@
-import { readHeader, readQuantity, type Header } from './header.ts';
+import { parseHeader, parseQuantity, type Header } from './header.ts';
 
 /** A block's limit moves by a thousandth from one to the next. */
-export const GAS_LIMIT_AGE_MS = 300_000;
+export const MAX_GAS_LIMIT_AGE_MS = 300_000;
 
 /** What an upstream said its newest block is. */
-export interface Look {
+export interface PolledHead {
   readonly number: bigint;
   /** Of the block, 0 where it has none that is usable; undefined where only its number is known. */
   readonly gasLimit: bigint | undefined;
@@ -15,14 +15,14 @@ export interface Look {
   readonly at: number;
 }
 
-export type BlockLook = Look & { readonly gasLimit: bigint };
+export type PolledBlock = PolledHead & { readonly gasLimit: bigint };
 
 /** Of a block, or of what newHeads tells. Undefined where it has no number. */
-export function readLook(said: unknown, at: number): BlockLook | undefined {
-  if (typeof said !== 'object' || said === null) return undefined;
-  const block = said as Record<string, unknown>;
-  const number = readQuantity(block['number']);
+export function parsePolledHead(value: unknown, at: number): PolledBlock | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const block = value as Record<string, unknown>;
+  const number = parseQuantity(block['number']);
   if (number === undefined) return undefined;
-  const gasLimit = readQuantity(block['gasLimit']) ?? 0n;
-  return { number, gasLimit, timestamp: readQuantity(block['timestamp']), header: readHeader(said), at };
+  const gasLimit = parseQuantity(block['gasLimit']) ?? 0n;
+  return { number, gasLimit, timestamp: parseQuantity(block['timestamp']), header: parseHeader(value), at };
 }

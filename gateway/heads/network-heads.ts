@@ -1,17 +1,17 @@
-import type { NetworkHeadMeters } from '../metrics/head-metrics.ts';
+import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
 import { agreedHead } from './agreed-head.ts';
-import { AwaitedHead } from './awaited-head.ts';
+import { HeadWaiters } from './awaited-head.ts';
 import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
-import { doubtInterval, pollInterval, silenceLimit, usualTimes, type HeadTimes } from './head-times.ts';
+import { confirmationInterval, pollInterval, maxSilence, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
-import { GAS_LIMIT_AGE_MS, readLook, type BlockLook, type Look } from './look.ts';
+import { MAX_GAS_LIMIT_AGE_MS, parsePolledHead, type PolledBlock, type PolledHead } from './look.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
-const TIMES_BELOW = 3;
+const POLLS_BELOW = 3;
 
 /**
  * The heads of one network's upstreams, and what they agree on. They are followed while the network is in use, and
@@ -22,41 +22,41 @@ export class NetworkHeads implements CanonicalChain {
   readonly #chain: ChainFollower;
   readonly pace = new BlockPace();
   readonly #history = new HeadHistory();
-  readonly #meters: NetworkHeadMeters;
+  readonly #metrics: NetworkHeadMetrics;
   readonly #times: HeadTimes;
   readonly #listeners = new Set<(change: ChainChange) => void>();
-  readonly #awaited = new AwaitedHead();
-  #agreed: Look | undefined;
+  readonly #waiters = new HeadWaiters();
+  #agreed: PolledHead | undefined;
   /** The newest with a gas limit. */
-  #block: Look | undefined;
-  #isInDoubt = false;
+  #block: PolledHead | undefined;
+  #isUnconfirmed = false;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
   /** When a call is reason to look again. */
-  #dueAt = -Infinity;
+  #nextRoundAt = -Infinity;
   #isClosed = false;
   /** What was last seen at an upstream. */
-  readonly lookOf = (upstream: HeadSource): Look | undefined => this.#followers.get(upstream)?.look;
+  readonly headOf = (upstream: HeadSource): PolledHead | undefined => this.#followers.get(upstream)?.latest;
 
-  constructor(sources: readonly HeadSource[], meters: NetworkHeadMeters, times: Partial<HeadTimes> = {}) {
-    this.#meters = meters;
-    this.#times = { ...usualTimes, ...times };
-    this.#chain = new ChainFollower(this.#followers, (change, isTold) => {
-      this.#changed(change, isTold);
+  constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, times: Partial<HeadTimes> = {}) {
+    this.#metrics = metrics;
+    this.#times = { ...defaultTimes, ...times };
+    this.#chain = new ChainFollower(this.#followers, (change, isContinuous) => {
+      this.#changed(change, isContinuous);
     });
     this.moveTo(sources);
   }
 
   /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
   moveTo(sources: readonly HeadSource[]): void {
-    const before = new Map(this.#followers);
+    const previous = new Map(this.#followers);
     this.#followers.clear();
     for (const source of sources) {
-      this.#followers.set(source, before.get(source) ?? new HeadFollower(source, this.#times, this.#heard));
-      before.delete(source);
+      this.#followers.set(source, previous.get(source) ?? new HeadFollower(source, this.#times, this.#onUpdate));
+      previous.delete(source);
     }
-    for (const gone of before.values()) gone.stop();
+    for (const removed of previous.values()) removed.stop();
   }
 
   get head(): Header | undefined {
@@ -73,7 +73,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /** The newest block that watchers were told of. */
-  get told(): bigint | undefined {
+  get newestDelivered(): bigint | undefined {
     return this.#listeners.size === 0 ? undefined : this.head?.number;
   }
 
@@ -90,30 +90,30 @@ export class NetworkHeads implements CanonicalChain {
    * yet, nothing is said against it.
    */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
-    const look = this.lookOf(upstream);
-    return look === undefined || look.number >= number || number > (this.number ?? 0n);
+    const polled = this.headOf(upstream);
+    return polled === undefined || polled.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
   lagOf(upstream: HeadSource): number {
-    const look = this.lookOf(upstream);
-    return look === undefined ? 0 : this.#history.lagOf(look, this.pace.ms);
+    const polled = this.headOf(upstream);
+    return polled === undefined ? 0 : this.#history.lagOf(polled, this.pace.ms);
   }
 
   /** The gas limit of the newest block that has a usable one, where it was seen of late; 0 where none has. */
   gasLimit(now: number): bigint | undefined {
-    return this.#block !== undefined && now - this.#block.at < GAS_LIMIT_AGE_MS ? this.#block.gasLimit : undefined;
+    return this.#block !== undefined && now - this.#block.at < MAX_GAS_LIMIT_AGE_MS ? this.#block.gasLimit : undefined;
   }
 
   /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
-  look(upstream: HeadSource): Promise<BlockLook | undefined> {
+  poll(upstream: HeadSource): Promise<PolledBlock | undefined> {
     // A call may be on its way with one that was taken out of the network's file meanwhile.
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
   /** An upstream gave a caller a block of this number, or told it as its head. */
-  saw(upstream: HeadSource, number: bigint, now: number): void {
-    this.#followers.get(upstream)?.saw(number, now);
+  observe(upstream: HeadSource, number: bigint, now: number): void {
+    this.#followers.get(upstream)?.observe(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -128,13 +128,13 @@ export class NetworkHeads implements CanonicalChain {
     };
   }
 
-  current(limitMs: number): Promise<Header | undefined> {
-    return this.#chain.isCurrent ? Promise.resolve(this.head) : this.#awaited.wait(limitMs);
+  current(timeoutMs: number): Promise<Header | undefined> {
+    return this.#chain.isCurrent ? Promise.resolve(this.head) : this.#waiters.wait(timeoutMs);
   }
 
-  used(now: number): void {
+  markUsed(now: number): void {
     this.#usedAt = now;
-    if (now >= this.#dueAt) this.#round(now);
+    if (now >= this.#nextRoundAt) this.#round(now);
   }
 
   /** Asks nobody any more. */
@@ -142,7 +142,7 @@ export class NetworkHeads implements CanonicalChain {
     this.#listeners.clear();
     this.#stop();
     this.#isClosed = true;
-    this.#awaited.tell(undefined);
+    this.#waiters.resolveAll(undefined);
   }
 
   /** Looks at all whose turn it is, and sets the time of the next round. */
@@ -161,30 +161,30 @@ export class NetworkHeads implements CanonicalChain {
       this.#chain.pause();
     }
     const pace = this.pace.ms;
-    const least = pollInterval(this.#times, isWatched ? undefined : 0, pace);
-    const doubt = doubtInterval(this.#times, pace);
-    const interval = isFirstWatch ? 0 : this.#isInDoubt ? doubt : least;
-    const silence = silenceLimit(this.#times, pace);
+    const minInterval = pollInterval(this.#times, isWatched ? undefined : 0, pace);
+    const confirmInterval = confirmationInterval(this.#times, pace);
+    const interval = isFirstWatch ? 0 : this.#isUnconfirmed ? confirmInterval : minInterval;
+    const silence = maxSilence(this.#times, pace);
     for (const follower of this.#followers.values()) {
-      follower.tend(now, interval, silence, this.#isInDoubt || this.#isLate(follower, now));
+      follower.update(now, interval, silence, this.#isUnconfirmed || this.#isLate(follower, now));
     }
-    this.#dueAt = now + least;
-    const next = this.#isInDoubt ? doubt : pollInterval(this.#times, sinceUse, pace);
+    this.#nextRoundAt = now + minInterval;
+    const next = this.#isUnconfirmed ? confirmInterval : pollInterval(this.#times, sinceUse, pace);
     this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
-    this.#agree(undefined);
+    this.#updateAgreed(undefined);
   }
 
   /** Others have been ahead of it for a while, whatever newHeads told. */
-  #isLate({ look }: HeadFollower, now: number): boolean {
+  #isLate({ latest: polled }: HeadFollower, now: number): boolean {
     const head = this.#agreed;
-    return head !== undefined && look !== undefined && look.number < head.number && now - head.at > this.#times.late;
+    return head !== undefined && polled !== undefined && polled.number < head.number && now - head.at > this.#times.lateMs;
   }
 
   #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#dueAt = -Infinity;
-    this.#isInDoubt = false;
+    this.#nextRoundAt = -Infinity;
+    this.#isUnconfirmed = false;
     for (const follower of this.#followers.values()) follower.stop();
   }
 
@@ -195,56 +195,56 @@ export class NetworkHeads implements CanonicalChain {
     }, ms).unref();
   }
 
-  readonly #heard = (follower: HeadFollower): void => {
-    this.#agree(follower);
-    follower.source.meters.lag(this.lagOf(follower.source));
+  readonly #onUpdate = (follower: HeadFollower): void => {
+    this.#updateAgreed(follower);
+    follower.source.metrics.lag(this.lagOf(follower.source));
   };
 
-  /** @param speaker who has just been heard of, if anybody */
-  #agree(speaker: HeadFollower | undefined): void {
+  /** @param updated who has just been heard of, if anybody */
+  #updateAgreed(updated: HeadFollower | undefined): void {
     const followers = [...this.#followers.values()];
     const isStarting = performance.now() - this.#startedAt < this.#times.start;
-    if (isStarting && followers.some((one) => one.isAwaited(this.#startedAt))) return;
-    const heard = followers.filter(({ counts }) => counts);
-    const looks = heard.flatMap(({ look }) => look ?? []);
-    const agreed = agreedHead(looks, this.#agreed, this.pace.ms);
-    const teller = heard.find(({ look }) => look === agreed);
-    if (agreed === undefined || teller === undefined) return;
+    if (isStarting && followers.some((one) => one.isPending(this.#startedAt))) return;
+    const usable = followers.filter(({ isUsable: counts }) => counts);
+    const polledHeads = usable.flatMap(({ latest: polled }) => polled ?? []);
+    const agreed = agreedHead(polledHeads, this.#agreed, this.pace.ms);
+    const source = usable.find(({ latest: polled }) => polled === agreed);
+    if (agreed === undefined || source === undefined) return;
     const isBelow = this.#agreed !== undefined && agreed.number < this.#agreed.number;
-    if (isBelow && speaker !== undefined && speaker.look !== undefined) speaker.timesBelow++;
-    const deciding = heard.filter(({ look }) => look !== undefined && look.number <= agreed.number);
-    const isDown = isBelow && deciding.every(({ timesBelow }) => timesBelow >= TIMES_BELOW);
-    const isUnanimous = heard.every(({ look }) => look?.header?.hash === agreed.header?.hash);
-    const isSure = isBelow ? isDown : isUnanimous;
-    if (!isBelow || isDown) this.#accept(agreed, followers);
-    else if (!this.#isInDoubt) {
-      this.#isInDoubt = true;
-      this.#setTimer(doubtInterval(this.#times, this.pace.ms));
+    if (isBelow && updated !== undefined && updated.latest !== undefined) updated.pollsBelow++;
+    const deciding = usable.filter(({ latest: polled }) => polled !== undefined && polled.number <= agreed.number);
+    const isConfirmedLower = isBelow && deciding.every(({ pollsBelow }) => pollsBelow >= POLLS_BELOW);
+    const isUnanimous = usable.every(({ latest: polled }) => polled?.header?.hash === agreed.header?.hash);
+    const isConfirmed = isBelow ? isConfirmedLower : isUnanimous;
+    if (!isBelow || isConfirmedLower) this.#accept(agreed, followers);
+    else if (!this.#isUnconfirmed) {
+      this.#isUnconfirmed = true;
+      this.#setTimer(confirmationInterval(this.#times, this.pace.ms));
     }
-    if (agreed.header !== undefined) this.#chain.follow(agreed.header, teller.source, isSure, this.#listeners.size > 0);
+    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source.source, isConfirmed, this.#listeners.size > 0);
   }
 
-  #accept(agreed: Look, followers: readonly HeadFollower[]): void {
-    this.#isInDoubt = false;
-    for (const follower of followers) follower.timesBelow = 0;
+  #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
+    this.#isUnconfirmed = false;
+    for (const follower of followers) follower.pollsBelow = 0;
     if (agreed.number !== this.#agreed?.number) {
       this.#history.moved(agreed);
-      this.#meters.head(Number(agreed.number));
+      this.#metrics.head(Number(agreed.number));
     }
-    this.pace.saw(agreed);
+    this.pace.observe(agreed);
     this.#agreed = agreed;
-    if (agreed.gasLimit === 0n) this.#block = followers.find(({ hasGasLimit }) => hasGasLimit)?.look ?? agreed;
+    if (agreed.gasLimit === 0n) this.#block = followers.find(({ hasGasLimit }) => hasGasLimit)?.latest ?? agreed;
     else if (agreed.gasLimit !== undefined) this.#block = agreed;
   }
 
-  #changed(change: ChainChange, isTold: boolean): void {
+  #changed(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
     // A branch that is shorter than what it replaces.
     if (head !== undefined && change.removed.length > 0 && head.number < (this.#agreed?.number ?? 0n)) {
-      const look = readLook(head.block, performance.now());
-      if (look !== undefined) this.#accept(look, [...this.#followers.values()]);
+      const polled = parsePolledHead(head.block, performance.now());
+      if (polled !== undefined) this.#accept(polled, [...this.#followers.values()]);
     }
-    if (isTold) for (const listener of this.#listeners) listener(change);
-    this.#awaited.tell(head);
+    if (isContinuous) for (const listener of this.#listeners) listener(change);
+    this.#waiters.resolveAll(head);
   }
 }

@@ -6,7 +6,7 @@ import { suggest } from '../network/suggest.ts';
 import { strictAjv } from '../spec/strict-ajv.ts';
 
 /** One that the admin API gives of its own accord. The message is for the caller's eyes. */
-export class AdminRefusal extends Error {
+export class AdminError extends Error {
   readonly status: number;
   /** What of the body is wrong, such as `rules.rate`. */
   readonly field: string | undefined;
@@ -56,7 +56,7 @@ export function readAdminDocument(): { text: string; operations: readonly Operat
           ? undefined
           : ajv.compile({ $ref: `admin#/${place}/requestBody/content/application~1json/schema` });
       const checkBody = (body: unknown): void => {
-        if (fits?.(body) === false) throw refusalFor(fits.errors?.[0]);
+        if (fits?.(body) === false) throw rejectionFor(fits.errors?.[0]);
       };
       return [
         {
@@ -71,19 +71,19 @@ export function readAdminDocument(): { text: string; operations: readonly Operat
   return { text, operations };
 }
 
-function refusalFor(error: ErrorObject | undefined): AdminRefusal {
+function rejectionFor(error: ErrorObject | undefined): AdminError {
   const { instancePath = '', keyword, params = {}, parentSchema = {} } = error ?? {};
   const at = instancePath.slice(1).replaceAll('/', '.');
   const inner = (name: unknown): string => (at === '' ? String(name) : `${at}.${String(name)}`).slice(0, 100);
   if (keyword === 'required') {
     const field = inner(params['missingProperty']);
-    return new AdminRefusal(400, `${field} is missing`, field);
+    return new AdminError(400, `${field} is missing`, field);
   }
   if (keyword === 'additionalProperties') {
     const name = String(params['additionalProperty']);
     const known = Object.keys((parentSchema as { properties?: object }).properties ?? {});
-    return new AdminRefusal(400, `${inner(name)} is not known${suggest(name, known)}`, inner(name));
+    return new AdminError(400, `${inner(name)} is not known${suggest(name, known)}`, inner(name));
   }
   const { title = 'something else' } = parentSchema as { title?: string };
-  return new AdminRefusal(400, `${at === '' ? 'the body' : at}: expected ${title}`, at === '' ? undefined : at);
+  return new AdminError(400, `${at === '' ? 'the body' : at}: expected ${title}`, at === '' ? undefined : at);
 }

@@ -1,13 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
 import { causeOf, type Log } from '../config/log.ts';
-import { KeyRulesError, ruleFields } from '../keys/key-rules.ts';
+import { InvalidPermissionsError, permissionFields } from '../keys/key-rules.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../keys/key-store.ts';
-import { KeyActError, KeyManager } from '../keys/manage-keys.ts';
+import { KeyOperationError, KeyManager } from '../keys/manage-keys.ts';
 import { methodNames } from '../spec/method-names.ts';
 import type { UsageStore } from '../usage/usage-store.ts';
-import { adminActs } from './admin-acts.ts';
-import { AdminRefusal, readAdminDocument } from './admin-document.ts';
+import { adminOperations } from './admin-acts.ts';
+import { AdminError, readAdminDocument } from './admin-document.ts';
 import type { ExplainCalls } from './explain-calls.ts';
 import { readPage, sendPage } from './read-page.ts';
 import { retryAfter } from './write-answer.ts';
@@ -30,7 +30,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
-  const keysPage = readPage('keys.html', { fields: typedRules() });
+  const keysPage = readPage('keys.html', { fields: editablePermissions() });
   // Nothing is in it until somebody has typed the token there.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);
@@ -46,7 +46,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
     const requestId = response.getHeader('X-Request-Id');
     log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: no token, or a wrong token');
     response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
-    throw new AdminRefusal(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
+    throw new AdminError(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
   });
   // Whatever its type is said to be: nobody sends a form with a token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
@@ -55,31 +55,31 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
       router.get(path, (_request, response) => response.type('json').send(text));
       continue;
     }
-    const act = adminActs[id];
-    if (act === undefined) throw new Error(`nothing is done for the operation ${id}`);
+    const handler = adminOperations[id];
+    if (handler === undefined) throw new Error(`nothing is done for the operation ${id}`);
     router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const manager = new KeyManager(keys, methodNames, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
       const { params, query } = request;
       const { id = '', network = '' } = params;
-      const answer = await act({ id, network, body, query, manager, keys, usage, dataDir, explain });
-      response.status(answer.status).json(answer.body);
+      const result = await handler({ id, network, body, query, manager, keys, usage, dataDir, explain });
+      response.status(result.status).json(result.body);
     });
   }
   for (const path of new Set(operations.map((operation) => operation.path))) {
-    const own = operations.filter((operation) => operation.path === path).map(({ verb }) => verb.toUpperCase());
+    const verbs = operations.filter((operation) => operation.path === path).map(({ verb }) => verb.toUpperCase());
     router.all(path, (_request, response) => {
-      response.setHeader('Allow', own.join(', '));
-      throw new AdminRefusal(405, `expected ${own.join(' or ')}`);
+      response.setHeader('Allow', verbs.join(', '));
+      throw new AdminError(405, `expected ${verbs.join(' or ')}`);
     });
   }
   router.use('/admin', () => {
-    throw new AdminRefusal(404, 'nothing is here: see /admin/openapi.json');
+    throw new AdminError(404, 'nothing is here: see /admin/openapi.json');
   });
   // Express knows an error handler by its four parameters.
   router.use('/admin', (error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    const { status, message, field } = refusalOf(error);
+    const { status, message, field } = rejectionOf(error);
     if (status === 500)
       log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
     if (status === 503) response.setHeader('Retry-After', retryAfter(1));
@@ -90,28 +90,28 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
 
 const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
-function refusalOf(error: unknown): AdminRefusal {
-  if (error instanceof AdminRefusal) return error;
-  if (error instanceof KeyActError) return new AdminRefusal(statuses[error.kind], error.sentence);
-  if (error instanceof KeyRulesError) {
+function rejectionOf(error: unknown): AdminError {
+  if (error instanceof AdminError) return error;
+  if (error instanceof KeyOperationError) return new AdminError(statuses[error.kind], error.sentence);
+  if (error instanceof InvalidPermissionsError) {
     const [, name] = /^(\w+): /.exec(error.message) ?? [];
-    return new AdminRefusal(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
+    return new AdminError(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
   }
   if (error instanceof KeyStoreUnreachable)
-    return new AdminRefusal(503, 'the key store cannot be reached at the moment');
-  if (error instanceof KeyStoreError) return new AdminRefusal(409, error.message);
+    return new AdminError(503, 'the key store cannot be reached at the moment');
+  if (error instanceof KeyStoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413)
-    return new AdminRefusal(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
-  if (type === 'entity.parse.failed') return new AdminRefusal(400, 'the body is not JSON');
+    return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
+  if (type === 'entity.parse.failed') return new AdminError(400, 'the body is not JSON');
   // Of Express and its reader: encodings, addresses that cannot be decoded.
-  if (typeof status === 'number' && status < 500) return new AdminRefusal(status, 'bad HTTP request');
-  return new AdminRefusal(500, 'internal error');
+  if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');
+  return new AdminError(500, 'internal error');
 }
 
 /** Those that people write; a secret is made, and `account` comes of a rotation. */
-function typedRules(): object[] {
-  return ruleFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
+function editablePermissions(): object[] {
+  return permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
 }
 
 function digestOf(text: string): Buffer {

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { digestOf } from '../keys/key.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
-import type { ServedNetwork } from '../served-network.ts';
+import type { Network } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
 
-type Networks = NetworkFinder<ServedNetwork>;
+type Networks = NetworkFinder<Network>;
 
 /**
  * A caller's connection, over which mostly one address is asked again and again: its network need not be found, and its
@@ -19,22 +19,22 @@ export class Connection {
   readonly caller = new Cancellation();
   #url = '';
   #host: string | undefined;
-  #inForce: unknown;
-  #route: Route<ServedNetwork> | undefined;
+  #active: unknown;
+  #route: Route<Network> | undefined;
   #digest: string | undefined;
 
   constructor(socket: Socket) {
-    const left = (): void => {
-      this.caller.breakOff();
+    const onClose = (): void => {
+      this.caller.cancel();
     };
-    if (socket.destroyed) left();
-    else socket.once('close', left);
+    if (socket.destroyed) onClose();
+    else socket.once('close', onClose);
   }
 
   /** @param host as the caller asked for it */
-  route(networks: Networks, { url = '' }: IncomingMessage, host: string | undefined): Route<ServedNetwork> | undefined {
-    if (url === this.#url && host === this.#host && networks.inForce === this.#inForce) return this.#route;
-    [this.#url, this.#host, this.#inForce, this.#digest] = [url, host, networks.inForce, undefined];
+  route(networks: Networks, { url = '' }: IncomingMessage, host: string | undefined): Route<Network> | undefined {
+    if (url === this.#url && host === this.#host && networks.active === this.#active) return this.#route;
+    [this.#url, this.#host, this.#active, this.#digest] = [url, host, networks.active, undefined];
     return (this.#route = networks.find(url, host));
   }
 

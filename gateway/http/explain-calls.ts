@@ -1,16 +1,16 @@
 import { handleBody, type BatchLimits } from '../handle-body.ts';
-import { bodyRefusalAnswer, type Answer } from '../jsonrpc/answer.ts';
+import { bodyRefusalAnswer, type RpcResponse } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { compileAccess } from '../keys/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import type { Log } from '../config/log.ts';
-import type { ServedNetwork } from '../served-network.ts';
+import type { Network } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
 import { Explanation } from '../upstream/explanation.ts';
 
 export interface ExplainParts {
-  readonly networks: NetworkFinder<ServedNetwork>;
+  readonly networks: NetworkFinder<Network>;
   readonly limiter: Limiter;
   readonly log: Log;
   readonly callTimeoutMs: number;
@@ -18,7 +18,7 @@ export interface ExplainParts {
   readonly nextRequestId: () => string;
 }
 
-export interface ExplainedAnswer {
+export interface ExplainedResponse {
   /** As the caller of a key without rules would get it; null where there were notifications only. */
   readonly answer: unknown;
   readonly explanation: Explanation;
@@ -33,12 +33,12 @@ const operator = compileAccess({ id: 'operator', name: 'operator', createdAt: ''
  * @param body a call or a list of calls; what is wrong with it is told in the answer
  * @returns undefined where there is no such network
  */
-export type ExplainCalls = (slug: string, body: unknown) => Promise<ExplainedAnswer | undefined>;
+export type ExplainCalls = (slug: string, body: unknown) => Promise<ExplainedResponse | undefined>;
 
 export function explainCalls(parts: ExplainParts): ExplainCalls {
   const { networks, limiter, log, callTimeoutMs, batch, nextRequestId } = parts;
   return async (slug, body) => {
-    const network = networks.named(slug);
+    const network = networks.get(slug);
     if (network === undefined) return undefined;
     network.use.begin();
     try {
@@ -47,20 +47,20 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
         network.upstreams.all.map(({ name }) => name),
       );
       const context = {
-        ...{ network, limiter, log, access: operator, watch: explanation, requestId: nextRequestId() },
+        ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
-      const answer = await answerTo(Buffer.from(JSON.stringify(body)), context, batch);
-      return { answer: answer === undefined ? null : (JSON.parse(answer.body.toString()) as unknown), explanation };
+      const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
+      return { answer: rpcResponse === undefined ? null : (JSON.parse(rpcResponse.body.toString()) as unknown), explanation };
     } finally {
       network.use.end();
     }
   };
 }
 
-async function answerTo(...asked: Parameters<typeof handleBody>): Promise<Answer | undefined> {
+async function responseTo(...args: Parameters<typeof handleBody>): Promise<RpcResponse | undefined> {
   try {
-    return await handleBody(...asked);
+    return await handleBody(...args);
   } catch (error) {
     if (error instanceof RpcError) return bodyRefusalAnswer(error);
     throw error;

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import { causeOf, type Log } from '../config/log.ts';
-import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { rejectionResponse } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { writeAnswer } from './write-answer.ts';
+import { writeResponse } from './write-answer.ts';
 
 export interface ExpressAppParts {
   /** First, and all that a call passes. Says whether it was one. */
@@ -27,7 +27,7 @@ export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: Ex
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   if (pages !== undefined) app.use(withRequestId(nextRequestId), pages);
   app.use((_request, response) => {
-    writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('unknown-network', networks.hint)));
+    writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('unknown-network', networks.hint)));
   });
   // Express knows an error handler by its four parameters.
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
@@ -36,10 +36,10 @@ export function expressApp({ rpc, ops, pages, nextRequestId, networks, log }: Ex
     const status = (error as { status?: unknown }).status;
     const isCallers = typeof status === 'number' && status < 500;
     if (!isCallers) log.error({ requestId, ...causeOf(error) }, 'internal error');
-    const refusal = isCallers
+    const rejection = isCallers
       ? new RpcError('bad-http')
       : new RpcError('internal-error', `internal error (${requestId})`);
-    writeAnswer(response, requestId, refusalAnswer('null', refusal));
+    writeResponse(response, requestId, rejectionResponse('null', rejection));
   });
   if (rpc === undefined) return app;
   return (request, response) => {

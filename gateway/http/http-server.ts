@@ -2,12 +2,12 @@ import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener,
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { refusalAnswer } from '../jsonrpc/answer.ts';
+import { rejectionResponse } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { closeServer, tellToLeave, untilNoneWaits, type Answering } from './drain-server.ts';
-import { asksForWebSocket, serveWithoutUpgrade } from './passed-over-upgrade.ts';
+import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
+import { isWebSocketUpgrade, serveIgnoringUpgrade } from './passed-over-upgrade.ts';
 import { requestIds } from './request-ids.ts';
-import { EXPOSED, retryAfter, writeAnswer } from './write-answer.ts';
+import { EXPOSED_HEADERS, retryAfter, writeResponse } from './write-answer.ts';
 
 /** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
 const KEEP_ALIVE_MS = 65_000;
@@ -22,19 +22,19 @@ export interface Listener {
    * From now on every answer closes its connection. After `delayMs` takes no more connections, lets requests under way
    * end, and after `limitMs` more breaks off those that still are.
    */
-  drain(limitMs: number, delayMs?: number): Promise<void>;
+  drain(timeoutMs: number, delayMs?: number): Promise<void>;
 }
 
 /** Who takes over the connections of callers that ask for WebSocket. */
-export interface Doorkeeper {
+export interface UpgradeHandler {
   /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
-  admit(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void>;
   /** Lets nobody in from now on, and sees to it that all who are in leave before `limitMs`. */
-  drain(limitMs: number): void;
+  drain(timeoutMs: number): void;
 }
 
 /**
- * @param doorkeeper without one, a wish for WebSocket is passed over
+ * @param upgradeHandler without one, a wish for WebSocket is passed over
  * @throws when the address is taken or not ours
  */
 export async function listen(
@@ -42,7 +42,7 @@ export async function listen(
   host: string,
   port: number,
   requestTimeoutMs: number,
-  doorkeeper?: Doorkeeper,
+  upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
   const nextRequestId = requestIds();
   const sockets = new Set<Socket>();
@@ -50,8 +50,8 @@ export async function listen(
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isDraining) response.setHeader('Connection', 'close');
     // HTTP/1.1 demands a Host; Node's own refusal has neither a body nor an id.
-    if (lacksHost(request)) {
-      writeAnswer(response, nextRequestId(), refusalAnswer('null', new RpcError('bad-http')));
+    if (isMissingHost(request)) {
+      writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
     } else app(request, response);
   };
   const server = createServer(
@@ -75,28 +75,28 @@ export async function listen(
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || isBeingAnswered(socket)) socket.destroy();
+    if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
     // Otherwise it was refused before.
-    else if (socket.writable) refuse(socket, refusalOf(error), nextRequestId());
+    else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
   });
   server.on('connect', (_request, socket: Duplex) => {
-    refuse(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
+    rejectSocket(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
-  if (doorkeeper !== undefined) {
+  if (upgradeHandler !== undefined) {
     server.on('upgrade', (request, _duplex, head) => {
       const { socket } = request;
       // There is no way to say 101 before the answer that is due.
-      if (hasAnswerDue(socket)) socket.destroy();
-      else if (!asksForWebSocket(request)) serveWithoutUpgrade(server, request, socket, head);
+      if (hasPendingResponse(socket)) socket.destroy();
+      else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
         // Node took its own listeners away: without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
-        const admission = lacksHost(request)
+        const upgrade = isMissingHost(request)
           ? Promise.reject(new RpcError('bad-http'))
-          : doorkeeper.admit(request, socket, head, requestId);
-        admission.catch((error: unknown) => {
-          refuse(socket, error as RpcError, requestId);
+          : upgradeHandler.upgrade(request, socket, head, requestId);
+        upgrade.catch((error: unknown) => {
+          rejectSocket(socket, error as RpcError, requestId);
         });
       }
     });
@@ -106,50 +106,50 @@ export async function listen(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    drain: async (limitMs, delayMs = 0) => {
+    drain: async (timeoutMs, delayMs = 0) => {
       isDraining = true;
-      tellToLeave(sockets);
+      announceClose(sockets);
       if (delayMs > 0) {
         await sleep(delayMs);
-        await untilNoneWaits(server);
+        await waitForIdleBacklog(server);
       }
-      doorkeeper?.drain(limitMs);
-      await closeServer(server, sockets, limitMs);
+      upgradeHandler?.drain(timeoutMs);
+      await closeServer(server, sockets, timeoutMs);
     },
   };
 }
 
 /** What we sent now would be taken for a part of the answer. Node's own handler looks at the same member. */
-function isBeingAnswered(socket: Answering): boolean {
+function hasStartedResponse(socket: ServerConnection): boolean {
   return socket._httpMessage?.headersSent === true;
 }
 
 /** An earlier request of the connection has not been answered. */
-function hasAnswerDue({ _httpMessage: due }: Answering): boolean {
+function hasPendingResponse({ _httpMessage: due }: ServerConnection): boolean {
   return due !== undefined && due !== null;
 }
 
-function lacksHost(request: IncomingMessage): boolean {
+function isMissingHost(request: IncomingMessage): boolean {
   return request.headers.host === undefined && request.httpVersion === '1.1';
 }
 
-function refusalOf({ code }: NodeJS.ErrnoException): RpcError {
+function rejectionOf({ code }: NodeJS.ErrnoException): RpcError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RpcError('body-too-slow');
   return new RpcError('bad-http', code === 'HPE_HEADER_OVERFLOW' ? 'bad HTTP request: headers too large' : undefined);
 }
 
 /** Answers what is not HTTP, comes too slowly, or is not let in to WebSocket, and so never reaches the app. */
-function refuse(socket: Duplex, refusal: RpcError, requestId: string, headers = ''): void {
-  const { status, ...answer } = refusalAnswer('null', refusal);
-  const body = answer.body.toString();
-  const wait = refusal.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(refusal.retryAfterS)}\r\n`;
+function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, headers = ''): void {
+  const { status, ...rpcResponse } = rejectionResponse('null', rejection);
+  const body = rpcResponse.body.toString();
+  const retryHeader = rejection.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(rejection.retryAfterS)}\r\n`;
   // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
   socket.on('error', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\n` +
-      `Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ${EXPOSED}\r\n` +
-      `${wait}${headers}Connection: close\r\n\r\n${body}`,
+      `Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ${EXPOSED_HEADERS}\r\n` +
+      `${retryHeader}${headers}Connection: close\r\n\r\n${body}`,
   );
   // What still comes is read and dropped for a while: to close upon unread bytes would take the answer away again.
   socket.resume();

@@ -4,7 +4,7 @@ import { version } from '../config/package.ts';
 import type { Configuration } from '../network/configuration.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
 import { knownChain } from '../network/known-chain.ts';
-import type { ServedNetwork } from '../served-network.ts';
+import type { Network } from '../served-network.ts';
 import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '../spec/openrpc-document.ts';
 import { networkStatus } from '../upstream/status.ts';
 import { readPage, sendPage } from './read-page.ts';
@@ -14,7 +14,7 @@ import type { TrustedProxies } from './trusted-proxies.ts';
 const STATUS_AGE_MS = 1_000;
 
 export interface PageParts {
-  readonly finder: NetworkFinder<ServedNetwork>;
+  readonly finder: NetworkFinder<Network>;
   readonly proxies: TrustedProxies;
   /** Whether the status page is here. */
   readonly status: boolean;
@@ -35,18 +35,18 @@ export function pageRoutes(parts: PageParts): Router {
   const { finder, proxies, port } = parts;
   const statusPage = readPage('status.html');
   const docsPage = readPage('docs.html');
-  const written = new WeakMap<object, { at: number; text: string }>();
+  const renderedStatus = new WeakMap<object, { at: number; text: string }>();
 
   /** Of the network, else of all; at most a second old. */
-  const statusText = (network: ServedNetwork | undefined): string => {
+  const statusText = (network: Network | undefined): string => {
     const now = performance.now();
-    const known = written.get(network ?? parts);
-    if (known !== undefined && now - known.at < STATUS_AGE_MS) return known.text;
+    const rendered = renderedStatus.get(network ?? parts);
+    if (rendered !== undefined && now - rendered.at < STATUS_AGE_MS) return rendered.text;
     const networks = (network === undefined ? finder.all : [network]).map((one) => statusOf(one, now));
     const scope = network === undefined ? 'gateway' : 'network';
-    const configuration = shownConfiguration(parts.configuration(), port() === undefined);
+    const configuration = displayedConfiguration(parts.configuration(), port() === undefined);
     const text = JSON.stringify({ version, scope, docs: parts.docs, port: port(), configuration, networks });
-    written.set(network ?? parts, { at: now, text });
+    renderedStatus.set(network ?? parts, { at: now, text });
     return text;
   };
 
@@ -56,9 +56,9 @@ export function pageRoutes(parts: PageParts): Router {
       next();
       return;
     }
-    const { path, key, leaf } = placeOf(request.path);
+    const { path, key, leaf } = parsePagePath(request.path);
     const host = proxies.hostOf(request);
-    const network = finder.at(path, host);
+    const network = finder.atBaseUrl(path, host);
     if ((network === undefined && path !== '') || !(leaf === '' ? parts.status : parts.docs)) {
       next();
     } else if (leaf === 'openrpc.json') {
@@ -66,26 +66,26 @@ export function pageRoutes(parts: PageParts): Router {
       const document = network === undefined ? wholeDocument(finder.all, at) : documentFor(network, at);
       sendJson(response, JSON.stringify(document));
     } else if (leaf === 'docs') sendPage(response, docsPage, originsOf(finder.all));
-    else if (asksForPage(request)) sendPage(response, statusPage);
-    else if (!key && asksForJson(request)) sendJson(response, statusText(network));
+    else if (acceptsHtml(request)) sendPage(response, statusPage);
+    else if (!key && acceptsJson(request)) sendJson(response, statusText(network));
     else next();
   });
   return router;
 }
 
 /** Everybody is told where a mistake is; what it is, whoever may open the port for operators. */
-function shownConfiguration({ digest, loadedAt, refused }: Configuration, isPublic: boolean): object {
-  if (refused === null) return { digest, loadedAt, refused };
-  const { at, places, mistakes } = refused;
-  return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : mistakes } };
+function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configuration, isPublic: boolean): object {
+  if (rejected === null) return { digest, loadedAt, refused: rejected };
+  const { at, places, mistakes: diagnostics } = rejected;
+  return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : diagnostics } };
 }
 
-function statusOf(network: ServedNetwork, now: number): object {
+function statusOf(network: Network, now: number): object {
   const { slug, name, chainId, baseUrls, methods } = network.config;
-  const known = knownChain(chainId);
+  const rendered = knownChain(chainId);
   // What a wallet wants to know before it adds a chain.
-  const currency = known?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  const { explorer } = known ?? {};
+  const currency = rendered?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
+  const { explorer } = rendered ?? {};
   return {
     slug,
     name,
@@ -99,38 +99,38 @@ function statusOf(network: ServedNetwork, now: number): object {
 }
 
 /** Where the pages' reference may send calls, besides its own origin. */
-function originsOf(networks: readonly ServedNetwork[]): string[] {
+function originsOf(networks: readonly Network[]): string[] {
   return [...new Set(networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin)))];
 }
 
 /** Whether it is a browser that shows what it gets; what a page calls, and a program, says no such thing. */
-export function asksForPage({ method, headers }: IncomingMessage): boolean {
+export function acceptsHtml({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
 
-function asksForJson({ headers }: IncomingMessage): boolean {
+function acceptsJson({ headers }: IncomingMessage): boolean {
   return headers.accept?.includes('application/json') === true;
 }
 
 /** A base URL's path, what of ours stands behind it, and whether it is an address of JSON-RPC. */
-function placeOf(given: string): { path: string; leaf: '' | 'docs' | 'openrpc.json'; key: boolean } {
+function parsePagePath(given: string): { path: string; leaf: '' | 'docs' | 'openrpc.json'; key: boolean } {
   const path = given.replace(/\/{2,}/g, '/').replace(/\/$/, '');
-  const [, before = '', leaf = ''] = /^(.*)\/(docs|openrpc\.json)$/.exec(path) ?? [];
-  if (leaf !== '') return { path: before, leaf: leaf as 'docs' | 'openrpc.json', key: false };
+  const [, base = '', leaf = ''] = /^(.*)\/(docs|openrpc\.json)$/.exec(path) ?? [];
+  if (leaf !== '') return { path: base, leaf: leaf as 'docs' | 'openrpc.json', key: false };
   const version = /^(.*?)(\/ws)?\/v3(\/[^/]*)?$/.exec(path);
   return version === null ? { path, leaf: '', key: false } : { path: version[1] ?? '', leaf: '', key: true };
 }
 
-function documentFor({ config }: ServedNetwork, at: string): OpenRpcDocument {
-  return documentOf({ ...config, baseUrls: basesOf(config, at) });
+function documentFor({ config }: Network, at: string): OpenRpcDocument {
+  return documentOf({ ...config, baseUrls: baseUrlsOf(config, at) });
 }
 
-function wholeDocument(networks: readonly ServedNetwork[], at: string): OpenRpcDocument {
-  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => basesOf(config, at))) };
+function wholeDocument(networks: readonly Network[], at: string): OpenRpcDocument {
+  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => baseUrlsOf(config, at))) };
 }
 
 /** Those of its file; else the one that always works, at the gateway's root as the caller knows it. */
-function basesOf({ slug, baseUrls }: ServedNetwork['config'], at: string): readonly string[] {
+function baseUrlsOf({ slug, baseUrls }: Network['config'], at: string): readonly string[] {
   return baseUrls.length > 0 ? baseUrls : [`${at}/${slug}`];
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-export function asksForWebSocket(request: IncomingMessage): boolean {
+export function isWebSocketUpgrade(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
@@ -10,7 +10,7 @@ export function asksForWebSocket(request: IncomingMessage): boolean {
  * ask for h2c on every first call. Node leaves no choice once somebody listens for upgrades (`shouldUpgradeCallback` came
  * with Node 24): so the request is put back into its connection without the header, and the connection begins anew.
  */
-export function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+export function serveIgnoringUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method = '', url = '', httpVersion, rawHeaders } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -2,40 +2,40 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { Load } from '../load.ts';
+import type { MemoryBudget } from '../load.ts';
 
 /**
  * Reads a request's body, plain or gzip. Its bytes, unpacked, count as held from their arrival on; the reader ends that
- * with `Load.end`.
+ * with `MemoryBudget.end`.
  * @param maxBytes as it arrives, and unpacked
  * @throws RpcError body-too-large or overloaded, as soon as that is known; what still comes is dropped by Node, for as
  * long as the server's request timeout lets it. Also unsupported-encoding, and parse-error for what is no whole gzip.
  * @throws RequestAborted when the caller went away
  */
-export function readBody(request: IncomingMessage, maxBytes: number, load: Load): Promise<Buffer> {
+export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryBudget): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   return new Promise((resolve, reject) => {
     const encoding = request.headers['content-encoding'];
-    const body = encoding === undefined ? request : unpack(request, encoding, maxBytes);
+    const body = encoding === undefined ? request : decompress(request, encoding, maxBytes);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    let isOver = false;
+    let hasEnded = false;
     const fail = (error: Error): void => {
-      if (isOver) return;
-      isOver = true;
+      if (hasEnded) return;
+      hasEnded = true;
       chunks.length = 0;
-      load.release(bytes);
+      memory.release(bytes);
       reject(error);
       if (body !== request) body.destroy();
     };
     body.on('data', (chunk: Buffer) => {
-      if (isOver) return;
+      if (hasEnded) return;
       if (bytes + chunk.length > maxBytes) {
         fail(bodyTooLarge(maxBytes));
         return;
       }
       try {
-        load.hold(chunk.length);
+        memory.reserve(chunk.length);
       } catch (error) {
         fail(error as RpcError);
         return;
@@ -44,13 +44,13 @@ export function readBody(request: IncomingMessage, maxBytes: number, load: Load)
       chunks.push(chunk);
     });
     body.on('end', () => {
-      if (isOver) return;
-      isOver = true;
+      if (hasEnded) return;
+      hasEnded = true;
       const [first] = chunks;
       resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
     });
     body.on('error', (error) => {
-      fail(failureOf(error));
+      fail(toBodyError(error));
     });
   });
 }
@@ -59,7 +59,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, load: Load)
  * What a body unpacks to, no further than it is read: a bomb ends with its first bytes too many.
  * @throws RpcError unsupported-encoding
  */
-function unpack(request: IncomingMessage, encoding: string, maxBytes: number): Readable {
+function decompress(request: IncomingMessage, encoding: string, maxBytes: number): Readable {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return request;
   // Two names of one thing: RFC 9110 §8.4.1.3.
@@ -81,7 +81,7 @@ export class RequestAborted extends Error {
   override readonly name = 'RequestAborted';
 }
 
-function failureOf(error: NodeJS.ErrnoException): Error {
+function toBodyError(error: NodeJS.ErrnoException): Error {
   if (error instanceof RpcError) return error;
   // zlib's codes, of a body that is broken or ends too early.
   if (error.code?.startsWith('Z_') !== true) return new RequestAborted();

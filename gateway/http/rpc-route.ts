@@ -3,27 +3,27 @@ import type { Log } from '../config/log.ts';
 import { handleBody, type BatchLimits } from '../handle-body.ts';
 import { bodyRefusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { refusalOf } from '../jsonrpc/refusal-of.ts';
+import { rejectionOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../network/find-network.ts';
-import { noteOf } from '../request-note.ts';
-import type { ServedNetwork } from '../served-network.ts';
-import type { Load } from '../load.ts';
+import { openAccessLogEntry } from '../request-note.ts';
+import type { Network } from '../served-network.ts';
+import type { MemoryBudget } from '../load.ts';
 import type { CallTracing } from '../upstream/trace-calls.ts';
-import { watchBoth } from '../upstream/watch-both.ts';
-import { compressAnswer } from './compress-answer.ts';
+import { combineObservers } from '../upstream/watch-both.ts';
+import { compressResponse } from './compress-answer.ts';
 import { connectionOf, type Connection } from './connection.ts';
-import { asksForPage } from './page-routes.ts';
+import { acceptsHtml } from './page-routes.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
-import { holdUntilTaken } from './unread-answer.ts';
-import { explanationFor } from './watch-calls.ts';
-import { writeAnswer, writePreflight } from './write-answer.ts';
+import { reserveUntilSent } from './unread-answer.ts';
+import { createExplanation } from './watch-calls.ts';
+import { writeResponse, writePreflight } from './write-answer.ts';
 
 export interface RpcRouteParts {
-  readonly networks: NetworkFinder<ServedNetwork>;
+  readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
@@ -32,7 +32,7 @@ export interface RpcRouteParts {
   /** Undefined: requests are not logged. */
   readonly accessLog: Log | undefined;
   readonly nextRequestId: () => string;
-  readonly load: Load;
+  readonly memory: MemoryBudget;
   readonly bodyMaxBytes: number;
   /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
   readonly compressOverBytes: number | undefined;
@@ -53,7 +53,7 @@ export function rpcRoute(parts: RpcRouteParts) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const connection = connectionOf(request.socket);
     const route = connection.route(parts.networks, request, parts.proxies.hostOf(request));
-    if (route === undefined || (request.method === 'GET' && parts.hasPages && asksForPage(request))) return false;
+    if (route === undefined || (request.method === 'GET' && parts.hasPages && acceptsHtml(request))) return false;
     void serve(parts, request, response, connection, route);
     return true;
   };
@@ -65,59 +65,59 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   connection: Connection,
-  { network, key, isWebSocket }: Route<ServedNetwork>,
+  { network, key, isWebSocket }: Route<Network>,
 ): Promise<void> {
   const requestId = parts.nextRequestId();
-  const note = noteOf(parts.accessLog, requestId);
-  let held: number | undefined;
+  const logEntry = openAccessLogEntry(parts.accessLog, requestId);
+  let reservedBytes: number | undefined;
   network?.use.begin();
   try {
-    if (network !== undefined) note?.networkIs(network.config.slug);
+    if (network !== undefined) logEntry?.setNetwork(network.config.slug);
     // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
     if (request.method === 'OPTIONS') {
       writePreflight(request, response, requestId);
-      note?.write('preflight');
+      logEntry?.write('preflight');
       return;
     }
     if (network === undefined) throw new RpcError('unknown-network', parts.networks.hint);
     if (isWebSocket) throw new RpcError('upgrade-required');
     if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
     const address = parts.proxies.addressOf(request);
-    const found = parts.authenticator.authenticate(key, address, connection.digestOf(key));
-    const access = found instanceof Promise ? await found : found;
-    note?.keyIs(access.record.id);
-    access.entry?.admit({ network: network.config.slug, address, headers: request.headers });
-    parts.load.begin();
-    held = 0;
+    const authenticated = parts.authenticator.authenticate(key, address, connection.digestOf(key));
+    const access = authenticated instanceof Promise ? await authenticated : authenticated;
+    logEntry?.setKey(access.record.id);
+    access.entry?.check({ network: network.config.slug, address, headers: request.headers });
+    parts.memory.beginRequest();
+    reservedBytes = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-    const body = await readBody(request, parts.bodyMaxBytes, parts.load);
-    held = body.length;
+    const body = await readBody(request, parts.bodyMaxBytes, parts.memory);
+    reservedBytes = body.length;
     const deadline = performance.now() + parts.callTimeoutMs;
     const { limiter, log } = parts;
-    const explanation = explanationFor(request, access, network);
+    const explanation = createExplanation(request, access, network);
     const tracing = parts.tracing?.under(request.headers);
-    const watch =
-      explanation !== undefined && tracing !== undefined ? watchBoth(explanation, tracing) : (explanation ?? tracing);
+    const observers =
+      explanation !== undefined && tracing !== undefined ? combineObservers(explanation, tracing) : (explanation ?? tracing);
     const { caller } = connection;
-    const context = { network, access, limiter, requestId, deadline, caller, watch, log, note };
-    const answer = await handleBody(body, context, parts.batch);
-    const written =
-      parts.compressOverBytes === undefined || answer === undefined
-        ? answer
-        : await compressAnswer(answer, request, response, parts.compressOverBytes);
-    writeAnswer(response, requestId, written, explanation?.toString());
-    note?.write();
-    holdUntilTaken(response, parts.load, written?.body.length ?? 0);
+    const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry };
+    const rpcResponse = await handleBody(body, context, parts.batch);
+    const encoded =
+      parts.compressOverBytes === undefined || rpcResponse === undefined
+        ? rpcResponse
+        : await compressResponse(rpcResponse, request, response, parts.compressOverBytes);
+    writeResponse(response, requestId, encoded, explanation?.toString());
+    logEntry?.write();
+    reserveUntilSent(response, parts.memory, encoded?.body.length ?? 0);
   } catch (error) {
-    if (error instanceof RequestAborted) note?.write('aborted');
+    if (error instanceof RequestAborted) logEntry?.write('aborted');
     else {
-      const refusal = refusalOf(error, requestId, parts.log);
-      parts.metrics.refused(refusal.reason);
-      if (!response.headersSent) writeAnswer(response, requestId, bodyRefusalAnswer(refusal));
-      note?.write(refusal.reason);
+      const rejection = rejectionOf(error, requestId, parts.log);
+      parts.metrics.rejected(rejection.reason);
+      if (!response.headersSent) writeResponse(response, requestId, bodyRefusalAnswer(rejection));
+      logEntry?.write(rejection.reason);
     }
   } finally {
-    if (held !== undefined) parts.load.end(held);
+    if (reservedBytes !== undefined) parts.memory.endRequest(reservedBytes);
     network?.use.end();
   }
 }

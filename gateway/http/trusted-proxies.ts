@@ -40,8 +40,8 @@ export class TrustedProxies {
   /** How the caller asked: as the nearest proxy says. We speak plain HTTP ourselves. */
   schemeOf(request: IncomingMessage): 'http' | 'https' {
     if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return 'http';
-    const said = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
-    return said === 'https' ? 'https' : 'http';
+    const scheme = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
+    return scheme === 'https' ? 'https' : 'http';
   }
 }
 

@@ -1,32 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from '../jsonrpc/answer.ts';
+import type { RpcResponse } from '../jsonrpc/answer.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
 /** A day: without it a browser asks before nearly every call (5 s is its default). */
 const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** What a page may read of our headers. */
-export const EXPOSED = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
+export const EXPOSED_HEADERS = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
 
 /** An answer, or one that was compressed. */
-export type WrittenAnswer = Omit<Answer, 'body'> & { readonly body: string | Buffer };
+export type EncodedResponse = Omit<RpcResponse, 'body'> & { readonly body: string | Buffer };
 
 /**
  * Writes what a caller is told, in one go unless it is large. Undefined: notifications only.
  * @param explanation in ASCII
  */
-export function writeAnswer(
+export function writeResponse(
   response: ServerResponse,
   requestId: string,
-  answer: WrittenAnswer | undefined,
+  rpcResponse: EncodedResponse | undefined,
   explanation?: string,
 ): void {
-  if (answer === undefined) {
+  if (rpcResponse === undefined) {
     // prettier-ignore
     response.writeHead(204, [
       'X-Request-Id', requestId,
       'Access-Control-Allow-Origin', '*',
-      'Access-Control-Expose-Headers', EXPOSED,
+      'Access-Control-Expose-Headers', EXPOSED_HEADERS,
     ]);
     response.end();
     return;
@@ -34,19 +34,19 @@ export function writeAnswer(
   // prettier-ignore
   const headers = [
     'Content-Type', 'application/json',
-    'Content-Length', String(Buffer.byteLength(answer.body)),
+    'Content-Length', String(Buffer.byteLength(rpcResponse.body)),
     'X-Request-Id', requestId,
     'Access-Control-Allow-Origin', '*',
-    'Access-Control-Expose-Headers', EXPOSED,
+    'Access-Control-Expose-Headers', EXPOSED_HEADERS,
   ];
-  if (answer.allowance !== undefined) addAllowance(headers, answer.allowance);
+  if (rpcResponse.allowance !== undefined) addAllowance(headers, rpcResponse.allowance);
   if (explanation !== undefined) addExplanation(headers, explanation);
-  if (answer.status !== 200) addRefusalHeaders(headers, answer.status, answer.retryAfterS);
-  response.writeHead(answer.status, headers);
+  if (rpcResponse.status !== 200) addRejectionHeaders(headers, rpcResponse.status, rpcResponse.retryAfterS);
+  response.writeHead(rpcResponse.status, headers);
   if (response.req.complete) {
-    if (answer.body.length <= PART_BYTES) response.end(answer.body);
-    else void writeInParts(response, answer.body);
-  } else endAfterRequest(response, answer.body);
+    if (rpcResponse.body.length <= PART_BYTES) response.end(rpcResponse.body);
+    else void writeInParts(response, rpcResponse.body);
+  } else endAfterRequest(response, rpcResponse.body);
 }
 
 /**
@@ -72,7 +72,7 @@ export function writePreflight(request: IncomingMessage, response: ServerRespons
   response.end();
 }
 
-function addRefusalHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
+function addRejectionHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
   // Which encodings would do: RFC 9110 §12.5.3.
   if (status === 415) headers.push('Accept-Encoding', 'gzip');
@@ -91,7 +91,7 @@ export function retryAfter(seconds: number): string {
 }
 
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03: what clients know so far. */
-function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullable<Answer['allowance']>): void {
+function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullable<RpcResponse['allowance']>): void {
   // prettier-ignore
   headers.push(
     'RateLimit-Limit', String(limit),

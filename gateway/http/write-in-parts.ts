@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { slices } from '../slices.ts';
+import { timeSlicer } from '../slices.ts';
 
 /** Copied into the kernel at once: a tenth of a millisecond's work or so. Up to here an answer is written in one go. */
 export const PART_BYTES = 262_144;
@@ -11,17 +11,17 @@ export const PART_BYTES = 262_144;
 export async function writeInParts(response: ServerResponse, body: string | Buffer): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   for (let from = 0; from < bytes.length; from += PART_BYTES) {
-    const pause = slices.next();
+    const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     // The caller has left.
     if (response.destroyed) return;
-    if (!response.write(bytes.subarray(from, from + PART_BYTES))) await taken(response);
+    if (!response.write(bytes.subarray(from, from + PART_BYTES))) await drained(response);
   }
   response.end();
 }
 
 /** What was written is in the kernel's hands, or the caller has left. */
-function taken(response: ServerResponse): Promise<void> {
+function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);

@@ -1,7 +1,7 @@
 import { BatchTooLarge, type RpcError } from './errors.ts';
 
 /** What a caller is told of one call, ready to be sent. */
-export interface Answer {
+export interface RpcResponse {
   /** HTTP status of a lone call; inside a batch and over WebSocket it does not count. */
   readonly status: number;
   /** A JSON-RPC response object as text, or as bytes where they came so. */
@@ -13,37 +13,37 @@ export interface Answer {
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
-export function resultAnswer(id: string, result: string): Answer {
+export function resultResponse(id: string, result: string): RpcResponse {
   return { status: 200, body: `{"jsonrpc":"2.0","id":${id},"result":${result}}` };
 }
 
 const END = Buffer.from('}');
 
 /** @param result as JSON, in bytes, part after part */
-export function largeAnswer(id: string, result: readonly Buffer[]): Answer {
+export function largeResponse(id: string, result: readonly Buffer[]): RpcResponse {
   const start = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
   return { status: 200, body: Buffer.concat([start, ...result, END]) };
 }
 
 /** A node's own error, passed on. @param data 0x-hex, or undefined */
-export function errorAnswer(id: string, code: number, message: string, data: string | undefined): Answer {
+export function errorResponse(id: string, code: number, message: string, data: string | undefined): RpcResponse {
   return { status: 200, body: errorBody(id, code, message, data) };
 }
 
 /** Our own refusal. */
-export function refusalAnswer(id: string, error: RpcError): Answer {
+export function rejectionResponse(id: string, error: RpcError): RpcResponse {
   const body = errorBody(id, error.code, error.message, undefined);
   return { status: error.status, body, retryAfterS: error.retryAfterS };
 }
 
 /** Our own refusal of a whole body: under id null, but for a batch with too many requests. */
-export function bodyRefusalAnswer(error: RpcError): Answer {
-  if (!(error instanceof BatchTooLarge)) return refusalAnswer('null', error);
+export function bodyRefusalAnswer(error: RpcError): RpcResponse {
+  if (!(error instanceof BatchTooLarge)) return rejectionResponse('null', error);
   return { status: error.status, body: `[${errorBody(error.id, error.code, error.message, undefined)}]` };
 }
 
 /** Field by field: V8 makes slow objects of a spread with more in it. */
-export function withAllowance({ status, body, retryAfterS }: Answer, allowance: Answer['allowance']): Answer {
+export function withAllowance({ status, body, retryAfterS }: RpcResponse, allowance: RpcResponse['allowance']): RpcResponse {
   return { status, body, retryAfterS, allowance };
 }
 

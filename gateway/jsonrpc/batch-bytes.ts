@@ -15,16 +15,16 @@ const CLOSE_BRACKET = 93;
  */
 export class BatchBytes {
   readonly #bytes: Buffer;
-  readonly #most: { readonly depth: number; readonly values: number };
+  readonly #limits: { readonly depth: number; readonly values: number };
   #at: number;
   #values = 1;
-  #isOver = false;
+  #hasEnded = false;
   #isFirst = true;
 
-  /** @param most in the whole, as `exceeds` counts */
-  constructor(bytes: Buffer, most: { readonly depth: number; readonly values: number }) {
+  /** @param limits in the whole, as `exceeds` counts */
+  constructor(bytes: Buffer, limits: { readonly depth: number; readonly values: number }) {
     this.#bytes = bytes;
-    this.#most = most;
+    this.#limits = limits;
     this.#at = bytes.indexOf(OPEN_BRACKET) + 1;
   }
 
@@ -38,7 +38,7 @@ export class BatchBytes {
    * @throws RpcError parse-error, nested-too-deep
    */
   next(): string | undefined {
-    if (this.#isOver) return undefined;
+    if (this.#hasEnded) return undefined;
     const bytes = this.#bytes;
     const start = this.#at;
     let depth = 1;
@@ -46,7 +46,7 @@ export class BatchBytes {
       const code = bytes[at] as number;
       if (code === QUOTE) at = endOfQuoted(bytes, at);
       else if ((code & ~32) === OPEN_BRACKET) {
-        if (++depth > this.#most.depth) throw new RpcError('nested-too-deep');
+        if (++depth > this.#limits.depth) throw new RpcError('nested-too-deep');
         this.#count();
       } else if ((code & ~32) === CLOSE_BRACKET) {
         if (--depth > 0) continue;
@@ -64,13 +64,13 @@ export class BatchBytes {
   }
 
   #count(): void {
-    if (++this.#values > this.#most.values) throw new RpcError('nested-too-deep');
+    if (++this.#values > this.#limits.values) throw new RpcError('nested-too-deep');
   }
 
   #end(code: number, at: number): void {
     if (code !== CLOSE_BRACKET || skipSpace(this.#bytes, at + 1) < this.#bytes.length)
       throw new RpcError('parse-error');
-    this.#isOver = true;
+    this.#hasEnded = true;
   }
 }
 

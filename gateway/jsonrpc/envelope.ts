@@ -8,7 +8,7 @@ import { scanCalls, type ScannedCall } from './scan-calls.ts';
  * Deeper than any real call: a batch of calls with state overrides reaches 8. A batch of 1,000 calls with a dozen
  * parameters each, or a filter of 100,000 addresses, has fewer values.
  */
-const MOST = { depth: 64, values: 200_000 };
+const MAX_NESTING = { depth: 64, values: 200_000 };
 
 /** One JSON-RPC request object. */
 export interface Call {
@@ -22,20 +22,20 @@ export interface Call {
   /** The parameters as JSON, once that was made. */
   text: string | undefined;
   /** Why it goes no further, once that was looked at: for its weight before its answer. */
-  objection: RpcError | 'none' | undefined;
+  precheck: RpcError | 'none' | undefined;
 }
 
 /** A member of a body that is no call; `id` is null unless it could be told. Undefined: a notification, as in `Call`. */
-export interface NotACall {
+export interface InvalidItem {
   readonly id: string | undefined;
-  readonly refusal: RpcError;
+  readonly rejection: RpcError;
 }
 
 export interface Envelope {
   readonly isBatch: boolean;
   /** A batch in which a single call may take long to look at. */
   readonly isLarge?: true;
-  readonly items: readonly (Call | NotACall)[];
+  readonly items: readonly (Call | InvalidItem)[];
 }
 
 /**
@@ -54,34 +54,34 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
 /** Bytes of a body that is read step by step: parsed in one go it would take more than a millisecond. */
 export const LARGE_BODY_BYTES = 100_000;
 
-interface Slices {
+interface Yielder {
   next(): Promise<void> | undefined;
 }
 
 /**
  * The same for a large body.
- * @param slices what `next` gives between steps, if anything, is waited for
+ * @param timeSlicer what `next` gives between steps, if anything, is waited for
  */
-export function readLargeEnvelope(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
-  return BatchBytes.isBatch(bytes) ? readBatch(bytes, maxItems, slices) : readLarge(bytes, maxItems, slices);
+export function readLargeEnvelope(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
+  return BatchBytes.isBatch(bytes) ? readBatch(bytes, maxItems, timeSlicer) : readLarge(bytes, maxItems, timeSlicer);
 }
 
-async function readLarge(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
-  await slices.next();
+async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
+  await timeSlicer.next();
   const text = decoded(bytes, 0, bytes.length);
-  await slices.next();
+  await timeSlicer.next();
   return readEnvelope(text, maxItems);
 }
 
-async function readBatch(bytes: Buffer, maxItems: number, slices: Slices): Promise<Envelope> {
-  const batch = new BatchBytes(bytes, MOST);
-  const items: (Call | NotACall)[] = [];
+async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
+  const batch = new BatchBytes(bytes, MAX_NESTING);
+  const items: (Call | InvalidItem)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
-    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, slices));
-    let pause = slices.next();
+    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
+    let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     items.push(readCall(parseJson(item), scanCalls(item)[0]));
-    pause = slices.next();
+    pause = timeSlicer.next();
     if (pause !== undefined) await pause;
   }
   if (items.length === 0) throw new RpcError('empty-batch');
@@ -100,10 +100,10 @@ function firstId(batch: readonly unknown[], text: string): string {
 }
 
 /** The same of a large batch. Only the items up to that request are read again: as a rule, one. */
-async function firstIdOfLarge(bytes: Buffer, slices: Slices): Promise<string> {
-  const batch = new BatchBytes(bytes, MOST);
+async function firstIdOfLarge(bytes: Buffer, timeSlicer: Yielder): Promise<string> {
+  const batch = new BatchBytes(bytes, MAX_NESTING);
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
-    const pause = slices.next();
+    const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     const value = parseJson(item);
     if (hasId(value)) return firstId([value], item);
@@ -119,7 +119,7 @@ function hasId(item: unknown): boolean {
 }
 
 function parse(text: string): unknown {
-  if (exceeds(text, MOST)) throw new RpcError('nested-too-deep');
+  if (exceeds(text, MAX_NESTING)) throw new RpcError('nested-too-deep');
   return parseJson(text);
 }
 
@@ -131,22 +131,22 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readCall(item: unknown, scanned: ScannedCall | undefined): Call | NotACall {
-  if (typeof item !== 'object' || item === null || Array.isArray(item) || scanned === undefined) return notACall();
-  if (scanned.fault !== undefined) return notACall(explainFault(scanned.fault));
+function readCall(item: unknown, scanned: ScannedCall | undefined): Call | InvalidItem {
+  if (typeof item !== 'object' || item === null || Array.isArray(item) || scanned === undefined) return invalidItem();
+  if (scanned.fault !== undefined) return invalidItem(explainFault(scanned.fault));
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
-  if (jsonrpc !== '2.0') return notACall('invalid request: expected jsonrpc to be "2.0"');
+  if (jsonrpc !== '2.0') return invalidItem('invalid request: expected jsonrpc to be "2.0"');
   if (id !== undefined && !isId(id)) {
-    return notACall('invalid request: expected id to be a string, a number or null');
+    return invalidItem('invalid request: expected id to be a string, a number or null');
   }
-  if (typeof method !== 'string') return notACall('invalid request: expected method to be a string');
+  if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string');
   if (params === undefined || params === null) return callOf(scanned.id, method, [], undefined);
   if (Array.isArray(params)) return callOf(scanned.id, method, params, scanned.params);
   if (typeof params === 'object') {
-    const refusal = new RpcError('invalid-params', 'invalid params: expected a positional array');
-    return { id: scanned.id, refusal };
+    const rejection = new RpcError('invalid-params', 'invalid params: expected a positional array');
+    return { id: scanned.id, rejection };
   }
-  return notACall('invalid request: expected params to be an array');
+  return invalidItem('invalid request: expected params to be an array');
 }
 
 function isId(id: unknown): boolean {
@@ -154,13 +154,13 @@ function isId(id: unknown): boolean {
 }
 
 function callOf(id: string | undefined, method: string, params: readonly unknown[], given: string | undefined): Call {
-  return { id, method, params, given, text: undefined, objection: undefined };
+  return { id, method, params, given, text: undefined, precheck: undefined };
 }
 
 function explainFault({ member, isVariant }: MemberFault): string {
   return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
-function notACall(message?: string): NotACall {
-  return { id: 'null', refusal: new RpcError('invalid-request', message) };
+function invalidItem(message?: string): InvalidItem {
+  return { id: 'null', rejection: new RpcError('invalid-request', message) };
 }

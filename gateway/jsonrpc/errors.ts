@@ -38,7 +38,7 @@ const catalogue = {
   'too-many-subscriptions': { code: -32005, status: 429, message: 'too many subscriptions with this project id' },
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
-  'answer-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
+  'response-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
   'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
   'quota-unreachable': { code: -32603, status: 503, message: 'the quota cannot be checked at the moment' },

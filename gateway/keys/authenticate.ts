@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../config/at-most.ts';
+import { maxEntries } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
-import { KeyRulesError } from './key-rules.ts';
+import { InvalidPermissionsError } from './key-rules.ts';
 import { digestOf, isWellFormedKey, keyMaxLength } from './key.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
 
-const knownMax = 10_000;
-const unknownMax = 10_000;
+const maxKnown = 10_000;
+const maxUnknown = 10_000;
 /** How long a key that the store does not know is refused without asking again. */
-const unknownForMs = 5_000;
+const unknownTtlMs = 5_000;
 /** Over how long the unknown keys of an address are counted. */
-const guessesWithinMs = 10_000;
+const guessWindowMs = 10_000;
 /** Of so many addresses. Whoever has more of them makes us forget some, but no memory is lost. */
-const guessersMax = 50_000;
+const maxGuessers = 50_000;
 
 export interface AuthenticatorOptions {
   /** How long a key seen before goes on while the store cannot be asked. */
@@ -35,9 +35,9 @@ interface Known {
 }
 
 /** One look-up under way, shared by all calls that wait for it. */
-interface Flight {
+interface Lookup {
   /** What the key opens; undefined: nothing. */
-  readonly answer: Promise<KeyAccess | undefined>;
+  readonly access: Promise<KeyAccess | undefined>;
   /** A change was told of meanwhile: the answer may be from before it. */
   outdated: boolean;
 }
@@ -55,24 +55,24 @@ export class Authenticator {
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, Known>(atMost(knownMax));
-  readonly #unknown = new LRUCache<string, true>({ ...atMost(unknownMax), ttl: unknownForMs });
-  readonly #flights = new Map<string, Flight>();
+  readonly #known = new LRUCache<string, Known>(maxEntries(maxKnown));
+  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxUnknown), ttl: unknownTtlMs });
+  readonly #lookups = new Map<string, Lookup>();
   /** Keys by address that are unknown, or not known yet; an entry ends some time after the first, however many follow. */
-  readonly #guesses = new LRUCache<string, { count: number }>({ ...atMost(guessersMax), ttl: guessesWithinMs });
-  readonly #guessesMax: number;
+  readonly #guesses = new LRUCache<string, { count: number }>({ ...maxEntries(maxGuessers), ttl: guessWindowMs });
+  readonly #maxGuesses: number;
   readonly #log: Log;
   /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */
   #generation = 0;
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
-    this.#guessesMax = options.unknownKeysMax;
+    this.#maxGuesses = options.unknownKeysMax;
     this.#log = options.log;
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     store.onChange((digest) => {
-      this.#forget(digest);
+      this.#invalidate(digest);
     });
   }
 
@@ -93,9 +93,9 @@ export class Authenticator {
         throw new RpcError('key-invalid');
       }
     } else {
-      const trust = this.#trustIn(known);
-      if (trust !== undefined) {
-        this.counts[trust] += 1;
+      const freshness = this.#freshness(known);
+      if (freshness !== undefined) {
+        this.counts[freshness] += 1;
         return known.access;
       }
     }
@@ -104,7 +104,7 @@ export class Authenticator {
       throw new RpcError('key-store-unreachable');
     }
     // A key that was good a moment ago pays nothing for an address that guesses.
-    return this.#ask(digest, known === undefined ? address : undefined);
+    return this.#find(digest, known === undefined ? address : undefined);
   }
 
   /**
@@ -113,11 +113,11 @@ export class Authenticator {
    * @returns what the key opens by now, its entry rules not yet asked
    * @throws RpcError (rejects with it): key-invalid, key-store-unreachable
    */
-  confirm(digest: string, aheadMs: number): KeyAccess | Promise<KeyAccess> {
+  confirm(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
-    if (known !== undefined && this.#trustIn(known, aheadMs) !== undefined) return known.access;
+    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) return known.access;
     if (!this.#store.available) return Promise.reject(new RpcError('key-store-unreachable'));
-    return this.#ask(digest, undefined);
+    return this.#find(digest, undefined);
   }
 
   /** Whether any key can be let in: the store answers, or memory still has keys from when it did. */
@@ -126,12 +126,12 @@ export class Authenticator {
   }
 
   /** @param guesser address that the look-up counts against, where the key is not known to it */
-  async #ask(digest: string, guesser: string | undefined): Promise<KeyAccess> {
-    if (guesser !== undefined) this.#refuseGuessing(guesser);
-    const flight = this.#flights.get(digest) ?? this.#lookUp(digest, guesser);
+  async #find(digest: string, guesser: string | undefined): Promise<KeyAccess> {
+    if (guesser !== undefined) this.#limitGuessing(guesser);
+    const lookup = this.#lookups.get(digest) ?? this.#lookUp(digest, guesser);
     let access: KeyAccess | undefined;
     try {
-      access = await flight.answer;
+      access = await lookup.access;
     } catch (error) {
       return this.#withoutStore(digest, error);
     }
@@ -144,40 +144,40 @@ export class Authenticator {
   }
 
   /** Why memory is enough, `aheadMs` from now; undefined: it is not. */
-  #trustIn(known: Known, aheadMs = 0): 'hit' | 'stale' | undefined {
-    const age = performance.now() + aheadMs - known.confirmedAt;
+  #freshness(known: Known, marginMs = 0): 'hit' | 'stale' | undefined {
+    const age = performance.now() + marginMs - known.confirmedAt;
     if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
     return !this.#store.available && age < this.#staleMaxMs ? 'stale' : undefined;
   }
 
-  #lookUp(digest: string, guesser: string | undefined): Flight {
+  #lookUp(digest: string, guesser: string | undefined): Lookup {
     // Before anything is known: many guesses at once are many guesses.
     const guesses = guesser === undefined ? undefined : this.#guessesOf(addressGroup(guesser));
     if (guesses !== undefined) guesses.count += 1;
     // Before the question goes out: what is confirmed is the state of no earlier moment.
     const confirmedAt = performance.now();
     const generation = this.#generation;
-    const land = async (): Promise<KeyAccess | undefined> => {
+    const run = async (): Promise<KeyAccess | undefined> => {
       let isGuess = false;
       try {
         const found = await this.#store.find(digest);
         isGuess = found === undefined;
-        const access = found !== undefined && this.#mayPass(found) ? this.#accessOf(found) : undefined;
+        const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
         if (access === undefined) this.#known.delete(digest);
-        if (!flight.outdated) {
+        if (!lookup.outdated) {
           if (access === undefined) this.#unknown.set(digest, true);
           else this.#known.set(digest, { access, confirmedAt, generation });
         }
         return access;
       } finally {
         if (guesses !== undefined && !isGuess) guesses.count -= 1;
-        if (this.#flights.get(digest) === flight) this.#flights.delete(digest);
+        if (this.#lookups.get(digest) === lookup) this.#lookups.delete(digest);
       }
     };
     // Begun a tick later, when `flight` is there for `land` to see.
-    const flight: Flight = { answer: Promise.resolve().then(land), outdated: false };
-    this.#flights.set(digest, flight);
-    return flight;
+    const lookup: Lookup = { access: Promise.resolve().then(run), outdated: false };
+    this.#lookups.set(digest, lookup);
+    return lookup;
   }
 
   /** The store was thought to be there, but gave no answer. */
@@ -192,9 +192,9 @@ export class Authenticator {
     throw new RpcError('key-store-unreachable', undefined, { cause });
   }
 
-  #refuseGuessing(address: string): void {
+  #limitGuessing(address: string): void {
     const guesser = addressGroup(address);
-    if ((this.#guesses.get(guesser)?.count ?? 0) < this.#guessesMax) return;
+    if ((this.#guesses.get(guesser)?.count ?? 0) < this.#maxGuesses) return;
     throw new RpcError('unknown-key-limit', undefined, {
       retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(guesser) / 1000)),
     });
@@ -213,30 +213,30 @@ export class Authenticator {
     try {
       return compileAccess(record);
     } catch (error) {
-      if (!(error instanceof KeyRulesError)) throw error;
-      this.#log.error({ key: record.id, mistakes: error.mistakes }, 'a key is refused: its record has mistakes');
+      if (!(error instanceof InvalidPermissionsError)) throw error;
+      this.#log.error({ key: record.id, mistakes: error.problems }, 'a key is refused: its record has mistakes');
       return undefined;
     }
   }
 
-  #mayPass(record: KeyRecord): boolean {
+  #isUsable(record: KeyRecord): boolean {
     return record.revokedAt === undefined && (record.development !== true || this.#allowDevelopmentKeys);
   }
 
-  #forget(digest: string | undefined): void {
+  #invalidate(digest: string | undefined): void {
     if (digest === undefined) {
       this.#generation += 1;
       this.#unknown.clear();
-      for (const flight of this.#flights.values()) flight.outdated = true;
-      this.#flights.clear();
+      for (const lookup of this.#lookups.values()) lookup.outdated = true;
+      this.#lookups.clear();
       return;
     }
     this.#known.delete(digest);
     this.#unknown.delete(digest);
-    const flight = this.#flights.get(digest);
-    if (flight === undefined) return;
-    flight.outdated = true;
+    const lookup = this.#lookups.get(digest);
+    if (lookup === undefined) return;
+    lookup.outdated = true;
     // Who asks from now on shall not be given the outdated answer.
-    this.#flights.delete(digest);
+    this.#lookups.delete(digest);
   }
 }

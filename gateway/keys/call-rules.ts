@@ -1,14 +1,14 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { KeyRules } from './key-rules.ts';
+import type { KeyPermissions } from './key-rules.ts';
 
 /** Which calls a key may make. */
-export class CallRules {
+export class CallPermissions {
   /** Names and namespaces: neither can be taken for the other. */
   readonly #methods: ReadonlySet<string> | undefined;
   /** In lower case. */
   readonly #contracts: ReadonlySet<string> | undefined;
 
-  constructor({ methods, contracts }: KeyRules) {
+  constructor({ methods, contracts }: KeyPermissions) {
     if (methods !== undefined) this.#methods = new Set(methods);
     if (contracts !== undefined) this.#contracts = new Set(contracts.map((address) => address.toLowerCase()));
   }

@@ -11,10 +11,10 @@ import { writePrivateFile } from './private-file.ts';
  */
 export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Promise<string> {
   const path = join(dataDir, 'development-key');
-  const kept = readKept(path);
-  if (kept !== undefined && isWellFormedKey(kept)) {
-    const record = await store.find(digestOf(kept));
-    if (record?.development === true && record.revokedAt === undefined) return kept;
+  const stored = readStoredKey(path);
+  if (stored !== undefined && isWellFormedKey(stored)) {
+    const record = await store.find(digestOf(stored));
+    if (record?.development === true && record.revokedAt === undefined) return stored;
   }
   const key = makeKey();
   await store.add(digestOf(key), { name: 'development', createdAt: new Date().toISOString(), development: true });
@@ -22,7 +22,7 @@ export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Pr
   return key;
 }
 
-function readKept(path: string): string | undefined {
+function readStoredKey(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {

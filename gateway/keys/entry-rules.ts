@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AddressRanges } from '../config/address-ranges.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { KeyRules, Secret } from './key-rules.ts';
+import type { KeyPermissions, Secret } from './key-rules.ts';
 import { originMatcher } from './origin-pattern.ts';
 
 /** Who comes with a key, and what for: all that is known before the body is read. */
@@ -14,20 +14,20 @@ export interface Caller {
 }
 
 /** What a key demands of whoever comes with it. Entries of one kind are alternatives, kinds must all be met. */
-export class EntryRules {
-  readonly #rules: KeyRules;
+export class EntryPermissions {
+  readonly #permissions: KeyPermissions;
   readonly #fitsOrigin: ((origin: string) => boolean) | undefined;
   readonly #ranges: AddressRanges | undefined;
 
-  constructor(rules: KeyRules) {
-    this.#rules = rules;
-    if (rules.origins !== undefined) this.#fitsOrigin = originMatcher(rules.origins);
-    if (rules.ips !== undefined) this.#ranges = new AddressRanges(rules.ips);
+  constructor(permissions: KeyPermissions) {
+    this.#permissions = permissions;
+    if (permissions.origins !== undefined) this.#fitsOrigin = originMatcher(permissions.origins);
+    if (permissions.ips !== undefined) this.#ranges = new AddressRanges(permissions.ips);
   }
 
   /** @throws RpcError key-invalid (its time is over), secret-invalid, key-settings */
-  admit({ network, address, headers }: Caller): void {
-    const { expiresAt, secrets, networks, userAgents } = this.#rules;
+  check({ network, address, headers }: Caller): void {
+    const { expiresAt, secrets, networks, userAgents } = this.#permissions;
     if (expiresAt !== undefined && Date.now() >= expiresAt) throw new RpcError('key-invalid');
     if (secrets !== undefined && !isOneOf(secrets, passwordIn(headers.authorization))) {
       throw new RpcError('secret-invalid');
@@ -53,5 +53,5 @@ function isOneOf(secrets: readonly Secret[], given: string | undefined): boolean
   if (given === undefined) return false;
   const digest = hash('sha256', given, 'buffer');
   const now = Date.now();
-  return secrets.some((secret) => timingSafeEqual(secret.digest, digest) && now < secret.until);
+  return secrets.some((secret) => timingSafeEqual(secret.digest, digest) && now < secret.deadline);
 }

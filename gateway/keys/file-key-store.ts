@@ -5,19 +5,19 @@ import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } 
 import { keyIdOf } from './key.ts';
 import {
   byAge,
-  changedRules,
+  mergePermissions,
   keyRecord,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
-  type ManagementAct,
-  type RuleChange,
+  type AuditEntry,
+  type PermissionChange,
   type StoredKey,
 } from './key-store.ts';
 import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
 
 /** Other processes' changes are noticed this soon. Polled: file events do not cross every kind of mounted folder. */
-const pollMs = 200;
+const pollIntervalMs = 200;
 
 /** Keys in `keys.json` under DATA_DIR: a gateway and its command line on one machine, without Redis. */
 export class FileKeyStore implements KeyStore {
@@ -33,7 +33,7 @@ export class FileKeyStore implements KeyStore {
   #records: ReadonlyMap<string, KeyRecord>;
   #file: KeyFile;
   /** The version last looked at, good or broken: a broken one is logged once. */
-  #seen: string;
+  #version: string;
 
   /** @throws KeyFileError where the file is there but broken. */
   constructor(dataDir: string, log: Log) {
@@ -41,11 +41,11 @@ export class FileKeyStore implements KeyStore {
     this.#auditPath = join(dataDir, 'audit.jsonl');
     this.#log = log;
     this.#file = readKeyFile(this.path);
-    this.#seen = this.#file.version;
+    this.#version = this.#file.version;
     this.#records = recordsOf(this.#file);
     this.#timer = setInterval(() => {
       this.#poll();
-    }, pollMs).unref();
+    }, pollIntervalMs).unref();
   }
 
   opened(): Promise<void> {
@@ -79,12 +79,12 @@ export class FileKeyStore implements KeyStore {
     return this.#changeOne(id, (key) => ({ ...key, revokedAt: key.revokedAt ?? new Date().toISOString() }));
   }
 
-  update(id: string, change: RuleChange): Promise<KeyRecord | undefined> {
-    return this.#changeOne(id, (key) => ({ ...key, rules: changedRules(key.rules, change) }));
+  update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
+    return this.#changeOne(id, (key) => ({ ...key, permissions: mergePermissions(key.permissions, change) }));
   }
 
   /** Beside the keys: one JSON object a line. */
-  note(act: ManagementAct): Promise<void> {
+  audit(act: AuditEntry): Promise<void> {
     appendPrivateFile(this.#auditPath, `${JSON.stringify(act)}\n`);
     return Promise.resolve();
   }
@@ -120,11 +120,11 @@ export class FileKeyStore implements KeyStore {
   #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
     makePrivateFolderFor(this.path);
     return withFileLock(`${this.path}.lock`, () => {
-      const before = readKeyFile(this.path).keys;
-      const keys = new Map(before);
+      const previous = readKeyFile(this.path).keys;
+      const keys = new Map(previous);
       const result = edit(keys);
-      if (keyFileText(keys) !== keyFileText(before)) writeKeyFile(this.path, keys);
-      this.#adopt(readKeyFile(this.path));
+      if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
+      this.#apply(readKeyFile(this.path));
       return result;
     });
   }
@@ -133,22 +133,22 @@ export class FileKeyStore implements KeyStore {
   #poll(): void {
     try {
       const version = keyFileVersion(this.path);
-      if (version === this.#seen) return;
-      this.#seen = version;
-      this.#adopt(readKeyFile(this.path));
+      if (version === this.#version) return;
+      this.#version = version;
+      this.#apply(readKeyFile(this.path));
     } catch (error) {
       this.#log.error({ error: error instanceof Error ? error.message : 'unknown' }, 'keys stay as they were');
     }
   }
 
-  #adopt(file: KeyFile): void {
-    const before = this.#file.keys;
+  #apply(file: KeyFile): void {
+    const previous = this.#file.keys;
     this.#file = file;
-    this.#seen = file.version;
+    this.#version = file.version;
     this.#records = recordsOf(file);
-    const digests = new Set([...before.keys(), ...file.keys.keys()]);
+    const digests = new Set([...previous.keys(), ...file.keys.keys()]);
     for (const digest of digests) {
-      if (JSON.stringify(before.get(digest)) === JSON.stringify(file.keys.get(digest))) continue;
+      if (JSON.stringify(previous.get(digest)) === JSON.stringify(file.keys.get(digest))) continue;
       for (const listener of this.#listeners) listener(digest);
     }
   }

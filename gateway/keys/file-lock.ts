@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyStoreError } from './key-store.ts';
 
 /** Who holds the lock needs milliseconds; a lock this old was left behind. */
-const staleAfterMs = 5_000;
-const giveUpAfterMs = 10_000;
+const maxLockAgeMs = 5_000;
+const timeoutMs = 10_000;
 
 /**
  * Runs `work` while no other process (or other caller of this one) does the same under the lock file `path`.
@@ -16,9 +16,9 @@ const giveUpAfterMs = 10_000;
  */
 export async function withFileLock<Result>(path: string, work: () => Result): Promise<Result> {
   const token = `${hostname()} ${process.pid} ${randomUUID()}`;
-  const giveUpAt = Date.now() + giveUpAfterMs;
-  while (!take(path, token)) {
-    if (Date.now() > giveUpAt)
+  const deadline = Date.now() + timeoutMs;
+  while (!acquire(path, token)) {
+    if (Date.now() > deadline)
       throw new KeyStoreError(`${path} is held by another process; remove it if none is at work`);
     removeIfStale(path);
     await sleep(5 + Math.random() * 15);
@@ -30,7 +30,7 @@ export async function withFileLock<Result>(path: string, work: () => Result): Pr
   }
 }
 
-function take(path: string, token: string): boolean {
+function acquire(path: string, token: string): boolean {
   try {
     writeFileSync(path, token, { flag: 'wx', mode: 0o600 });
     // Someone who took an older lock for stale may have removed ours in its place: then it is not ours any more.
@@ -64,7 +64,7 @@ function isStale(path: string, holder: string): boolean {
   const [host, pid] = holder.split(' ');
   if (host === hostname() && isGone(Number(pid))) return true;
   const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return modified !== undefined && Date.now() - modified > staleAfterMs;
+  return modified !== undefined && Date.now() - modified > maxLockAgeMs;
 }
 
 function isGone(pid: number): boolean {

@@ -2,7 +2,7 @@ import { openLog } from '../config/log.ts';
 import { FileKeyStore } from './file-key-store.ts';
 import type { KeyStore } from './key-store.ts';
 import { keyIdOf } from './key.ts';
-import { KeyActError, type KeyManager } from './manage-keys.ts';
+import { KeyOperationError, type KeyManager } from './manage-keys.ts';
 
 /** How many keys of a key file were carried over, were there already, or are for development only and were left out. */
 export interface Imported {
@@ -18,19 +18,19 @@ export interface Imported {
  */
 export async function importKeys(dataDir: string, store: KeyStore, manager: KeyManager): Promise<Imported> {
   if (store.kind !== 'redis') {
-    throw new KeyActError('no-redis', 'keys import carries keys over to Redis', 'set REDIS_URL');
+    throw new KeyOperationError('no-redis', 'keys import carries keys over to Redis', 'set REDIS_URL');
   }
   const file = new FileKeyStore(dataDir, openLog('silent'));
   try {
     const entries = file.entries();
-    const lasting = entries.filter(([, key]) => key.development !== true);
+    const importable = entries.filter(([, key]) => key.development !== true);
     let added = 0;
-    for (const [digest, key] of lasting) {
+    for (const [digest, key] of importable) {
       if (!(await store.add(digest, key))) continue;
       added += 1;
-      await manager.noteImport(keyIdOf(digest));
+      await manager.auditImport(keyIdOf(digest));
     }
-    return { added, there: lasting.length - added, leftOut: entries.length - lasting.length };
+    return { added, there: importable.length - added, leftOut: entries.length - importable.length };
   } finally {
     await file.close();
   }

@@ -1,16 +1,16 @@
-import { CallRules } from './call-rules.ts';
-import { EntryRules } from './entry-rules.ts';
-import { rateOf, readRules, type KeyRules, type Rate } from './key-rules.ts';
+import { CallPermissions } from './call-rules.ts';
+import { EntryPermissions } from './entry-rules.ts';
+import { rateOf, parsePermissions, type KeyPermissions, type Rate } from './key-rules.ts';
 import type { KeyRecord } from './key-store.ts';
 
 /** A key that was let in, with its rules compiled. What it has no rules of is not there: one look shows that. */
 export interface KeyAccess {
   readonly record: KeyRecord;
-  readonly entry: EntryRules | undefined;
-  readonly calls: CallRules | undefined;
+  readonly entry: EntryPermissions | undefined;
+  readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
   /** Whether it may ask how its calls came to their answers. */
-  readonly mayExplain: boolean;
+  readonly canExplain: boolean;
 }
 
 /** How much a key may do. Rates and quotas count weights of methods. */
@@ -28,29 +28,29 @@ export interface KeyLimits {
 }
 
 /** What is open at once is counted by it, too: to rotate a key gives nobody twice its limits. */
-export function accountOf({ record: { id, rules } }: KeyAccess): string {
-  return rules?.['account'] ?? id;
+export function accountOf({ record: { id, permissions } }: KeyAccess): string {
+  return permissions?.['account'] ?? id;
 }
 
 /** Done once for each record that is looked up. @throws KeyRulesError */
 export function compileAccess(record: KeyRecord): KeyAccess {
-  if (record.rules === undefined)
-    return { record, entry: undefined, calls: undefined, limits: undefined, mayExplain: false };
-  const rules = readRules(record.rules);
-  const has = (...names: (keyof KeyRules)[]): boolean => names.some((name) => rules[name] !== undefined);
+  if (record.permissions === undefined)
+    return { record, entry: undefined, calls: undefined, limits: undefined, canExplain: false };
+  const permissions = parsePermissions(record.permissions);
+  const has = (...names: (keyof KeyPermissions)[]): boolean => names.some((name) => permissions[name] !== undefined);
   return {
     record,
-    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips') ? new EntryRules(rules) : undefined,
-    calls: has('methods', 'contracts') ? new CallRules(rules) : undefined,
+    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips') ? new EntryPermissions(permissions) : undefined,
+    calls: has('methods', 'contracts') ? new CallPermissions(permissions) : undefined,
     limits: has('rate', 'methodRates', 'daily', 'monthly', 'sockets', 'subscriptions')
-      ? limitsOf(record, rules)
+      ? limitsOf(record, permissions)
       : undefined,
-    mayExplain: rules.permissions?.includes('explain') === true,
+    canExplain: permissions.permissions?.includes('explain') === true,
   };
 }
 
-function limitsOf({ id }: KeyRecord, { account, rate, burst, ...rules }: KeyRules): KeyLimits {
-  const { methodRates, daily, monthly, sockets, subscriptions } = rules;
+function limitsOf({ id }: KeyRecord, { account, rate, burst, ...permissions }: KeyPermissions): KeyLimits {
+  const { methodRates, daily, monthly, sockets, subscriptions } = permissions;
   const isCharged = [rate, methodRates, daily, monthly].some((limit) => limit !== undefined);
   const charged = { rate: rateOf(rate, burst), methodRates, daily, monthly };
   return { account: account ?? id, ...charged, isCharged, sockets, subscriptions };

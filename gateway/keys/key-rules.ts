@@ -4,8 +4,8 @@ import { isDigest, isKeyId } from './key.ts';
 import { isOriginPattern } from './origin-pattern.ts';
 
 /** Infura's number. */
-const entriesMax = 30;
-const numberMax = 1_000_000_000_000;
+const maxEntries = 30;
+const maxNumber = 1_000_000_000_000;
 
 /**
  * What a key may do, and how much of it: each a text field of its record, which an operator may write by hand (in
@@ -83,20 +83,20 @@ const fields = {
   },
 } as const satisfies Record<string, { flag: string; meaning: string; read: (text: string) => unknown }>;
 
-export type RuleField = keyof typeof fields;
+export type PermissionField = keyof typeof fields;
 
-export const ruleFields = Object.entries(fields).map(([name, { flag, meaning }]) => ({
-  name: name as RuleField,
+export const permissionFields = Object.entries(fields).map(([name, { flag, meaning }]) => ({
+  name: name as PermissionField,
   flag,
   meaning,
 }));
 
 /** As stored: text by field. */
-export type RuleTexts = Readonly<Record<string, string>>;
+export type PermissionTexts = Readonly<Record<string, string>>;
 
 /** As parsed. A field that is not there restricts nothing. */
-export type KeyRules = {
-  readonly [Name in RuleField]?: Exclude<ReturnType<(typeof fields)[Name]['read']>, undefined>;
+export type KeyPermissions = {
+  readonly [Name in PermissionField]?: Exclude<ReturnType<(typeof fields)[Name]['read']>, undefined>;
 };
 
 export interface Rate {
@@ -108,37 +108,37 @@ export interface Secret {
   /** SHA-256 of it. */
   readonly digest: Buffer;
   /** When it ends, in ms since 1970; Infinity: never. */
-  readonly until: number;
+  readonly deadline: number;
 }
 
 /** A record that says something which cannot be understood must open nothing. The messages quote no value. */
-export class KeyRulesError extends Error {
+export class InvalidPermissionsError extends Error {
   override readonly name = 'KeyRulesError';
-  readonly mistakes: readonly string[];
+  readonly problems: readonly string[];
 
-  constructor(mistakes: readonly string[]) {
-    super(mistakes.join('\n'));
-    this.mistakes = mistakes;
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
   }
 }
 
 /** @throws KeyRulesError that names every mistake: unknown fields too, for they are misspellings of a restriction. */
-export function readRules(texts: RuleTexts): KeyRules {
-  const mistakes: string[] = [];
-  const rules: Record<string, unknown> = {};
+export function parsePermissions(texts: PermissionTexts): KeyPermissions {
+  const problems: string[] = [];
+  const permissions: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(texts)) {
     if (!Object.hasOwn(fields, name)) {
-      mistakes.push(`${printable(name)} is not known${suggest(name, Object.keys(fields))}`);
+      problems.push(`${printable(name)} is not known${suggest(name, Object.keys(fields))}`);
       continue;
     }
-    const { read, meaning } = fields[name as RuleField];
+    const { read, meaning } = fields[name as PermissionField];
     const value = read(text);
-    if (value === undefined) mistakes.push(`${name}: expected ${meaning}`);
-    else rules[name] = value;
+    if (value === undefined) problems.push(`${name}: expected ${meaning}`);
+    else permissions[name] = value;
   }
-  if (texts['burst'] !== undefined && texts['rate'] === undefined) mistakes.push('burst: there is no rate');
-  if (mistakes.length > 0) throw new KeyRulesError(mistakes);
-  return rules;
+  if (texts['burst'] !== undefined && texts['rate'] === undefined) problems.push('burst: there is no rate');
+  if (problems.length > 0) throw new InvalidPermissionsError(problems);
+  return permissions;
 }
 
 /** Entries between commas; an empty list is none at all, and so a mistake. */
@@ -147,10 +147,10 @@ export function entriesOf(text: string): string[] {
 }
 
 function list(form: RegExp | ((entry: string) => boolean)): (text: string) => readonly string[] | undefined {
-  const fits = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
+  const matches = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
   return (text) => {
     const entries = entriesOf(text);
-    return entries.length <= entriesMax && entries.every(fits) ? entries : undefined;
+    return entries.length <= maxEntries && entries.every(matches) ? entries : undefined;
   };
 }
 
@@ -169,7 +169,7 @@ function decimal(text: string): number | undefined {
 }
 
 function inRange(number: number): number | undefined {
-  return number > 0 && number <= numberMax ? number : undefined;
+  return number > 0 && number <= maxNumber ? number : undefined;
 }
 
 function methodRates(text: string): ReadonlyMap<string, Rate> | undefined {
@@ -180,7 +180,7 @@ function methodRates(text: string): ReadonlyMap<string, Rate> | undefined {
     if (method === undefined || rate === undefined || rates.has(method)) return undefined;
     rates.set(method, rate);
   }
-  return rates.size <= entriesMax ? rates : undefined;
+  return rates.size <= maxEntries ? rates : undefined;
 }
 
 /** @returns undefined where there is no rate, or the burst is none */
@@ -195,9 +195,9 @@ function secrets(text: string): readonly Secret[] | undefined {
     const [digest = '', end] = entry.split(/@(.*)/s);
     const until = end === undefined ? Number.POSITIVE_INFINITY : time(end);
     if (!isDigest(digest) || until === undefined) return undefined;
-    found.push({ digest: Buffer.from(digest, 'hex'), until });
+    found.push({ digest: Buffer.from(digest, 'hex'), deadline: until });
   }
-  return found.length <= entriesMax ? found : undefined;
+  return found.length <= maxEntries ? found : undefined;
 }
 
 function printable(name: string): string {

@@ -1,5 +1,5 @@
 import { keyIdOf } from './key.ts';
-import type { RuleField, RuleTexts } from './key-rules.ts';
+import type { PermissionField, PermissionTexts } from './key-rules.ts';
 
 /** What is known of a key. The key itself is known to nobody but its holder; stores have its digest. */
 export interface KeyRecord {
@@ -13,7 +13,7 @@ export interface KeyRecord {
   /** Made by the gateway for the banner of a first start; refused in production. */
   readonly development?: true;
   /** What it may do and how much, as text by field (`key-rules.ts`); absent: everything. As written, so unchecked. */
-  readonly rules?: RuleTexts;
+  readonly permissions?: PermissionTexts;
 }
 
 /** A record as it is stored: the id follows from the digest. */
@@ -33,7 +33,7 @@ export interface KeyStore {
    */
   readonly freshForMs: number;
   /** Waits until the store answers. @throws KeyStoreUnreachable if it does not within `limitMs`. */
-  opened(limitMs: number): Promise<void>;
+  opened(timeoutMs: number): Promise<void>;
   find(digest: string): Promise<KeyRecord | undefined>;
   /**
    * Adds a key. One that is there already is left as it is, save that a revocation is carried over, never undone.
@@ -47,19 +47,19 @@ export interface KeyStore {
   /** Revokes the key with this id. @returns its record now, or undefined where there is none. */
   revoke(id: string): Promise<KeyRecord | undefined>;
   /** Writes rules of the key with this id, and takes away those that are undefined. @returns as `revoke` does. */
-  update(id: string, change: RuleChange): Promise<KeyRecord | undefined>;
+  update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
   /** Notes what was done to a key, by whom; kept as long as there is room. Nothing secret. */
-  note(act: ManagementAct): Promise<void>;
+  audit(act: AuditEntry): Promise<void>;
   /** `listener` hears the digest of each key that was added, changed or removed; undefined: any may have been. */
   onChange(listener: ChangeListener): void;
   /** Lets go of sockets, files and timers. */
   close(): Promise<void>;
 }
 
-export type RuleChange = Readonly<Partial<Record<RuleField, string | undefined>>>;
+export type PermissionChange = Readonly<Partial<Record<PermissionField, string | undefined>>>;
 
 /** A line of the audit. */
-export interface ManagementAct {
+export interface AuditEntry {
   /** ISO 8601. */
   readonly at: string;
   /** The account at the operating system, and the machine. */
@@ -95,13 +95,13 @@ export function keyRecord(digest: string, key: StoredKey): KeyRecord {
     createdAt: key.createdAt,
     ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
     ...(key.development === true && { development: true as const }),
-    ...(key.rules !== undefined && Object.keys(key.rules).length > 0 && { rules: Object.freeze({ ...key.rules }) }),
+    ...(key.permissions !== undefined && Object.keys(key.permissions).length > 0 && { permissions: Object.freeze({ ...key.permissions }) }),
   });
 }
 
 /** Rules after a change. */
-export function changedRules(rules: RuleTexts | undefined, change: RuleChange): RuleTexts {
-  const entries = Object.entries({ ...rules, ...change });
+export function mergePermissions(permissions: PermissionTexts | undefined, change: PermissionChange): PermissionTexts {
+  const entries = Object.entries({ ...permissions, ...change });
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
@@ -111,7 +111,7 @@ export function changedRules(rules: RuleTexts | undefined, change: RuleChange): 
  */
 export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKey {
   const { name, createdAt, revokedAt, development, ...rest } = flat;
-  const rules = Object.fromEntries(
+  const permissions = Object.fromEntries(
     Object.entries(rest).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
   return {
@@ -121,13 +121,13 @@ export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKe
     // Whatever else somebody wrote there: it was meant to mark the key.
     ...(development !== undefined &&
       ![false, 'false'].includes(development as string) && { development: true as const }),
-    ...(Object.keys(rules).length > 0 && { rules }),
+    ...(Object.keys(permissions).length > 0 && { permissions }),
   };
 }
 
 /** The flat fields of a record, as stores keep them. */
-export function fieldsOfKey({ rules, createdAt, ...own }: StoredKey): Record<string, string | true> {
-  return { createdAt, ...own, ...rules };
+export function fieldsOfKey({ permissions, createdAt, ...own }: StoredKey): Record<string, string | true> {
+  return { createdAt, ...own, ...permissions };
 }
 
 function textOf(value: unknown): string {

@@ -1,19 +1,19 @@
 import { hostname, userInfo } from 'node:os';
 import { compileAccess } from './key-access.ts';
-import { KeyRulesError, readRules, type RuleTexts } from './key-rules.ts';
+import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from './key-rules.ts';
 import {
-  changedRules,
+  mergePermissions,
   KeyStoreError,
   type KeyRecord,
   type KeyStore,
-  type ManagementAct,
-  type RuleChange,
+  type AuditEntry,
+  type PermissionChange,
 } from './key-store.ts';
 import { digestOf, keyIdOf, makeKey, makeSecret } from './key.ts';
-import { unknownMethods } from './unknown-methods.ts';
+import { unknownMethodWarnings } from './unknown-methods.ts';
 
 /** What was made; key and secret are shown once and never again. */
-export interface Made {
+export interface CreatedKey {
   readonly id: string;
   readonly key?: string;
   readonly secret?: string;
@@ -22,12 +22,12 @@ export interface Made {
 }
 
 /** Why an act cannot be done. The message ends with what to do about it at the command line. */
-export class KeyActError extends KeyStoreError {
+export class KeyOperationError extends KeyStoreError {
   readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret' | 'no-redis';
   /** The message without that. */
   readonly sentence: string;
 
-  constructor(kind: KeyActError['kind'], sentence: string, advice: string) {
+  constructor(kind: KeyOperationError['kind'], sentence: string, advice: string) {
     super(`${sentence}: ${advice}`);
     this.kind = kind;
     this.sentence = sentence;
@@ -44,7 +44,7 @@ export class KeyManager {
    * @param methods names of the spec's methods, to warn of others in rules; undefined: of none
    * @param by who acts; default: the account that runs this process
    */
-  constructor(store: KeyStore, methods?: readonly string[], by = accountHere()) {
+  constructor(store: KeyStore, methods?: readonly string[], by = currentUser()) {
     this.#store = store;
     this.#methods = methods;
     this.#by = by;
@@ -54,79 +54,79 @@ export class KeyManager {
    * @param given a key of another service; default: a new one is made
    * @throws KeyActError where the key is there already, KeyRulesError
    */
-  async create(name: string, rules: RuleTexts, options: { given?: string; withSecret?: boolean } = {}): Promise<Made> {
+  async create(name: string, permissions: PermissionTexts, options: { given?: string; withSecret?: boolean } = {}): Promise<CreatedKey> {
     const secret = options.withSecret === true ? makeSecret() : undefined;
-    const all = { ...rules, ...(secret !== undefined && { secrets: digestOf(secret) }) };
-    readRules(all);
+    const all = { ...permissions, ...(secret !== undefined && { secrets: digestOf(secret) }) };
+    parsePermissions(all);
     const key = options.given ?? makeKey();
     const digest = digestOf(key);
     const id = keyIdOf(digest);
-    if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: all }))) {
-      throw new KeyActError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
+    if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: all }))) {
+      throw new KeyOperationError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
     }
     // A key that came from elsewhere is known there: it is not shown again.
-    const made = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
-    return this.#noted(made, 'create', id, Object.keys(all).join(' '), this.#doubts(all));
+    const created = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
+    return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(all));
   }
 
   /**
    * @param secret true: a new one takes the place of all others; false: none is demanded any more
    * @throws KeyActError where there is no such key, KeyRulesError where it would be refused afterwards
    */
-  async update(id: string, change: RuleChange, secret?: boolean): Promise<Made> {
+  async update(id: string, change: PermissionChange, secret?: boolean): Promise<CreatedKey> {
     const record = await this.#existing(id);
-    const made = secret === true ? makeSecret() : undefined;
-    const all = { ...change, ...(secret !== undefined && { secrets: made && digestOf(made) }) };
+    const created = secret === true ? makeSecret() : undefined;
+    const all = { ...change, ...(secret !== undefined && { secrets: created && digestOf(created) }) };
     await this.#write(record, all);
-    const shown = { id, ...(made !== undefined && { secret: made }) };
-    return this.#noted(shown, 'update', id, Object.keys(all).join(' '), this.#doubts(changedRules({}, all)));
+    const shown = { id, ...(created !== undefined && { secret: created }) };
+    return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
   }
 
   /** Makes a key with the same rules and limits; the old one ends after `graceMs`. */
-  async rotate(id: string, graceMs: number): Promise<Made> {
+  async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
-    const { name, rules } = record;
-    if (!isLive(record)) throw new KeyActError('ended', `The key ${id} opens nothing any more`, 'make a new one');
+    const { name, permissions } = record;
+    if (!isActive(record)) throw new KeyOperationError('ended', `The key ${id} opens nothing any more`, 'make a new one');
     const key = makeKey();
     const digest = digestOf(key);
     // Both draw on one account: to rotate a key gives nobody twice its limits.
-    const account = rules?.['account'] ?? id;
-    await this.#store.add(digest, { name, createdAt: new Date().toISOString(), rules: { ...rules, account } });
+    const account = permissions?.['account'] ?? id;
+    await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: { ...permissions, account } });
     const warnings: string[] = [];
-    await this.#store.update(id, { expiresAt: earlier(rules?.['expiresAt'], graceMs) }).catch(() => {
+    await this.#store.update(id, { expiresAt: earlier(permissions?.['expiresAt'], graceMs) }).catch(() => {
       warnings.push(
         `the new key is made, but the old one goes on without an end: revoke ${id} when it is not used any more`,
       );
     });
-    return this.#noted({ id: keyIdOf(digest), key }, 'rotate', id, keyIdOf(digest), warnings);
+    return this.#audited({ id: keyIdOf(digest), key }, 'rotate', id, keyIdOf(digest), warnings);
   }
 
   /** Makes a new secret; those that are live end after `graceMs`. */
-  async rotateSecret(id: string, graceMs: number): Promise<Made> {
+  async rotateSecret(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
-    const before = record.rules?.['secrets'];
-    if (before === undefined) {
-      throw new KeyActError('no-secret', `The key ${id} demands no secret`, `keys update ${id} --secret`);
+    const previous = record.permissions?.['secrets'];
+    if (previous === undefined) {
+      throw new KeyOperationError('no-secret', `The key ${id} demands no secret`, `keys update ${id} --secret`);
     }
     const secret = makeSecret();
     const now = Date.now();
-    const ending = before.split(',').flatMap((entry) => {
+    const expiring = previous.split(',').flatMap((entry) => {
       const [digest = '', until] = entry.trim().split(/@(.*)/s);
       return until !== undefined && Date.parse(until) <= now ? [] : [`${digest}@${earlier(until, graceMs)}`];
     });
-    await this.#write(record, { secrets: [digestOf(secret), ...ending].join(',') });
-    return this.#noted({ id, secret }, 'rotate', id, 'secret');
+    await this.#write(record, { secrets: [digestOf(secret), ...expiring].join(',') });
+    return this.#audited({ id, secret }, 'rotate', id, 'secret');
   }
 
   async revoke(id: string): Promise<KeyRecord> {
     const revoked = await this.#store.revoke(id);
     if (revoked === undefined) throw noSuchKey(id);
-    await this.#note('revoke', id);
+    await this.#audit('revoke', id);
     return revoked;
   }
 
-  noteImport(id: string): Promise<void> {
-    return this.#note('import', id);
+  auditImport(id: string): Promise<void> {
+    return this.#audit('import', id);
   }
 
   /** @throws KeyActError where there is no such key */
@@ -145,51 +145,51 @@ export class KeyManager {
     return record;
   }
 
-  async #write({ id, rules }: KeyRecord, change: RuleChange): Promise<void> {
-    readRules(changedRules(rules, change));
+  async #write({ id, permissions }: KeyRecord, change: PermissionChange): Promise<void> {
+    parsePermissions(mergePermissions(permissions, change));
     if ((await this.#store.update(id, change)) === undefined) throw noSuchKey(id);
   }
 
-  #doubts(rules: RuleTexts): string[] {
-    return this.#methods === undefined ? [] : unknownMethods(rules, this.#methods);
+  #warningsFor(permissions: PermissionTexts): string[] {
+    return this.#methods === undefined ? [] : unknownMethodWarnings(permissions, this.#methods);
   }
 
   /** What was made is shown only once: a store that is lost between the act and its line in the audit must not hide it. */
-  async #noted(
-    made: Made,
-    act: ManagementAct['act'],
+  async #audited(
+    created: CreatedKey,
+    act: AuditEntry['act'],
     id: string,
     detail: string,
     warnings: string[] = [],
-  ): Promise<Made> {
-    await this.#note(act, id, detail).catch(() => {
+  ): Promise<CreatedKey> {
+    await this.#audit(act, id, detail).catch(() => {
       warnings.push('this is done, but the audit could not be written');
     });
-    return warnings.length === 0 ? made : { ...made, warnings };
+    return warnings.length === 0 ? created : { ...created, warnings };
   }
 
-  async #note(act: ManagementAct['act'], key: string, detail = ''): Promise<void> {
+  async #audit(act: AuditEntry['act'], key: string, detail = ''): Promise<void> {
     const at = new Date().toISOString();
-    await this.#store.note({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
+    await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }
 }
 
 /** Whether a key opens anything; a record with mistakes does not. */
-export function isLive(record: KeyRecord): boolean {
-  return record.revokedAt === undefined && !hasEnded(record) && mistakesIn(record).length === 0;
+export function isActive(record: KeyRecord): boolean {
+  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record).length === 0;
 }
 
-export function hasEnded({ rules }: KeyRecord): boolean {
-  return Date.parse(rules?.['expiresAt'] ?? '') <= Date.now();
+export function hasExpired({ permissions }: KeyRecord): boolean {
+  return Date.parse(permissions?.['expiresAt'] ?? '') <= Date.now();
 }
 
 /** Why the key is refused, in so far as its record is to blame. */
-export function mistakesIn(record: KeyRecord): readonly string[] {
+export function problemsIn(record: KeyRecord): readonly string[] {
   try {
     compileAccess(record);
     return [];
   } catch (error) {
-    if (error instanceof KeyRulesError) return error.mistakes;
+    if (error instanceof InvalidPermissionsError) return error.problems;
     throw error;
   }
 }
@@ -206,11 +206,11 @@ export function readName(text: string): string | undefined {
   return /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u.test(name) ? name : undefined;
 }
 
-function noSuchKey(id: string): KeyActError {
-  return new KeyActError('missing', `There is no key with the id ${id}`, 'see gatehouse keys list');
+function noSuchKey(id: string): KeyOperationError {
+  return new KeyOperationError('missing', `There is no key with the id ${id}`, 'see gatehouse keys list');
 }
 
-function accountHere(): string {
+function currentUser(): string {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {

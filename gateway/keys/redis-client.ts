@@ -8,19 +8,19 @@ export type RedisClient = Ioredis.Redis | Ioredis.Cluster;
 /** A gateway without Redis starts 40 ms sooner, and without 2 MB of code that lives and 8 MB of what loading it takes. */
 const ioredis = (): typeof Ioredis => loadPackage('ioredis') as typeof Ioredis;
 
-const retryMaxMs = 500;
+const maxRetryMs = 500;
 /** A hung Redis does not answer our goodbye either. */
-export const goodbyeLimitMs = 100;
+export const disconnectTimeoutMs = 100;
 
 /**
- * Connects in the background, for ever. Whatever fails, fails at once or after `answerLimitMs`: nothing is queued.
- * @param writesTogether commands of one turn of the event loop go to Redis in one write, one turn later
+ * Connects in the background, for ever. Whatever fails, fails at once or after `commandTimeoutMs`: nothing is queued.
+ * @param autoPipelining commands of one turn of the event loop go to Redis in one write, one turn later
  */
 export function connectTo(
   address: RedisAddress,
-  answerLimitMs: number,
-  connectLimitMs: number,
-  writesTogether: boolean,
+  commandTimeoutMs: number,
+  connectTimeoutMs: number,
+  autoPipelining: boolean,
 ): RedisClient {
   const { cluster, sentinels, ...others } = address;
   const options = {
@@ -35,20 +35,20 @@ export function connectTo(
     // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
     enableReadyCheck: false,
     disableClientInfo: true,
-    connectTimeout: connectLimitMs,
-    commandTimeout: answerLimitMs,
-    disconnectTimeout: goodbyeLimitMs,
-    retryStrategy: waitBefore,
-    enableAutoPipelining: writesTogether,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    disconnectTimeout: disconnectTimeoutMs,
+    retryStrategy: retryDelay,
+    enableAutoPipelining: autoPipelining,
   };
   if (cluster !== undefined) {
     return new (ioredis().Cluster)([...cluster], {
       redisOptions: options,
-      enableAutoPipelining: writesTogether,
+      enableAutoPipelining: autoPipelining,
       enableOfflineQueue: false,
       enableReadyCheck: false,
-      clusterRetryStrategy: waitBefore,
-      slotsRefreshTimeout: connectLimitMs,
+      clusterRetryStrategy: retryDelay,
+      slotsRefreshTimeout: connectTimeoutMs,
       // A call does not wait for a failover.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
@@ -59,8 +59,8 @@ export function connectTo(
   return new Redis({
     ...options,
     sentinels: [...sentinels],
-    sentinelCommandTimeout: connectLimitMs,
-    sentinelRetryStrategy: waitBefore,
+    sentinelCommandTimeout: connectTimeoutMs,
+    sentinelRetryStrategy: retryDelay,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
     // What led before follows now: the Sentinels know the one that leads.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
@@ -68,7 +68,7 @@ export function connectTo(
 }
 
 /** One Redis for each part of the data. */
-export function leadersOf(redis: RedisClient): readonly Ioredis.Redis[] {
+export function primariesOf(redis: RedisClient): readonly Ioredis.Redis[] {
   return isCluster(redis) ? redis.nodes('master') : [redis];
 }
 
@@ -78,17 +78,17 @@ function isCluster(redis: RedisClient): redis is Ioredis.Cluster {
 
 /** In a cluster any node's answer will do: what the others are at is found out by those who need them. */
 export async function ping(redis: RedisClient): Promise<void> {
-  await Promise.any(leadersOf(redis).map((leader) => leader.ping())).catch((error: unknown) => {
+  await Promise.any(primariesOf(redis).map((primary) => primary.ping())).catch((error: unknown) => {
     throw (error as AggregateError).errors[0] ?? error;
   });
 }
 
 /** After a failure: a node that hangs never says that another has taken its place, but the others know. */
-export function lookForLeaders(redis: RedisClient): void {
+export function refreshTopology(redis: RedisClient): void {
   if (isCluster(redis)) redis.refreshSlotsCache();
 }
 
 /** Spread, so that many gateways do not come back in one moment. */
-function waitBefore(times: number): number {
-  return Math.min(50 * times, retryMaxMs) * (0.5 + Math.random() / 2);
+function retryDelay(times: number): number {
+  return Math.min(50 * times, maxRetryMs) * (0.5 + Math.random() / 2);
 }

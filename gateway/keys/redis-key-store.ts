@@ -9,12 +9,12 @@ import {
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
-  type ManagementAct,
-  type RuleChange,
+  type AuditEntry,
+  type PermissionChange,
   type StoredKey,
 } from './key-store.ts';
-import { leadersOf, type RedisClient } from './redis-client.ts';
-import { isReply, redisErrorCode, RedisLink, unreachable } from './redis-link.ts';
+import { primariesOf, type RedisClient } from './redis-client.ts';
+import { isRedisError, redisErrorCode, RedisLink, unreachable } from './redis-link.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /**
@@ -24,16 +24,16 @@ import { parseRedisUrl } from './redis-url.ts';
 const keyPrefix = 'gatehouse:key:';
 /** A stream with an entry for each act of management. */
 const auditKey = 'gatehouse:audit';
-const auditMax = 10_000;
+const maxAuditEntries = 10_000;
 /** Every writer of ours says here which digest it changed, for a Redis that refuses CLIENT TRACKING. */
 const changesChannel = 'gatehouse:keys';
 /** Where Redis itself tells of changes (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
 const invalidationChannel = '__redis__:invalidate';
 
 /** Redis tells of each change within milliseconds; the limit is only a net. */
-const trackedFreshMs = 30_000;
+const trackedTtlMs = 30_000;
 /** Nobody may tell us of a DEL by hand: ask often enough to know within a second. */
-const untrackedFreshMs = 900;
+const untrackedTtlMs = 900;
 /** Look-ups under way at once while listing, few enough that each is answered in time. */
 const listStep = 500;
 
@@ -75,7 +75,7 @@ export class RedisKeyStore implements KeyStore {
     this.#commands = new RedisLink({ purpose: 'commands', address, log });
     this.#changes = new RedisLink({ purpose: 'changes', address, log, prepare: (redis) => this.#watch(redis) });
     this.#changes.redis.on('message', (channel: string, message: string) => {
-      this.#hear(channel, message);
+      this.#onMessage(channel, message);
     });
   }
 
@@ -84,22 +84,22 @@ export class RedisKeyStore implements KeyStore {
   }
 
   get freshForMs(): number {
-    return this.#tracked === true && this.#changes.up ? trackedFreshMs : untrackedFreshMs;
+    return this.#tracked === true && this.#changes.up ? trackedTtlMs : untrackedTtlMs;
   }
 
-  async opened(limitMs: number): Promise<void> {
+  async opened(timeoutMs: number): Promise<void> {
     // Both: what is changed from now on is heard of in its order, not found out afterwards.
-    const [isUp] = await Promise.all([this.#commands.whenUp(limitMs), this.#changes.whenUp(limitMs)]);
+    const [isUp] = await Promise.all([this.#commands.waitUntilUp(timeoutMs), this.#changes.waitUntilUp(timeoutMs)]);
     if (!isUp) throw unreachable(this.#commands.lastError);
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {
-    return this.#ask(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest).catch(emptyIfNoHash)));
+    return this.#run(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest).catch(emptyIfNoHash)));
   }
 
   async add(digest: string, key: StoredKey): Promise<boolean> {
     const fields = Object.entries(fieldsOfKey(key)).flatMap(([field, value]) => [field, String(value)]);
-    const isNew = await this.#ask((redis) => redis.eval(addScript, 1, keyPrefix + digest, ...fields));
+    const isNew = await this.#run((redis) => redis.eval(addScript, 1, keyPrefix + digest, ...fields));
     await this.#publish(digest);
     return isNew === 1;
   }
@@ -122,23 +122,23 @@ export class RedisKeyStore implements KeyStore {
   async revoke(id: string): Promise<KeyRecord | undefined> {
     const digest = await this.#digestOfId(id);
     if (digest === undefined) return undefined;
-    await this.#ask((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
+    await this.#run((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
     await this.#publish(digest);
     return this.find(digest);
   }
 
-  async update(id: string, change: RuleChange): Promise<KeyRecord | undefined> {
+  async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
     const digest = await this.#digestOfId(id);
     if (digest === undefined) return undefined;
     const fields = Object.entries(change).flatMap(([field, value]) => [field, value ?? '']);
-    await this.#ask((redis) => redis.eval(updateScript, 1, keyPrefix + digest, ...fields));
+    await this.#run((redis) => redis.eval(updateScript, 1, keyPrefix + digest, ...fields));
     await this.#publish(digest);
     return this.find(digest);
   }
 
-  async note(act: ManagementAct): Promise<void> {
+  async audit(act: AuditEntry): Promise<void> {
     const fields = Object.entries(act).flat() as string[];
-    await this.#ask((redis) => redis.xadd(auditKey, 'MAXLEN', '~', auditMax, '*', ...fields));
+    await this.#run((redis) => redis.xadd(auditKey, 'MAXLEN', '~', maxAuditEntries, '*', ...fields));
   }
 
   onChange(listener: ChangeListener): void {
@@ -155,35 +155,35 @@ export class RedisKeyStore implements KeyStore {
    * itself, since ioredis drops the pushes of RESP3. Tracking ends with the connection, hence on each new one.
    */
   async #watch(redis: RedisClient): Promise<void> {
-    const refusal = await refused(async () => {
+    const rejection = await rejectionCode(async () => {
       // Each node would tell of its own keys only, on a connection of its own.
       if (redis.isCluster) return;
       const id = String(await redis.call('CLIENT', 'ID'));
       await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', keyPrefix);
       await redis.subscribe(invalidationChannel);
     });
-    const deafness = await refused(() => redis.subscribe(changesChannel));
-    if (refusal !== undefined && this.#tracked !== false) {
-      const without = deafness === undefined ? 'published changes and ' : '';
+    const subscribeError = await rejectionCode(() => redis.subscribe(changesChannel));
+    if (rejection !== undefined && this.#tracked !== false) {
+      const without = subscribeError === undefined ? 'published changes and ' : '';
       const text = `Redis refuses CLIENT TRACKING: ${without}one look-up per key and second take its place`;
-      this.#log.warn({ error: refusal }, text);
+      this.#log.warn({ error: rejection }, text);
     }
-    this.#tracked = refusal === undefined && !redis.isCluster;
+    this.#tracked = rejection === undefined && !redis.isCluster;
     // What changed before we listened, nobody told us.
-    this.#tell(undefined);
+    this.#notifyListeners(undefined);
   }
 
-  #hear(channel: string, message: string): void {
+  #onMessage(channel: string, message: string): void {
     if (channel === changesChannel) {
-      this.#tell(isDigest(message) ? message : undefined);
+      this.#notifyListeners(isDigest(message) ? message : undefined);
       return;
     }
     // ioredis joins the keys of one message by commas; FLUSHALL has none.
-    if (message === '') this.#tell(undefined);
-    else for (const key of message.split(',')) this.#tell(key.slice(keyPrefix.length));
+    if (message === '') this.#notifyListeners(undefined);
+    else for (const key of message.split(',')) this.#notifyListeners(key.slice(keyPrefix.length));
   }
 
-  #tell(digest: string | undefined): void {
+  #notifyListeners(digest: string | undefined): void {
     for (const listener of this.#listeners) listener(digest);
   }
 
@@ -202,10 +202,10 @@ export class RedisKeyStore implements KeyStore {
   /** Walks through all keys of the database: for the command line, never for a call. */
   async #digests(start: string): Promise<string[]> {
     const found = new Set<string>();
-    for (const leader of leadersOf(this.#commands.redis)) {
+    for (const leader of primariesOf(this.#commands.redis)) {
       let cursor = '0';
       do {
-        const [next, keys] = await this.#ask(() =>
+        const [next, keys] = await this.#run(() =>
           leader.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
         );
         for (const key of keys) found.add(key.slice(keyPrefix.length));
@@ -215,10 +215,10 @@ export class RedisKeyStore implements KeyStore {
     return [...found].filter(isDigest);
   }
 
-  async #ask<Answer>(question: (redis: RedisClient) => Promise<Answer>): Promise<Answer> {
+  async #run<Result>(command: (redis: RedisClient) => Promise<Result>): Promise<Result> {
     if (!this.#commands.up) throw unreachable(this.#commands.lastError);
     try {
-      return await question(this.#commands.redis);
+      return await command(this.#commands.redis);
     } catch (error) {
       throw unreachable(this.#commands.failed(error));
     }
@@ -226,12 +226,12 @@ export class RedisKeyStore implements KeyStore {
 }
 
 /** @returns the code of Redis' refusal, or undefined where it agreed. Other failures are thrown on. */
-async function refused(request: () => Promise<unknown>): Promise<string | undefined> {
+async function rejectionCode(request: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await request();
     return undefined;
   } catch (error) {
-    if (isReply(error)) return redisErrorCode(error);
+    if (isRedisError(error)) return redisErrorCode(error);
     throw error;
   }
 }

@@ -1,20 +1,20 @@
 import { errorCode, type Log } from '../config/log.ts';
 import { KeyStoreUnreachable } from './key-store.ts';
-import { connectTo, goodbyeLimitMs, lookForLeaders, ping, type RedisClient } from './redis-client.ts';
+import { connectTo, disconnectTimeoutMs, refreshTopology, ping, type RedisClient } from './redis-client.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
-const usualAnswerLimitMs = 500;
-const heartbeatMs = 500;
+const defaultCommandTimeoutMs = 500;
+const heartbeatIntervalMs = 500;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
   readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'answers';
   readonly address: RedisAddress;
   readonly log: Log;
-  readonly answerLimitMs?: number;
+  readonly commandTimeoutMs?: number;
   /** For many commands at a time that nobody waits for: they cost a third of what they cost one by one. */
-  readonly writesTogether?: boolean;
+  readonly autoPipelining?: boolean;
   /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
@@ -40,8 +40,8 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    const { address, answerLimitMs = usualAnswerLimitMs, writesTogether = false } = options;
-    this.redis = connectTo(address, answerLimitMs, 2 * usualAnswerLimitMs, writesTogether);
+    const { address, commandTimeoutMs = defaultCommandTimeoutMs, autoPipelining = false } = options;
+    this.redis = connectTo(address, commandTimeoutMs, 2 * defaultCommandTimeoutMs, autoPipelining);
     this.redis.on('error', (error: unknown) => {
       // Of a cluster it is a node's error that tells the cause.
       this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
@@ -52,9 +52,9 @@ export class RedisLink {
     });
     this.redis.on('close', () => {
       this.#begin();
-      this.#setUp(false);
+      this.#setState(false);
     });
-    this.#timer = setInterval(() => void this.#check(), heartbeatMs).unref();
+    this.#timer = setInterval(() => void this.#check(), heartbeatIntervalMs).unref();
   }
 
   /** Whether Redis answered at the last occasion, and the connection is prepared. */
@@ -68,7 +68,7 @@ export class RedisLink {
   }
 
   /** Waits until it is up. @returns whether it is, after `limitMs` at the latest. */
-  async whenUp(limitMs: number): Promise<boolean> {
+  async waitUntilUp(timeoutMs: number): Promise<boolean> {
     if (this.#up) return true;
     await new Promise<void>((resolve) => {
       const done = (): void => {
@@ -76,7 +76,7 @@ export class RedisLink {
         this.#waiting.delete(done);
         resolve();
       };
-      const timer = setTimeout(done, limitMs);
+      const timer = setTimeout(done, timeoutMs);
       this.#waiting.add(done);
     });
     return this.#up;
@@ -88,10 +88,10 @@ export class RedisLink {
    * @returns the error that says most of the cause.
    */
   failed(error: unknown): unknown {
-    if (isReply(error)) return error;
-    this.#note(error);
-    this.#setUp(false);
-    lookForLeaders(this.redis);
+    if (isRedisError(error)) return error;
+    this.#rememberError(error);
+    this.#setState(false);
+    refreshTopology(this.redis);
     void this.#check();
     return this.#lastError;
   }
@@ -103,7 +103,7 @@ export class RedisLink {
     const end = new Promise<void>((resolve) => {
       if (!hasSocket) return;
       // A cluster of which no node was found says nothing.
-      const timer = setTimeout(resolve, 2 * goodbyeLimitMs);
+      const timer = setTimeout(resolve, 2 * disconnectTimeoutMs);
       this.redis.once('end', () => {
         clearTimeout(timer);
         resolve();
@@ -131,13 +131,13 @@ export class RedisLink {
       if (connection !== this.#connection) return;
       this.#prepared = true;
       this.#missedBeats = 0;
-      this.#setUp(true);
+      this.#setState(true);
     } catch (error) {
       if (connection !== this.#connection) return;
-      this.#note(error);
-      this.#setUp(false);
+      this.#rememberError(error);
+      this.#setState(false);
       // An error is an answer too (LOADING, NOAUTH): then a new connection would help nothing.
-      if (!isReply(error)) this.#missedBeats += 1;
+      if (!isRedisError(error)) this.#missedBeats += 1;
       if (this.#missedBeats >= 2) this.redis.disconnect(true);
     } finally {
       this.#checking = false;
@@ -145,11 +145,11 @@ export class RedisLink {
   }
 
   /** 'Stream isn't writeable' and 'Connection is closed' only follow from an earlier error that says more. */
-  #note(error: unknown): void {
-    if (isTimeout(error) || isReply(error)) this.#lastError = error;
+  #rememberError(error: unknown): void {
+    if (isTimeout(error) || isRedisError(error)) this.#lastError = error;
   }
 
-  #setUp(up: boolean): void {
+  #setState(up: boolean): void {
     this.#up = up;
     if (up) for (const done of this.#waiting) done();
     if (up === this.#logged || this.#closing) return;
@@ -161,14 +161,14 @@ export class RedisLink {
 }
 
 /** Redis said no: the connection itself works. */
-export function isReply(error: unknown): error is Error {
+export function isRedisError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
 /** For an operator's eyes. */
 export function unreachable(cause: unknown): KeyStoreUnreachable {
   const code = redisErrorCode(cause);
-  const text = isReply(cause)
+  const text = isRedisError(cause)
     ? `Redis refuses (${code}): is REDIS_URL right?`
     : `Redis cannot be reached (${code}): is REDIS_URL right?`;
   return new KeyStoreUnreachable(text, code);
@@ -177,7 +177,7 @@ export function unreachable(cause: unknown): KeyStoreUnreachable {
 /** The first word of what Redis says is its code; the rest may name users and keys. */
 export function redisErrorCode(error: unknown): string {
   if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';
-  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
+  if (isRedisError(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
   // All that ioredis tells of Sentinels and of a cluster's nodes.
   if (error instanceof Error && error.message.endsWith('Connection is closed.')) return 'no connection';
   return errorCode(error);

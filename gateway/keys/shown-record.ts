@@ -1,20 +1,20 @@
 import { keyIdOf } from './key.ts';
 import type { KeyRecord } from './key-store.ts';
-import { mistakesIn } from './manage-keys.ts';
+import { problemsIn } from './manage-keys.ts';
 
 /** A record for programs. Of a secret's digest only the start is shown, as of a key's. */
-export function shownRecord(record: KeyRecord): object {
-  const mistakes = mistakesIn(record);
+export function displayedRecord(record: KeyRecord): object {
+  const problems = problemsIn(record);
   return {
     ...record,
-    ...(record.rules !== undefined && { rules: shownRules(record) }),
-    ...(mistakes.length > 0 && { mistakes }),
+    ...(record.permissions !== undefined && { rules: displayedPermissions(record) }),
+    ...(problems.length > 0 && { mistakes: problems }),
   };
 }
 
 /** Rules as text, without digests of secrets. */
-export function shownRules({ rules = {} }: KeyRecord): Record<string, string> {
-  const { secrets, ...others } = rules;
+export function displayedPermissions({ permissions = {} }: KeyRecord): Record<string, string> {
+  const { secrets, ...others } = permissions;
   if (secrets === undefined) return others;
   // Whatever stands there: by hand somebody may have written the secret itself.
   const shown = secrets.replace(/[^,@]*(@[^,]*)?/g, (entry) => {

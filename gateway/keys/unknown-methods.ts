@@ -1,13 +1,13 @@
 import { suggest } from '../network/suggest.ts';
-import { entriesOf, type RuleTexts } from './key-rules.ts';
+import { entriesOf, type PermissionTexts } from './key-rules.ts';
 
 /**
  * Sentences about methods that rules name and the spec does not: misspelt, or of a network's file. No mistakes, since
  * what networks serve changes with their files.
  * @param known names of the spec's methods
  */
-export function unknownMethods(rules: RuleTexts, known: readonly string[]): string[] {
-  const names = (field: string): string[] => (rules[field] === undefined ? [] : entriesOf(rules[field]));
+export function unknownMethodWarnings(permissions: PermissionTexts, known: readonly string[]): string[] {
+  const names = (field: string): string[] => (permissions[field] === undefined ? [] : entriesOf(permissions[field]));
   const named = [
     // A namespace by itself, without `_` or `.`, may hold methods of networks' files only.
     ...names('methods').filter((name) => /[_.]/.test(name)),

@@ -1,20 +1,20 @@
 import type { KeyLimits } from '../keys/key-access.ts';
 import {
   allowanceOf,
-  emptyTally,
+  newLimitState,
   shortageOf,
   take,
   type Allowance,
   type Charge,
   type Shortage,
-  type Tally,
+  type LimitState,
 } from './tally.ts';
 import { utcDate } from './utc-date.ts';
 
 /** How long a lease is good for. So much of a bucket stays unused meanwhile; see `charge-script.ts`. */
 export const leaseMs = 50;
 /** Smaller ones are not worth it. */
-const leaseMin = 8;
+const minLease = 8;
 
 export interface Verdict {
   /** Undefined: nothing was refused. */
@@ -25,22 +25,22 @@ export interface Verdict {
 /** What a gateway knows of an account. */
 export interface Account {
   /** With Redis: what it last said, and what was taken since while it was away. */
-  readonly tally: Tally;
+  readonly state: LimitState;
   /** When Redis last said it. */
-  saidAt: number;
+  confirmedAt: number;
   /** Taken while Redis was away, and not told to it yet. */
   owed: number;
   /** What was taken in advance and not used yet. */
-  readonly lease: { left: number; until: number; limits: KeyLimits | undefined };
+  readonly lease: { left: number; deadline: number; limits: KeyLimits | undefined };
   /** Weight that was let through since then, and in the time of a lease before. */
   used: number;
   countedFrom: number;
   demand: number;
-  waiting: Waiting[];
-  isAsking: boolean;
+  waiting: WaitingCharge[];
+  isCharging: boolean;
 }
 
-export interface Waiting {
+export interface WaitingCharge {
   readonly limits: KeyLimits;
   readonly charge: Charge;
   readonly decide: (verdict: Verdict) => void;
@@ -48,15 +48,15 @@ export interface Waiting {
 
 export function newAccount(): Account {
   return {
-    tally: emptyTally(),
-    saidAt: -Infinity,
+    state: newLimitState(),
+    confirmedAt: -Infinity,
     owed: 0,
-    lease: { left: 0, until: 0, limits: undefined },
+    lease: { left: 0, deadline: 0, limits: undefined },
     used: 0,
     countedFrom: 0,
     demand: 0,
     waiting: [],
-    isAsking: false,
+    isCharging: false,
   };
 }
 
@@ -67,13 +67,13 @@ export function leaseFor(account: Account, now: number): number {
     account.demand = Math.floor((account.used * leaseMs) / elapsed);
     [account.used, account.countedFrom] = [0, now];
   }
-  return account.demand < leaseMin ? 0 : account.demand;
+  return account.demand < minLease ? 0 : account.demand;
 }
 
-export function takeFrom({ tally }: Account, limits: KeyLimits, charge: Charge): Verdict {
+export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): Verdict {
   const now = performance.now();
   const date = utcDate();
-  const shortage = shortageOf(tally, limits, charge, now, date);
-  if (shortage === undefined) take(tally, limits, charge, now, date);
-  return { shortage, allowance: allowanceOf(tally, limits, now, date) };
+  const shortage = shortageOf(state, limits, charge, now, date);
+  if (shortage === undefined) take(state, limits, charge, now, date);
+  return { shortage, allowance: allowanceOf(state, limits, now, date) };
 }

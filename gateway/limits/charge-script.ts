@@ -1,7 +1,7 @@
 import type { RedisClient } from '../keys/redis-client.ts';
 import type { KeyLimits } from '../keys/key-access.ts';
 import type { Rate } from '../keys/key-rules.ts';
-import type { Charge, Tally, UtcDate } from './tally.ts';
+import type { Charge, LimitState, UtcDate } from './tally.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`: day, dayUsed, month, monthUsed, and for each bucket when it will
@@ -10,9 +10,9 @@ import type { Charge, Tally, UtcDate } from './tally.ts';
  */
 const limitPrefix = 'gatehouse:limit:';
 /** Longer than a month, whose count must last. */
-const quotaKeptMs = 32 * 86_400_000;
+const quotaTtlMs = 32 * 86_400_000;
 /** The longest that anything is kept: thirty years, however slowly a bucket fills. */
-const keptMaxMs = 1e12;
+const maxTtlMs = 1e12;
 
 /**
  * What `tally.ts` does, for several charges at once and on Redis' clock, so that all gateways share one account. Each
@@ -118,8 +118,8 @@ export function withChargeCommand(redis: RedisClient): ChargingRedis {
   return redis as ChargingRedis;
 }
 
-export interface Trip {
-  readonly tally: Tally;
+export interface ChargeRequest {
+  readonly state: LimitState;
   /** Weight that was taken without Redis; negative: weight to be given back. */
   readonly owed: number;
   /** Weight to be taken in advance; only for limits without `methodRates`. */
@@ -136,7 +136,7 @@ export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { tally, owed, lease, leaseMs, date }: Trip,
+  { state, owed, lease, leaseMs, date }: ChargeRequest,
 ): Promise<{ taken: boolean[]; leased: number }> {
   const buckets = bucketsOf(limits, charges);
   // From before the question goes out: then the tally never shows less than there is.
@@ -144,12 +144,12 @@ export async function chargeAtRedis(
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
     limitPrefix + limits.account,
     ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed],
-    ...[keepMs(limits, buckets), lease, leaseMs, buckets.length, date.nextDay, date.nextMonth],
+    ...[ttlMs(limits, buckets), lease, leaseMs, buckets.length, date.nextDay, date.nextMonth],
     ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
-    ...charges.flatMap((charge) => [charge.weight, ...buckets.map(({ method }) => partOf(charge, method))]),
+    ...charges.flatMap((charge) => [charge.units, ...buckets.map(({ method }) => unitsOf(charge, method))]),
   );
-  Object.assign(tally, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
-  for (const [index, { method }] of buckets.entries()) tally.fullAt.set(method, sentAt + Number(fullInMs[index]));
+  Object.assign(state, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
+  for (const [index, { method }] of buckets.entries()) state.fullAt.set(method, sentAt + Number(fullInMs[index]));
   return { taken: charges.map((_, index) => taken[index] === '1'), leased: Number(leased) };
 }
 
@@ -171,14 +171,14 @@ function bucketsOf({ rate, methodRates }: KeyLimits, charges: readonly Charge[])
   return buckets;
 }
 
-function partOf({ weight, byMethod }: Charge, method: string): number {
-  return method === '' ? weight : (byMethod.get(method) ?? 0);
+function unitsOf({ units, byMethod }: Charge, method: string): number {
+  return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
 /** Full buckets need not be kept, counts of a month must. */
-function keepMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
-  if (daily !== undefined || monthly !== undefined) return quotaKeptMs;
+function ttlMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
+  if (daily !== undefined || monthly !== undefined) return quotaTtlMs;
   const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];
   const fillMs = rates.map(({ perSecond, burst }) => (burst * 1000) / perSecond);
-  return Math.ceil(Math.min(Math.max(...fillMs) + 1_000, keptMaxMs));
+  return Math.ceil(Math.min(Math.max(...fillMs) + 1_000, maxTtlMs));
 }

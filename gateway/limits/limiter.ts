@@ -1,22 +1,22 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../config/at-most.ts';
+import { maxEntries } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../keys/key-access.ts';
-import { isReply, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
+import { isRedisError, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
-import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type Verdict, type Waiting } from './account.ts';
+import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type Verdict, type WaitingCharge } from './account.ts';
 import { allowanceOf, shortageOf, type Charge } from './tally.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. With Redis one that is dropped is read anew; without, it begins anew. */
-const accountsMax = 100_000;
+const maxAccounts = 100_000;
 /** How long it is believed that an account has no more: an operator may have raised a limit or forgiven a debt. */
-const believedForMs = 1_000;
+const exhaustedTtlMs = 1_000;
 /** Charges that go to Redis together: a script that is at work keeps all others waiting. */
-const togetherMax = 500;
+const maxChargesPerTrip = 500;
 
 /** How often leases that nobody came for are given back. */
-const giveBackEveryMs = 1_000;
+const returnLeasesIntervalMs = 1_000;
 
 export interface LimiterOptions {
   /** Undefined: the limits are this gateway's own, in memory. Closed by `close`. */
@@ -42,18 +42,18 @@ export class Limiter {
   readonly #redis: ChargingRedis | undefined;
   readonly #quotasFailOpen: boolean;
   readonly #log: Log;
-  readonly #accounts = new LRUCache<string, Account>(atMost(accountsMax));
+  readonly #accounts = new LRUCache<string, Account>(maxEntries(maxAccounts));
   /** Accounts with a lease, which may have to be given back. */
   readonly #lessees = new Set<Account>();
   readonly #timer: NodeJS.Timeout;
-  #isRefused = false;
+  #hasLoggedRejection = false;
 
   constructor({ link, quotasFailOpen, log }: LimiterOptions) {
     this.#link = link;
     this.#redis = link === undefined ? undefined : withChargeCommand(link.redis);
     this.#quotasFailOpen = quotasFailOpen;
     this.#log = log;
-    this.#timer = setInterval(() => void this.#giveBack(), giveBackEveryMs).unref();
+    this.#timer = setInterval(() => void this.#returnLeases(), returnLeasesIntervalMs).unref();
   }
 
   /** Takes a charge, if all of it is there. Never rejects. */
@@ -63,121 +63,121 @@ export class Limiter {
       this.counts.memory += 1;
       return takeFrom(account, limits, charge);
     }
-    if (!this.#link.up) return this.#withoutRedis(account, limits, charge);
+    if (!this.#link.up) return this.#chargeWithoutRedis(account, limits, charge);
     const now = performance.now();
-    const { tally } = account;
-    const fromLease = this.#fromLease(account, limits, charge, now);
+    const { state } = account;
+    const fromLease = this.#chargeFromLease(account, limits, charge, now);
     if (fromLease !== undefined) return fromLease;
-    if (now - account.saidAt < believedForMs) {
+    if (now - account.confirmedAt < exhaustedTtlMs) {
       const date = utcDate();
-      const shortage = shortageOf(tally, limits, charge, now, date);
+      const shortage = shortageOf(state, limits, charge, now, date);
       if (shortage !== undefined) {
         this.counts.memory += 1;
-        return { shortage, allowance: allowanceOf(tally, limits, now, date) };
+        return { shortage, allowance: allowanceOf(state, limits, now, date) };
       }
     }
     return new Promise((decide) => {
       account.waiting.push({ limits, charge, decide });
-      if (account.isAsking) return;
-      account.isAsking = true;
+      if (account.isCharging) return;
+      account.isCharging = true;
       // After all that has arrived by now has been read.
-      setImmediate(() => void this.#ask(account));
+      setImmediate(() => void this.#chargeWaiting(account));
     });
   }
 
   /** Waits until Redis answers, for `limitMs` at most. */
-  async opened(limitMs: number): Promise<void> {
-    await this.#link?.whenUp(limitMs);
+  async opened(timeoutMs: number): Promise<void> {
+    await this.#link?.waitUntilUp(timeoutMs);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#link?.up === true) await this.#giveBack(Infinity);
+    if (this.#link?.up === true) await this.#returnLeases(Infinity);
     await this.#link?.close();
   }
 
-  #fromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): Verdict | undefined {
-    const { lease, tally } = account;
-    if (lease.left < charge.weight || now >= lease.until || limits.methodRates !== undefined) return undefined;
-    lease.left -= charge.weight;
-    account.used += charge.weight;
+  #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): Verdict | undefined {
+    const { lease, state } = account;
+    if (lease.left < charge.units || now >= lease.deadline || limits.methodRates !== undefined) return undefined;
+    lease.left -= charge.units;
+    account.used += charge.units;
     this.counts.leased += 1;
-    return { shortage: undefined, allowance: allowanceOf(tally, limits, now, utcDate()) };
+    return { shortage: undefined, allowance: allowanceOf(state, limits, now, utcDate()) };
   }
 
-  async #ask(account: Account): Promise<void> {
+  async #chargeWaiting(account: Account): Promise<void> {
     while (account.waiting.length > 0) {
       const now = performance.now();
-      const together = account.waiting.splice(0, togetherMax).filter(({ limits, charge, decide }) => {
-        const verdict = this.#fromLease(account, limits, charge, now);
+      const batch = account.waiting.splice(0, maxChargesPerTrip).filter(({ limits, charge, decide }) => {
+        const verdict = this.#chargeFromLease(account, limits, charge, now);
         if (verdict !== undefined) decide(verdict);
         return verdict === undefined;
       });
-      if (together.length === 0) continue;
+      if (batch.length === 0) continue;
       if (this.#link?.up === true && this.#redis !== undefined) {
-        await this.#askFor(account, together, this.#redis, this.#link);
+        await this.#chargeInRedis(account, batch, this.#redis, this.#link);
       } else {
-        for (const one of together) one.decide(this.#withoutRedis(account, one.limits, one.charge));
+        for (const one of batch) one.decide(this.#chargeWithoutRedis(account, one.limits, one.charge));
       }
     }
-    account.isAsking = false;
+    account.isCharging = false;
   }
 
-  async #askFor(account: Account, together: readonly Waiting[], redis: ChargingRedis, link: RedisLink): Promise<void> {
-    const { tally, lease } = account;
+  async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], redis: ChargingRedis, link: RedisLink): Promise<void> {
+    const { state, lease } = account;
     const date = utcDate();
     // The newest: an operator may have changed them.
-    const { limits } = together.at(-1) as Waiting;
+    const { limits } = batch.at(-1) as WaitingCharge;
     const now = performance.now();
     const wanted = limits.methodRates === undefined ? leaseFor(account, now) : 0;
     const owed = account.owed - lease.left;
     [account.owed, lease.left] = [0, 0];
     let taken: boolean[];
     try {
-      const charges = together.map(({ charge }) => charge);
-      const trip = { tally, owed, lease: wanted, leaseMs, date };
-      const answer = await chargeAtRedis(redis, limits, charges, trip);
-      taken = answer.taken;
-      Object.assign(lease, { left: answer.leased, until: now + leaseMs, limits });
+      const charges = batch.map(({ charge }) => charge);
+      const request = { state, owed, lease: wanted, leaseMs, date };
+      const result = await chargeAtRedis(redis, limits, charges, request);
+      taken = result.taken;
+      Object.assign(lease, { left: result.leased, deadline: now + leaseMs, limits });
     } catch (error) {
       account.owed += owed;
-      this.#note(link.failed(error));
-      for (const one of together) one.decide(this.#withoutRedis(account, one.limits, one.charge));
+      this.#logRejection(link.failed(error));
+      for (const one of batch) one.decide(this.#chargeWithoutRedis(account, one.limits, one.charge));
       return;
     }
     if (lease.left > 0) this.#lessees.add(account);
     else this.#lessees.delete(account);
-    this.#isRefused = false;
-    account.saidAt = performance.now();
-    this.counts.redis += together.length;
-    const allowance = allowanceOf(tally, limits, account.saidAt, date);
-    for (const [index, { charge, decide }] of together.entries()) {
+    this.#hasLoggedRejection = false;
+    account.confirmedAt = performance.now();
+    this.counts.redis += batch.length;
+    const allowance = allowanceOf(state, limits, account.confirmedAt, date);
+    for (const [index, { charge, decide }] of batch.entries()) {
       if (taken[index] === true) {
-        account.used += charge.weight;
+        account.used += charge.units;
         decide({ shortage: undefined, allowance });
       } else {
-        const shortage = shortageOf(tally, limits, charge, account.saidAt, date);
+        const shortage = shortageOf(state, limits, charge, account.confirmedAt, date);
         // What came back since Redis looked.
         decide({ shortage: shortage ?? { reason: 'rate-limit', waitS: 1 }, allowance });
       }
     }
   }
 
-  /** Redis is told of leases that ran out unused, lest a quota shrinks by them. @param soonerMs how long before their end */
-  async #giveBack(soonerMs = 0): Promise<void> {
+  /** Redis is told of leases that ran out unused, lest a quota shrinks by them. @param marginMs how long before their end */
+  async #returnLeases(marginMs = 0): Promise<void> {
     const now = performance.now();
-    const over = [...this.#lessees].filter(({ lease, isAsking }) => !isAsking && now >= lease.until - soonerMs);
-    for (const account of over) {
+    const expired = [...this.#lessees].filter(({ lease, isCharging: isAsking }) => !isAsking && now >= lease.deadline - marginMs);
+    for (const account of expired) {
       this.#lessees.delete(account);
-      const { tally, lease } = account;
+      const { state, lease } = account;
       if (lease.left === 0 || lease.limits === undefined || this.#redis === undefined) continue;
-      const trip = { tally, owed: account.owed - lease.left, lease: 0, leaseMs, date: utcDate() };
+      const request = { state, owed: account.owed - lease.left, lease: 0, leaseMs, date: utcDate() };
       [account.owed, lease.left] = [0, 0];
-      await chargeAtRedis(this.#redis, lease.limits, [], trip).catch(() => (account.owed += trip.owed));
+      await chargeAtRedis(this.#redis, lease.limits, [], request).catch(() => (account.owed += request.owed));
     }
   }
 
-  #withoutRedis(account: Account, limits: KeyLimits, charge: Charge): Verdict {
+  #chargeWithoutRedis(account: Account, limits: KeyLimits, charge: Charge): Verdict {
     const hasQuota = limits.daily !== undefined || limits.monthly !== undefined;
     if (hasQuota && !this.#quotasFailOpen) {
       this.counts['quota-unreachable'] += 1;
@@ -185,7 +185,7 @@ export class Limiter {
     }
     this.counts['without-redis'] += 1;
     const verdict = takeFrom(account, limits, charge);
-    if (verdict.shortage === undefined) account.owed += charge.weight;
+    if (verdict.shortage === undefined) account.owed += charge.units;
     return verdict;
   }
 
@@ -198,9 +198,9 @@ export class Limiter {
   }
 
   /** That Redis does not answer its link logs; that it refuses (NOPERM, READONLY, OOM) is told here, once. */
-  #note(error: unknown): void {
-    if (!isReply(error) || this.#isRefused) return;
-    this.#isRefused = true;
+  #logRejection(error: unknown): void {
+    if (!isRedisError(error) || this.#hasLoggedRejection) return;
+    this.#hasLoggedRejection = true;
     this.#log.warn({ error: redisErrorCode(error) }, 'Redis refuses to count: limits go on from memory');
   }
 }

@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../keys/redis-url.ts';
 import { Limiter } from './limiter.ts';
 
 /** A call waits no longer for its limits; a connection of their own, so that no look-up of a key is cut short by it. */
-const answerLimitMs = 100;
+const commandTimeoutMs = 100;
 
 /** @throws SettingsError for a malformed REDIS_URL */
 export function openLimiter(
@@ -15,6 +15,6 @@ export function openLimiter(
   const link =
     url === undefined
       ? undefined
-      : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, answerLimitMs });
+      : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs });
   return new Limiter({ link, quotasFailOpen: quotas === 'open', log });
 }

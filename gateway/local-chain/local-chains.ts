@@ -13,14 +13,14 @@ export interface Spawned {
 /** A chain of our own for each upstream that asks to be spawned. Never in production. */
 export class LocalChains {
   readonly #log: Log;
-  readonly #obstacle: string | undefined;
+  readonly #unavailableReason: string | undefined;
   readonly #chains = new Map<UpstreamConfig, Spawned & { readonly node: LocalNode }>();
   #demo: Promise<{ slug: string; chain: DemoChain } | undefined> | undefined;
   #leftOut: readonly string[] = [];
 
   constructor(settings: Pick<Settings, 'NODE_ENV'>, log: Log) {
     this.#log = log;
-    this.#obstacle = whyNot(settings);
+    this.#unavailableReason = unavailableReason(settings);
   }
 
   /** The first chain and its network, once it is made; undefined when there is none. */
@@ -43,7 +43,7 @@ export class LocalChains {
    * @returns the networks that can be served: without those whose only upstream could not be spawned
    */
   async start(configs: readonly NetworkConfig[]): Promise<NetworkConfig[]> {
-    const obstacle = this.#obstacle;
+    const obstacle = this.#unavailableReason;
     const isLeftOut = ({ upstreams }: NetworkConfig): boolean => upstreams.every(({ spawn }) => spawn !== undefined);
     const leftOut = obstacle === undefined ? [] : configs.filter(isLeftOut);
     this.#leftOut = leftOut.map(({ slug }) => `${slug} is left out: ${obstacle ?? ''}`);
@@ -85,7 +85,7 @@ export class LocalChains {
   }
 }
 
-function whyNot({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {
+function unavailableReason({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {
   if (NODE_ENV === 'production') return 'it would start a development chain, and this is production';
   return findAnvil() === undefined ? 'anvil is not installed (npm ci without --omit=dev brings it)' : undefined;
 }

@@ -20,8 +20,8 @@ export interface LocalNode {
 
 const READY_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 20;
-const KILL_AFTER_MS = 2_000;
-const COMPLAINT_MAX_CHARS = 500;
+const KILL_TIMEOUT_MS = 2_000;
+const MAX_ERROR_CHARS = 500;
 
 /** The platforms that anvil is published for, by Node's `platform-arch`. */
 const anvilPackages: Readonly<Record<string, string>> = {
@@ -71,7 +71,7 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
   async function stop(): Promise<void> {
     state = 'stopping';
     child.kill('SIGTERM');
-    const kill = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);
+    const kill = setTimeout(() => child.kill('SIGKILL'), KILL_TIMEOUT_MS);
     await ended;
     clearTimeout(kill);
   }
@@ -98,16 +98,16 @@ export function localNodeCommand(
   anvilArgs.push('--no-cors'); // else any page in this machine's browser could write to the chain
   anvilArgs.push('--max-persisted-states', '0'); // else old states pile up in ~/.foundry, and stay there
   // Nothing of our environment: it may hold secrets, and FOUNDRY_… settings that change how anvil behaves.
-  const shared = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;
+  const coalesced = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;
 
   if (process.platform === 'win32') {
-    return { file: binary, args: anvilArgs, options: { ...shared, stdio: ['ignore', 'ignore', 'pipe'] } };
+    return { file: binary, args: anvilArgs, options: { ...coalesced, stdio: ['ignore', 'ignore', 'pipe'] } };
   }
   const script = '{ read -r _ <&3 || kill -9 $$; } 2>/dev/null & exec "$@" 3<&-';
   return {
     file: '/bin/sh',
     args: ['-c', script, 'sh', binary, ...anvilArgs],
-    options: { ...shared, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] },
+    options: { ...coalesced, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] },
   };
 }
 
@@ -118,16 +118,16 @@ export async function askLocalNode(url: string, method: string, params: unknown[
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
-  const reply = (await response.json()) as { result?: unknown; error?: { message: string } };
-  if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);
-  return reply.result;
+  const upstreamResponse = (await response.json()) as { result?: unknown; error?: { message: string } };
+  if (upstreamResponse.error !== undefined) throw new Error(`${method}: ${upstreamResponse.error.message}`);
+  return upstreamResponse.result;
 }
 
 /** Resolves, never rejects, with the reason in words. */
 function whenEnded(child: ChildProcess): Promise<string> {
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-COMPLAINT_MAX_CHARS);
+    complaint = (complaint + text).slice(-MAX_ERROR_CHARS);
   });
   const lifeline = child.stdio[3] as Writable | undefined;
   lifeline?.on('error', () => undefined); // the reader was killed: nothing left to tell it
@@ -159,8 +159,8 @@ async function whenReady(url: string, chainId: number, ended: Promise<string>): 
 async function untilAnswered(url: string, chainId: number, signal: AbortSignal): Promise<undefined> {
   const expected = `0x${chainId.toString(16)}`;
   while (!signal.aborted) {
-    const answer = await askLocalNode(url, 'eth_chainId').catch(() => undefined);
-    if (answer === expected) return;
+    const response = await askLocalNode(url, 'eth_chainId').catch(() => undefined);
+    if (response === expected) return;
     await delay(PROBE_EVERY_MS);
   }
 }

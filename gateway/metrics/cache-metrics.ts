@@ -1,19 +1,19 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { CounterTallies, type Tally } from './tallies.ts';
+import { CounterMetric, type CounterValue } from './tallies.ts';
 
 /** Of a look-up in Redis: found, miss, late, failed, not-asked; of a write: written, not-written. */
-export type SharedAnswersMeter = (
-  outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-asked' | 'written' | 'not-written',
+export type RedisCacheMetric = (
+  outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-requested' | 'written' | 'not-written',
 ) => void;
 
 /** What is told of answers that are kept. */
 export class CacheMetrics {
   readonly #registry: Registry;
-  readonly #lookups: CounterTallies;
+  readonly #lookups: CounterMetric;
 
   constructor(registry: Registry) {
     this.#registry = registry;
-    this.#lookups = new CounterTallies(
+    this.#lookups = new CounterMetric(
       {
         name: 'gatehouse_cache_lookups_total',
         help: 'Lookups in the response cache, by outcome: hit (in memory), shared (in Redis), miss (sent to an upstream)',
@@ -23,24 +23,24 @@ export class CacheMetrics {
     );
   }
 
-  lookups(network: string, method: string): (outcome: 'hit' | 'shared' | 'miss') => void {
-    const of = (outcome: string): Tally => this.#lookups.labels(network, method, outcome);
-    const tallies = { hit: of('hit'), shared: of('shared'), miss: of('miss') };
+  lookups(network: string, method: string): (outcome: 'hit' | 'redis' | 'miss') => void {
+    const of = (outcome: string): CounterValue => this.#lookups.labels(network, method, outcome);
+    const counters = { hit: of('hit'), redis: of('redis'), miss: of('miss') };
     return (outcome) => {
-      tallies[outcome].add(1);
+      counters[outcome].add(1);
     };
   }
 
   /** What comes of asking Redis for answers, and of writing them there. */
-  shared(): SharedAnswersMeter {
-    const acts = new Counter({
+  redisCache(): RedisCacheMetric {
+    const operations = new Counter({
       name: 'gatehouse_cache_redis_acts_total',
       help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-asked (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
       labelNames: ['outcome'] as const,
       registers: [this.#registry],
     });
     return (outcome) => {
-      acts.inc({ outcome });
+      operations.inc({ outcome });
     };
   }
 

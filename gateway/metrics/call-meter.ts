@@ -1,14 +1,14 @@
-import type { Tally, TimeTally } from './tallies.ts';
+import type { CounterValue, HistogramValue } from './tallies.ts';
 
 /** Counts the calls of one method of one network. */
-export class CallMeter {
-  readonly #outcomes = new Map<string, Tally>();
-  readonly #tallyOf: (outcome: string) => Tally;
-  readonly #seconds: TimeTally;
-  readonly #inFlight: Tally;
+export class CallMetric {
+  readonly #outcomes = new Map<string, CounterValue>();
+  readonly #counterFor: (outcome: string) => CounterValue;
+  readonly #seconds: HistogramValue;
+  readonly #inFlight: CounterValue;
 
-  constructor(tallyOf: (outcome: string) => Tally, seconds: TimeTally, inFlight: Tally) {
-    this.#tallyOf = tallyOf;
+  constructor(counterFor: (outcome: string) => CounterValue, seconds: HistogramValue, inFlight: CounterValue) {
+    this.#counterFor = counterFor;
     this.#seconds = seconds;
     this.#inFlight = inFlight;
   }
@@ -26,8 +26,8 @@ export class CallMeter {
 
   /** By itself: one that never was under way. */
   count(outcome: string): void {
-    let tally = this.#outcomes.get(outcome);
-    if (tally === undefined) this.#outcomes.set(outcome, (tally = this.#tallyOf(outcome)));
-    tally.add(1);
+    let counter = this.#outcomes.get(outcome);
+    if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
+    counter.add(1);
   }
 }

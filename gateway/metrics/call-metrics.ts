@@ -1,20 +1,20 @@
 import type { Registry } from 'prom-client';
-import { CallMeter } from './call-meter.ts';
-import { CounterTallies, GaugeTallies, HistogramTallies } from './tallies.ts';
+import { CallMetric } from './call-meter.ts';
+import { CounterMetric, GaugeMetric, HistogramMetric } from './tallies.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
-export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** What is told of calls, whoever answers them. */
 export class CallMetrics {
-  readonly #calls: CounterTallies;
-  readonly #callSeconds: HistogramTallies;
-  readonly #callsInFlight: GaugeTallies;
-  readonly #callsQueued: GaugeTallies;
-  readonly #callsShared: CounterTallies;
+  readonly #calls: CounterMetric;
+  readonly #callSeconds: HistogramMetric;
+  readonly #callsInFlight: GaugeMetric;
+  readonly #callsQueued: GaugeMetric;
+  readonly #callsCoalesced: CounterMetric;
 
   constructor(page: Registry) {
-    this.#calls = new CounterTallies(
+    this.#calls = new CounterMetric(
       {
         name: 'gatehouse_calls_total',
         help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, node-error, caller-left (cancelled), or the reason of a rejection)',
@@ -22,16 +22,16 @@ export class CallMetrics {
       },
       page,
     );
-    this.#callSeconds = new HistogramTallies(
+    this.#callSeconds = new HistogramMetric(
       {
         name: 'gatehouse_call_duration_seconds',
         help: 'Time from a call to its response',
         labelNames: ['network', 'method'],
-        bounds: SECONDS,
+        bounds: DURATION_BUCKETS_S,
       },
       page,
     );
-    this.#callsInFlight = new GaugeTallies(
+    this.#callsInFlight = new GaugeMetric(
       {
         name: 'gatehouse_calls_in_flight',
         help: 'Calls in progress',
@@ -39,7 +39,7 @@ export class CallMetrics {
       },
       page,
     );
-    this.#callsQueued = new GaugeTallies(
+    this.#callsQueued = new GaugeMetric(
       {
         name: 'gatehouse_calls_queued',
         help: 'Calls queued because NETWORK_CONCURRENCY calls of their network are in progress at its upstreams',
@@ -47,7 +47,7 @@ export class CallMetrics {
       },
       page,
     );
-    this.#callsShared = new CounterTallies(
+    this.#callsCoalesced = new CounterMetric(
       {
         name: 'gatehouse_calls_shared_total',
         help: 'Calls coalesced with an identical call in progress',
@@ -58,9 +58,9 @@ export class CallMetrics {
   }
 
   /** @param method a method's name once the spec knows it, else `other` */
-  meter(network: string, method: string): CallMeter {
+  metric(network: string, method: string): CallMetric {
     const inFlight = this.#callsInFlight.labels(network);
-    return new CallMeter(
+    return new CallMetric(
       (outcome) => this.#calls.labels(network, method, outcome),
       this.#callSeconds.labels(network, method),
       inFlight,
@@ -68,7 +68,7 @@ export class CallMetrics {
   }
 
   /** @returns what hears of each call that begins to wait, and of each that has ended to */
-  queueMeter(network: string): (change: 1 | -1) => void {
+  queueMetric(network: string): (change: 1 | -1) => void {
     const queued = this.#callsQueued.labels(network);
     return (change) => {
       queued.add(change);
@@ -76,10 +76,10 @@ export class CallMetrics {
   }
 
   /** @returns what hears of each call that shared another's reply */
-  sharedMeter(network: string): () => void {
-    const shared = this.#callsShared.labels(network);
+  coalescedMetric(network: string): () => void {
+    const coalesced = this.#callsCoalesced.labels(network);
     return () => {
-      shared.add(1);
+      coalesced.add(1);
     };
   }
 }

@@ -6,7 +6,7 @@ export class HeadMetrics {
   readonly #moved: Gauge<'network' | 'upstream'>;
   readonly #lag: Gauge<'network' | 'upstream'>;
   readonly #polls: Counter<'network' | 'upstream' | 'outcome'>;
-  readonly #told: Counter<'network' | 'upstream'>;
+  readonly #notifications: Counter<'network' | 'upstream'>;
   readonly #networkHead: Gauge<'network'>;
 
   constructor(registry: Registry) {
@@ -36,7 +36,7 @@ export class HeadMetrics {
       labelNames: [...labelNames, 'outcome'] as const,
       registers,
     });
-    this.#told = new Counter({
+    this.#notifications = new Counter({
       name: 'gatehouse_head_notifications_total',
       help: 'New heads received from an upstream over its WebSocket',
       labelNames,
@@ -50,11 +50,11 @@ export class HeadMetrics {
     });
   }
 
-  upstreamMeters(network: string, upstream: string): HeadMeters {
+  upstreamMetrics(network: string, upstream: string): UpstreamHeadMetrics {
     const head = this.#head.labels(network, upstream);
     const moved = this.#moved.labels(network, upstream);
     const lag = this.#lag.labels(network, upstream);
-    const told = this.#told.labels(network, upstream);
+    const notifications = this.#notifications.labels(network, upstream);
     return {
       moved: (block) => {
         head.set(block);
@@ -66,13 +66,13 @@ export class HeadMetrics {
       polled: (outcome) => {
         this.#polls.inc({ network, upstream, outcome });
       },
-      told: () => {
-        told.inc();
+      notified: () => {
+        notifications.inc();
       },
     };
   }
 
-  networkMeters(network: string): NetworkHeadMeters {
+  networkMetrics(network: string): NetworkHeadMetrics {
     const head = this.#networkHead.labels(network);
     return {
       head: (block) => {
@@ -83,16 +83,16 @@ export class HeadMetrics {
 }
 
 /** What is known of the head of one upstream, and what it costs. */
-export interface HeadMeters {
+export interface UpstreamHeadMetrics {
   moved(block: number): void;
   /** Behind the network's head. */
   lag(blocks: number): void;
   /** @param outcome `reply`, or the class of failure */
   polled(outcome: string): void;
   /** Over the WebSocket. */
-  told(): void;
+  notified(): void;
 }
 
-export interface NetworkHeadMeters {
+export interface NetworkHeadMetrics {
   head(block: number): void;
 }

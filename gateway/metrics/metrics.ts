@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
-import { CallMetrics, SECONDS } from './call-metrics.ts';
+import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
 import { UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
-import type { SocketMeters, UpstreamMeters } from './meters.ts';
+import type { SocketMetrics, UpstreamMetrics } from './meters.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
-import { CounterTallies, HistogramTallies } from './tallies.ts';
+import { CounterMetric, HistogramMetric } from './tallies.ts';
 
 /** Every instrument of the gateway. Children are bound once per network, upstream and method. */
 export class Metrics {
@@ -17,7 +17,7 @@ export class Metrics {
   readonly heads = new HeadMetrics(this.registry);
   readonly subscriptions = new SubscriptionMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
-  readonly #attempts = new CounterTallies(
+  readonly #attempts = new CounterMetric(
     {
       name: 'gatehouse_upstream_attempts_total',
       help: 'Requests sent to an upstream, by outcome (reply, the failure class, or cancelled: the caller left)',
@@ -25,12 +25,12 @@ export class Metrics {
     },
     this.registry,
   );
-  readonly #attemptSeconds = new HistogramTallies(
+  readonly #attemptSeconds = new HistogramMetric(
     {
       name: 'gatehouse_upstream_attempt_duration_seconds',
       help: 'Duration of one request to an upstream, failures included',
       labelNames: ['network', 'upstream'],
-      bounds: SECONDS,
+      bounds: DURATION_BUCKETS_S,
     },
     this.registry,
   );
@@ -46,7 +46,7 @@ export class Metrics {
     labelNames: ['network', 'upstream', 'class'] as const,
     registers: [this.registry],
   });
-  readonly #refusals = new Counter({
+  readonly #rejections = new Counter({
     name: 'gatehouse_http_refusals_total',
     help: 'HTTP requests, upgrades and WebSocket messages rejected as a whole, before any call in them was handled',
     labelNames: ['reason'] as const,
@@ -86,31 +86,31 @@ export class Metrics {
     }).set({ version, node: process.version }, 1);
   }
 
-  upstreamMeters(network: string, upstream: string): UpstreamMeters {
+  upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
     const seconds = this.#attemptSeconds.labels(network, upstream);
-    const replies = this.#attempts.labels(network, upstream, 'reply');
+    const successes = this.#attempts.labels(network, upstream, 'response');
     return {
       ...this.routing.ofUpstream(network, upstream),
-      answered: (took) => {
-        replies.add(1);
-        seconds.observe(took);
+      succeeded: (durationS) => {
+        successes.add(1);
+        seconds.observe(durationS);
       },
-      failed: (failure, took) => {
+      failed: (failure, durationS) => {
         this.#attempts.labels(network, upstream, failure).add(1);
-        seconds.observe(took);
+        seconds.observe(durationS);
       },
-      deviates: (method) => {
+      deviated: (method) => {
         this.#deviations.inc({ network, upstream, method });
       },
       unusable: (failure) => {
         this.#unusable.inc({ network, upstream, class: failure });
       },
-      ...this.heads.upstreamMeters(network, upstream),
+      ...this.heads.upstreamMetrics(network, upstream),
       history: () => this.upstreamHistory.of(network, upstream),
     };
   }
 
-  socketMeters(network: string): SocketMeters {
+  socketMetrics(network: string): SocketMetrics {
     const open = this.#socketsOpen.labels(network);
     const messages = this.#messages.labels(network);
     open.inc(0);
@@ -122,18 +122,18 @@ export class Metrics {
         open.dec();
         this.#socketsClosed.inc({ network, reason });
       },
-      heard: () => {
+      received: () => {
         messages.inc();
       },
     };
   }
 
-  refused(reason: string): void {
-    this.#refusals.inc({ reason });
+  rejected(reason: string): void {
+    this.#rejections.inc({ reason });
   }
 
   /** Counts what keys do, by their ids: as many label values as there are keys in use, so only where that is wished. */
-  keyMeter(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
+  keyMetric(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
     const counter = (name: string, help: string): Counter<'key'> =>
       new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
     const calls = counter('gatehouse_key_calls_total', 'Calls by key id, updated once a second');

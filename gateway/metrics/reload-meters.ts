@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** What is told of changes of the network files. */
-export class ReloadMeters {
+export class ReloadMetrics {
   readonly #reloads: Counter<'outcome'>;
   readonly #isSuccessful: Gauge;
   readonly #loadedAt: Gauge;
@@ -24,7 +24,7 @@ export class ReloadMeters {
       help: 'Unix time in seconds at which the active configuration was read',
       registers,
     });
-    for (const outcome of ['applied', 'refused']) this.#reloads.inc({ outcome }, 0);
+    for (const outcome of ['applied', 'rejected']) this.#reloads.inc({ outcome }, 0);
   }
 
   /** @param isFirst at start, which is no change */
@@ -34,8 +34,8 @@ export class ReloadMeters {
     this.#loadedAt.setToCurrentTime();
   }
 
-  refused(): void {
-    this.#reloads.inc({ outcome: 'refused' });
+  rejected(): void {
+    this.#reloads.inc({ outcome: 'rejected' });
     this.#isSuccessful.set(0);
   }
 }

@@ -1,37 +1,37 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** What a network reports of how its calls get from one upstream to the next. */
-export interface RoutingMeters {
+export interface NetworkRoutingMetrics {
   /** @param upstream that is asked after another one had failed */
   failedOver(upstream: string): void;
   hedged(event: 'started' | 'won' | 'lost'): void;
   /** The budget was used up. */
-  refused(what: 'retry' | 'hedge'): void;
+  budgetExceeded(what: 'retry' | 'hedge'): void;
 }
 
 /** Further reports of an upstream. */
-export interface ChoiceMeters {
-  passedOver(reason: string): void;
+export interface SelectionMetrics {
+  skipped(reason: string): void;
 }
 
-export type BreakerState = 'closed' | 'half-open' | 'open';
+export type CircuitState = 'closed' | 'half-open' | 'open';
 
 /** An upstream of a network that is in force. */
-export interface UpstreamInForce {
+export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
-  readonly breaker: BreakerState;
+  readonly circuit: CircuitState;
 }
 
-const stateNumbers: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+const stateNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 /** The instruments of routing: which upstream a call went to, and why. */
 export class RoutingMetrics {
   readonly #failovers: Counter<'network' | 'upstream'>;
   readonly #hedges: Counter<'network' | 'event'>;
-  readonly #refusals: Counter<'network' | 'what'>;
-  readonly #passedOver: Counter<'network' | 'upstream' | 'reason'>;
-  #inForce: () => readonly UpstreamInForce[] = () => [];
+  readonly #budgetExceeded: Counter<'network' | 'what'>;
+  readonly #skips: Counter<'network' | 'upstream' | 'reason'>;
+  #active: () => readonly ActiveUpstream[] = () => [];
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -47,13 +47,13 @@ export class RoutingMetrics {
       labelNames: ['network', 'event'] as const,
       registers,
     });
-    this.#refusals = new Counter({
+    this.#budgetExceeded = new Counter({
       name: 'gatehouse_budget_refusals_total',
       help: 'Retries and hedges not made because the retry budget of the network was used up',
       labelNames: ['network', 'what'] as const,
       registers,
     });
-    this.#passedOver = new Counter({
+    this.#skips = new Counter({
       name: 'gatehouse_upstream_passed_over_total',
       help: 'Calls for which the upstream was skipped at first selection, by skip reason (resting: circuit open, at-limit, behind, lacks-block, lacks-method, other-chain)',
       labelNames: ['network', 'upstream', 'reason'] as const,
@@ -77,11 +77,11 @@ export class RoutingMetrics {
    * Reads how upstreams are whenever metrics are asked for: one that was replaced, and still has a call under way, has no
    * say in what is told under its name.
    */
-  watch(inForce: () => readonly UpstreamInForce[]): void {
-    this.#inForce = inForce;
+  watch(active: () => readonly ActiveUpstream[]): void {
+    this.#active = active;
   }
 
-  ofNetwork(network: string): RoutingMeters {
+  ofNetwork(network: string): NetworkRoutingMetrics {
     return {
       failedOver: (upstream) => {
         this.#failovers.inc({ network, upstream });
@@ -89,22 +89,22 @@ export class RoutingMetrics {
       hedged: (event) => {
         this.#hedges.inc({ network, event });
       },
-      refused: (what) => {
-        this.#refusals.inc({ network, what });
+      budgetExceeded: (what) => {
+        this.#budgetExceeded.inc({ network, what });
       },
     };
   }
 
-  ofUpstream(network: string, upstream: string): ChoiceMeters {
+  ofUpstream(network: string, upstream: string): SelectionMetrics {
     return {
-      passedOver: (reason) => {
-        this.#passedOver.inc({ network, upstream, reason });
+      skipped: (reason) => {
+        this.#skips.inc({ network, upstream, reason });
       },
     };
   }
 
-  #gauge(name: string, help: string, registry: Registry, valueOf: (state: BreakerState) => number): void {
-    const inForce = (): readonly UpstreamInForce[] => this.#inForce();
+  #gauge(name: string, help: string, registry: Registry, valueOf: (state: CircuitState) => number): void {
+    const active = (): readonly ActiveUpstream[] => this.#active();
     new Gauge({
       name,
       help,
@@ -112,7 +112,7 @@ export class RoutingMetrics {
       registers: [registry],
       collect() {
         this.reset();
-        for (const { network, upstream, breaker } of inForce()) this.set({ network, upstream }, valueOf(breaker));
+        for (const { network, upstream, circuit } of active()) this.set({ network, upstream }, valueOf(circuit));
       },
     });
   }

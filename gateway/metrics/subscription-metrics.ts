@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** What the subscriptions of one kind on one network report. */
-export interface SubscriptionMeters {
+export interface KindSubscriptionMetrics {
   opened(): void;
   closed(): void;
   /** So many notifications were sent. */
-  told(count: number): void;
+  notified(count: number): void;
 }
 
 /** The instruments of subscriptions. */
@@ -29,7 +29,7 @@ export class SubscriptionMetrics {
   }
 
   /** @param kind from a closed list */
-  meters(network: string, kind: string): SubscriptionMeters {
+  metrics(network: string, kind: string): KindSubscriptionMetrics {
     const open = this.#open.labels(network, kind);
     const notifications = this.#notifications.labels(network, kind);
     open.set(0);
@@ -40,7 +40,7 @@ export class SubscriptionMetrics {
       closed: () => {
         open.dec();
       },
-      told: (count) => {
+      notified: (count) => {
         notifications.inc(count);
       },
     };

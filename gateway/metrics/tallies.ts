@@ -8,7 +8,7 @@ interface Value {
   readonly metricName?: string;
 }
 
-export interface TallyOptions {
+export interface MetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
@@ -19,7 +19,7 @@ export interface TallyOptions {
  * something (0.3 µs for a counter, 0.7 for a histogram, thrice that in a busy process, and a call tells six); one of
  * these is a number that is added to, and prom-client's registry reads it when it is asked for the page.
  */
-abstract class Tallies<Child> {
+abstract class LabelledMetric<Child> {
   readonly name: string;
   readonly help: string;
   readonly aggregator = 'sum';
@@ -27,7 +27,7 @@ abstract class Tallies<Child> {
   readonly labelNames: readonly string[];
   readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
 
-  constructor({ name, help, labelNames }: TallyOptions, page: Registry) {
+  constructor({ name, help, labelNames }: MetricOptions, page: Registry) {
     this.name = name;
     this.help = help;
     this.labelNames = labelNames;
@@ -61,7 +61,7 @@ abstract class Tallies<Child> {
   protected abstract read(child: Child, labels: Labels): Value[];
 }
 
-export class Tally {
+export class CounterValue {
   value = 0;
 
   add(change: number): void {
@@ -70,27 +70,27 @@ export class Tally {
 }
 
 /** Those that never counted anything are not shown. */
-export class CounterTallies extends Tallies<Tally> {
+export class CounterMetric extends LabelledMetric<CounterValue> {
   readonly type: 'counter' | 'gauge' = 'counter';
 
-  protected create(): Tally {
-    return new Tally();
+  protected create(): CounterValue {
+    return new CounterValue();
   }
 
-  protected read({ value }: Tally, labels: Labels): Value[] {
+  protected read({ value }: CounterValue, labels: Labels): Value[] {
     return value === 0 ? [] : [{ value, labels }];
   }
 }
 
-export class GaugeTallies extends CounterTallies {
+export class GaugeMetric extends CounterMetric {
   override readonly type = 'gauge';
 
-  protected override read({ value }: Tally, labels: Labels): Value[] {
+  protected override read({ value }: CounterValue, labels: Labels): Value[] {
     return [{ value, labels }];
   }
 }
 
-export class TimeTally {
+export class HistogramValue {
   readonly counts: Float64Array;
   sum = 0;
   readonly #bounds: readonly number[];
@@ -110,21 +110,21 @@ export class TimeTally {
 }
 
 /** As counters. */
-export class HistogramTallies extends Tallies<TimeTally> {
+export class HistogramMetric extends LabelledMetric<HistogramValue> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
 
   /** @param bounds of the buckets, ascending, without the last */
-  constructor(options: TallyOptions & { readonly bounds: readonly number[] }, page: Registry) {
+  constructor(options: MetricOptions & { readonly bounds: readonly number[] }, page: Registry) {
     super(options, page);
     this.#bounds = options.bounds;
   }
 
-  protected create(): TimeTally {
-    return new TimeTally(this.#bounds);
+  protected create(): HistogramValue {
+    return new HistogramValue(this.#bounds);
   }
 
-  protected read({ counts, sum }: TimeTally, labels: Labels): Value[] {
+  protected read({ counts, sum }: HistogramValue, labels: Labels): Value[] {
     if (counts.every((count) => count === 0)) return [];
     let value = 0;
     const buckets = [...this.#bounds, '+Inf'].map((le, index) => {

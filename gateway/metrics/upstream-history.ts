@@ -1,8 +1,8 @@
 import type { Counter } from 'prom-client';
-import type { CounterTallies, HistogramTallies } from './tallies.ts';
+import type { CounterMetric, HistogramMetric } from './tallies.ts';
 
 /** What an upstream did in one slice of time. */
-export interface Slice {
+export interface HistoryBucket {
   /** Requests sent to it. */
   readonly asked: number;
   /** Of these, without a reply that was of use, though somebody waited for it. */
@@ -13,21 +13,21 @@ export interface Slice {
 
 export interface UpstreamCounters {
   /** By outcome; each but `reply` and `cancelled` is a failure. */
-  readonly attempts: CounterTallies;
-  readonly attemptSeconds: HistogramTallies;
+  readonly attempts: CounterMetric;
+  readonly attemptSeconds: HistogramMetric;
   readonly unusable: Counter;
 }
 
 /** Ten minutes of ten seconds each: what a person who opens a page wants to see. */
-const SLICE_MS = 10_000;
-const SLICES = 60;
+const BUCKET_MS = 10_000;
+const MAX_BUCKETS = 60;
 
-type Totals = { -readonly [Name in keyof Slice]: Slice[Name] };
+type Totals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
 
 /** Remembers the last minutes of each upstream by looking at the counters now and then: calls cost nothing more. */
 export class UpstreamHistory {
   readonly #counters: UpstreamCounters;
-  readonly #slices = new Map<string, Slice[]>();
+  readonly #buckets = new Map<string, HistoryBucket[]>();
   #totals = new Map<string, Totals>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -36,7 +36,7 @@ export class UpstreamHistory {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.sample(), SLICE_MS).unref();
+    this.#timer ??= setInterval(() => void this.sample(), BUCKET_MS).unref();
   }
 
   stop(): void {
@@ -44,26 +44,26 @@ export class UpstreamHistory {
   }
 
   /** Oldest first; those since the start of the gateway. */
-  of(network: string, upstream: string): readonly Slice[] {
-    return this.#slices.get(`${network} ${upstream}`) ?? [];
+  of(network: string, upstream: string): readonly HistoryBucket[] {
+    return this.#buckets.get(`${network} ${upstream}`) ?? [];
   }
 
   /** Ends a slice. */
   async sample(): Promise<void> {
     const totals = await this.#read();
     for (const [name, now] of totals) {
-      const before = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
-      const slices = this.#slices.get(name) ?? [];
+      const previous = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
+      const timeSlicer = this.#buckets.get(name) ?? [];
       // A counter that was forgotten meanwhile begins anew.
-      const grown = (name: keyof Slice): number => (now.asked < before.asked ? now[name] : now[name] - before[name]);
+      const grown = (name: keyof HistoryBucket): number => (now.asked < previous.asked ? now[name] : now[name] - previous[name]);
       const seconds = Math.round(grown('seconds') * 1000) / 1000;
-      slices.push({ asked: grown('asked'), failed: grown('failed'), seconds });
-      if (slices.length > SLICES) slices.shift();
-      this.#slices.set(name, slices);
+      timeSlicer.push({ asked: grown('asked'), failed: grown('failed'), seconds });
+      if (timeSlicer.length > MAX_BUCKETS) timeSlicer.shift();
+      this.#buckets.set(name, timeSlicer);
     }
     this.#totals = totals;
     // Of those that are gone, the counters are.
-    for (const name of this.#slices.keys()) if (!totals.has(name)) this.#slices.delete(name);
+    for (const name of this.#buckets.keys()) if (!totals.has(name)) this.#buckets.delete(name);
   }
 
   async #read(): Promise<Map<string, Totals>> {
@@ -77,7 +77,7 @@ export class UpstreamHistory {
     };
     for (const { labels, value } of (await attempts.get()).values) {
       of(labels).asked += value;
-      if (labels['outcome'] !== 'reply' && labels['outcome'] !== 'cancelled') of(labels).failed += value;
+      if (labels['outcome'] !== 'response' && labels['outcome'] !== 'cancelled') of(labels).failed += value;
     }
     for (const { labels, value } of (await unusable.get()).values) of(labels).failed += value;
     for (const { labels, value, metricName } of (await attemptSeconds.get()).values) {

@@ -4,10 +4,10 @@ export interface Configuration {
   readonly digest: string;
   readonly loadedAt: string;
   /** Why the files as they are now are not in force; null where they are. */
-  readonly refused: RefusedFiles | null;
+  readonly refused: RejectedFiles | null;
 }
 
-export interface RefusedFiles {
+export interface RejectedFiles {
   readonly at: string;
   readonly digest: string;
   /** With the words of each, which name no values but base URLs and variables. */

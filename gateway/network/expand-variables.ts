@@ -1,8 +1,8 @@
-import { writePath, type Mistake, type Path } from './mistake.ts';
+import { writePath, type Diagnostic, type Path } from './mistake.ts';
 import type { UpstreamConfig } from './network-config.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
-type Report = (path: Path, complaint: string) => void;
+type Report = (path: Path, problem: string) => void;
 
 /** Headers that speak of the connection or of the body, which are ours. */
 const ownHeaders: ReadonlySet<string> = new Set([
@@ -19,8 +19,8 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** Fills `${NAME}` and `${NAME:-default}` in an upstream's URL and headers from the environment. */
-export function expandVariables(upstream: UpstreamConfig, path: Path, env: Env, mistakes: Mistake[]): UpstreamConfig {
-  const report: Report = (at, complaint) => mistakes.push({ path: at, message: `${writePath(at)}: ${complaint}` });
+export function expandVariables(upstream: UpstreamConfig, path: Path, env: Env, diagnostics: Diagnostic[]): UpstreamConfig {
+  const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${writePath(at)}: ${problem}` });
   const { headers } = upstream;
   const expanded: { -readonly [Name in keyof UpstreamConfig]: UpstreamConfig[Name] } = { ...upstream };
   for (const member of ['url', 'websocketUrl'] as const) {

@@ -1,28 +1,28 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import { writePath, type Mistake } from './mistake.ts';
+import { writePath, type Diagnostic } from './mistake.ts';
 import { suggest } from './suggest.ts';
 
 /** Turns what Ajv says of a network file into sentences, without what it says twice. */
-export function explainMistakes(errors: readonly ErrorObject[]): Mistake[] {
-  const unique = new Map<string, Mistake>();
+export function explainErrors(errors: readonly ErrorObject[]): Diagnostic[] {
+  const unique = new Map<string, Diagnostic>();
   for (const error of errors) {
-    if (!isTelling(error)) continue;
-    const mistake = explain(error);
+    if (!isInformative(error)) continue;
+    const diagnostic = explain(error);
     // A number may be no whole number and too small at once: both end in the same sentence.
-    unique.set(mistake.message, mistake);
+    unique.set(diagnostic.message, diagnostic);
   }
   return [...unique.values()];
 }
 
 /** Ajv tells a failed `oneOf`, with all that it is made of, a failed property name and a wrong type twice. */
-function isTelling(error: ErrorObject): boolean {
+function isInformative(error: ErrorObject): boolean {
   if (error.schemaPath.includes('/oneOf/')) return false;
   if (error.keyword === 'oneOf' && (typeof error.data !== 'object' || error.data === null)) return false;
   return error.keyword !== 'propertyNames';
 }
 
 /** A stray name, one without a value, is not shown: `{ url: https://a/,key }` makes such a one of a secret. */
-function explain(error: ErrorObject): Mistake {
+function explain(error: ErrorObject): Diagnostic {
   const path = pathOf(error.instancePath);
   const parent = error.parentSchema as { title?: string; type?: string; properties?: Record<string, unknown> };
   const expected = `expected ${parent.title ?? 'another value'}`;
@@ -53,11 +53,11 @@ function explain(error: ErrorObject): Mistake {
   }
   const isStray = error.data === null && error.schemaPath.includes('/additionalProperties/');
   const shown = writePath(isStray ? [...path.slice(0, -1), ''] : path);
-  return { path, message: `${shown}: ${expected}${error.keyword === 'type' ? contrast(error) : ''}` };
+  return { path, message: `${shown}: ${expected}${error.keyword === 'type' ? describeActual(error) : ''}` };
 }
 
 /** What stands there instead: its kind, never the value. */
-function contrast({ data, params }: ErrorObject): string {
+function describeActual({ data, params }: ErrorObject): string {
   if (data === null) return '; nothing is there';
   if (Array.isArray(data)) return ', not a list';
   if (typeof data === 'number') return (params as { type: string }).type === 'integer' ? '' : ', not a number';

@@ -1,28 +1,28 @@
 import { checkBaseUrl, splitBaseUrl } from './base-url.ts';
-import type { Mistake } from './mistake.ts';
+import type { Diagnostic } from './mistake.ts';
 import type { NetworkConfig } from './network-config.ts';
 
 /** Base URLs that two networks claim. Those that are wrong by themselves are left out: that is told elsewhere. */
-export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; mistake: Mistake }[] {
-  const conflicts: { slug: string; mistake: Mistake }[] = [];
+export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; diagnostic: Diagnostic }[] {
+  const conflicts: { slug: string; diagnostic: Diagnostic }[] = [];
   const claims = new Map<string, string>();
   const slugs = new Set(networks.map((network) => network.slug));
   for (const { slug, baseUrls } of networks) {
     baseUrls.forEach((baseUrl, index) => {
       if (checkBaseUrl(baseUrl) !== undefined) return;
       const { host, path } = splitBaseUrl(baseUrl);
-      const complaint = complain(path, slug, slugs, claims.get(host + path));
+      const problem = reportConflict(path, slug, slugs, claims.get(host + path));
       claims.set(host + path, claims.get(host + path) ?? slug);
-      if (complaint === undefined) return;
-      const message = `baseUrls[${index}]: ${baseUrl} ${complaint}`;
-      conflicts.push({ slug, mistake: { path: ['baseUrls', index], message } });
+      if (problem === undefined) return;
+      const message = `baseUrls[${index}]: ${baseUrl} ${problem}`;
+      conflicts.push({ slug, diagnostic: { path: ['baseUrls', index], message } });
     });
   }
   return conflicts;
 }
 
 /** @param path of the base URL @param claimedBy the network that has listed it before */
-function complain(
+function reportConflict(
   path: string,
   slug: string,
   slugs: ReadonlySet<string>,

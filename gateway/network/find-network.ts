@@ -23,7 +23,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   }
 
   /** Another one when the networks are others. */
-  get inForce(): unknown {
+  get active(): unknown {
     return this.#bySlug;
   }
 
@@ -51,7 +51,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     this.#hint = hintOf(networks);
   }
 
-  named(slug: string): N | undefined {
+  get(slug: string): N | undefined {
     return this.#bySlug.get(`/${slug}`);
   }
 
@@ -72,11 +72,11 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     if (key.includes('/')) return undefined;
     const base = path.slice(0, version);
     const isWebSocket = base.endsWith('/ws');
-    return { network: this.at(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
+    return { network: this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
   /** @param base path of a base URL, without a slash at its end */
-  at(base: string, host: string | undefined): N | undefined {
+  atBaseUrl(base: string, host: string | undefined): N | undefined {
     if (this.#byHost.size > 0 && host !== undefined) {
       const lowered = host.toLowerCase();
       const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);

@@ -1,5 +1,5 @@
 /** How many requests and sockets hold on to something that may be replaced: after the last, it can be let go of. */
-export class InUse {
+export class UseCount {
   #count = 0;
   #onEnd: (() => void) | undefined;
 

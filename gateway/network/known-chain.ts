@@ -14,12 +14,12 @@ export interface KnownChain {
   readonly zks?: true;
 }
 
-const asked = new Map<number, KnownChain | undefined>();
+const cache = new Map<number, KnownChain | undefined>();
 
 /** Undefined where viem's list, of which this is made (`npm run generate`), does not have the chain id. */
 export function knownChain(chainId: number): KnownChain | undefined {
-  if (!asked.has(chainId)) asked.set(chainId, lookUp(chainId));
-  return asked.get(chainId);
+  if (!cache.has(chainId)) cache.set(chainId, lookUp(chainId));
+  return cache.get(chainId);
 }
 
 function lookUp(chainId: number): KnownChain | undefined {

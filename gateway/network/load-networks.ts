@@ -17,12 +17,12 @@ export interface LoadOptions {
 }
 
 /** More than this in one file, and something is wrong as a whole. */
-const MISTAKES_SHOWN = 100;
+const MAX_SHOWN_DIAGNOSTICS = 100;
 
 const DIGEST_LENGTH = 16;
 
 /** A mistake in a network file, or of the whole folder: then it has no file. Without a place it is of the whole file. */
-export interface FileMistake {
+export interface FileDiagnostic {
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
@@ -32,11 +32,11 @@ export interface FileMistake {
 /** Every mistake in every network file, a line each: `networks/base.yaml:7:5 upstreams[0].timeout is not known; …`. */
 export class NetworkFilesError extends Error {
   override readonly name = 'NetworkFilesError';
-  readonly mistakes: readonly FileMistake[];
+  readonly diagnostics: readonly FileDiagnostic[];
 
-  constructor(mistakes: readonly FileMistake[]) {
-    super(mistakes.map(writeMistake).join('\n'));
-    this.mistakes = mistakes;
+  constructor(diagnostics: readonly FileDiagnostic[]) {
+    super(diagnostics.map(formatDiagnostic).join('\n'));
+    this.diagnostics = diagnostics;
   }
 }
 
@@ -45,14 +45,14 @@ interface NetworkFile {
   readonly file: string;
   readonly slug: string;
   readonly text?: string;
-  readonly mistake?: Located;
+  readonly diagnostic?: Located;
 }
 
 /** All that a folder said at one moment. */
 export interface FolderContent {
   readonly files: readonly NetworkFile[];
   /** Of the folder as a whole. */
-  readonly mistakes: readonly FileMistake[];
+  readonly diagnostics: readonly FileDiagnostic[];
   /** Changes with any of it. Tells nothing of what is in it. */
   readonly digest: string;
 }
@@ -69,10 +69,10 @@ export function loadNetworks(options: LoadOptions): NetworkConfig[] {
 export function readFolder(folder: string): FolderContent {
   const listed = listFiles(findFolder(folder));
   const files = Array.isArray(listed) ? listed.map(readFile) : [];
-  const mistakes = Array.isArray(listed) ? [] : [listed];
-  const content = files.map(({ file, text, mistake }) => [basename(file), text, mistake]);
-  const hash = createHash('sha256').update(JSON.stringify([content, mistakes]));
-  return { files, mistakes, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
+  const diagnostics = Array.isArray(listed) ? [] : [listed];
+  const content = files.map(({ file, text, diagnostic }) => [basename(file), text, diagnostic]);
+  const hash = createHash('sha256').update(JSON.stringify([content, diagnostics]));
+  return { files, diagnostics, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
 }
 
 /** @throws NetworkFilesError with all mistakes at once */
@@ -80,11 +80,11 @@ export function checkFiles(content: FolderContent, options: LoadOptions): Networ
   const files = content.files.map((file) => checkFile(file, options));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const ofFiles = files.flatMap(({ file, slug, mistakes, locate }) => {
-    const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ mistake }) => locate(mistake));
-    return inOrder(file, [...mistakes, ...ofOthers]);
+  const ofFiles = files.flatMap(({ file, slug, diagnostics, locate }) => {
+    const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ diagnostic }) => locate(diagnostic));
+    return inOrder(file, [...diagnostics, ...ofOthers]);
   });
-  const all = [...content.mistakes, ...ofFiles];
+  const all = [...content.diagnostics, ...ofFiles];
   if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
 }
@@ -96,7 +96,7 @@ export function findFolder(folder: string): string {
 }
 
 /** @returns the files, or what is wrong with the folder */
-function listFiles(folder: string): string[] | FileMistake {
+function listFiles(folder: string): string[] | FileDiagnostic {
   let names: string[];
   try {
     names = readdirSync(folder);
@@ -116,7 +116,7 @@ export function isNetworkFile(name: string): boolean {
 
 function readFile(file: string): NetworkFile {
   const slug = basename(file, extname(file));
-  const without = (message: string): NetworkFile => ({ file, slug, mistake: atStart(message) });
+  const without = (message: string): NetworkFile => ({ file, slug, diagnostic: atStart(message) });
   if (extname(file) !== '.yaml') return without(`network files end in .yaml: rename it to ${slug}.yaml`);
   try {
     // A folder or a pipe of that name is no network file; reading a pipe would wait for ever.
@@ -128,15 +128,15 @@ function readFile(file: string): NetworkFile {
 }
 
 function checkFile(
-  { file, slug, text = '', mistake }: NetworkFile,
+  { file, slug, text = '', diagnostic }: NetworkFile,
   options: LoadOptions,
 ): ReadNetwork & { file: string; slug: string } {
-  if (mistake !== undefined) {
-    return { file, slug, network: undefined, locate: () => atStart(''), mistakes: [mistake] };
+  if (diagnostic !== undefined) {
+    return { file, slug, network: undefined, locate: () => atStart(''), diagnostics: [diagnostic] };
   }
   const read = readNetwork(slug, text, options);
   const wrongSlug = checkSlug(slug);
-  return { file, slug, ...read, mistakes: wrongSlug === undefined ? read.mistakes : [wrongSlug, ...read.mistakes] };
+  return { file, slug, ...read, diagnostics: wrongSlug === undefined ? read.diagnostics : [wrongSlug, ...read.diagnostics] };
 }
 
 function checkSlug(slug: string): Located | undefined {
@@ -152,21 +152,21 @@ function atStart(message: string): Located {
 }
 
 /** In the order in which they stand in the file. */
-function inOrder(file: string, mistakes: readonly Located[]): FileMistake[] {
-  const sorted = [...mistakes].sort((a, b) => a.line - b.line || a.column - b.column);
-  const placed = sorted.map((mistake): FileMistake => ({ file, ...mistake }));
-  const more = placed.length - MISTAKES_SHOWN;
-  return more > 0 ? [...placed.slice(0, MISTAKES_SHOWN), { file, message: `and ${more} more` }] : placed;
+function inOrder(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
+  const sorted = [...diagnostics].sort((a, b) => a.line - b.line || a.column - b.column);
+  const placed = sorted.map((diagnostic): FileDiagnostic => ({ file, ...diagnostic }));
+  const more = placed.length - MAX_SHOWN_DIAGNOSTICS;
+  return more > 0 ? [...placed.slice(0, MAX_SHOWN_DIAGNOSTICS), { file, message: `and ${more} more` }] : placed;
 }
 
 /** Where it is, without a word of what is there. */
-export function writePlace({ file, line, column }: FileMistake): string {
+export function formatPosition({ file, line, column }: FileDiagnostic): string {
   if (file === undefined) return 'the folder as a whole';
   return line === undefined || column === undefined ? basename(file) : `${basename(file)}:${line}:${column}`;
 }
 
 /** A line of it. */
-export function writeMistake({ file, line, column, message }: FileMistake): string {
+export function formatDiagnostic({ file, line, column, message }: FileDiagnostic): string {
   if (file === undefined) return message;
   return line === undefined || column === undefined ? `${file}: ${message}` : `${file}:${line}:${column} ${message}`;
 }

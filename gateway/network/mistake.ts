@@ -2,7 +2,7 @@
 export type Path = readonly (string | number)[];
 
 /** Something wrong at a place of a file. Never repeats a value: that may be a secret. */
-export interface Mistake {
+export interface Diagnostic {
   readonly path: Path;
   readonly message: string;
   /** The mistake is the member's name, not its value. */

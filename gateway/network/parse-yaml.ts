@@ -11,7 +11,7 @@ import {
   type Pair,
   type YAMLMap,
 } from 'yaml';
-import type { Mistake, Path } from './mistake.ts';
+import type { Diagnostic, Path } from './mistake.ts';
 
 /** A mistake with its place in the text. */
 export interface Located {
@@ -23,15 +23,15 @@ export interface Located {
 export interface ParsedYaml {
   /** What the text says, as JSON would; undefined where it is not sound YAML. */
   readonly value: unknown;
-  readonly mistakes: readonly Located[];
-  readonly locate: (mistake: Mistake) => Located;
+  readonly diagnostics: readonly Located[];
+  readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
 /** Written by hand, a network file takes a few kilobytes. */
 const MAX_CHARACTERS = 256 * 1024;
 
 /** In our words where the library's are hard to read; none of them repeats what stands in the file. */
-const words: Readonly<Record<string, string>> = {
+const yamlMessages: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'the name of an alias is missing after *',
   BAD_DIRECTIVE: 'a line that begins with % is not needed: remove it',
   BAD_DQ_ESCAPE: 'a backslash within "…" begins an escape that YAML does not know; within \'…\' it stands for itself',
@@ -61,29 +61,29 @@ export function parseYaml(text: string): ParsedYaml {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1), message };
   };
-  const failed = (...mistakes: Located[]): ParsedYaml => ({ value: undefined, mistakes, locate: () => at(0, '') });
+  const failed = (...diagnostics: Located[]): ParsedYaml => ({ value: undefined, diagnostics, locate: () => at(0, '') });
   if (text.length > MAX_CHARACTERS) return failed(at(0, `the file is larger than ${MAX_CHARACTERS / 1024} kB`));
 
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
   // One line, one complaint: the parser repeats itself where it gives up.
   const complaints = new Map<number, Located>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
-    const complaint = at(pos[0], describe(code, message));
-    if (!complaints.has(complaint.line)) complaints.set(complaint.line, complaint);
+    const problem = at(pos[0], describe(code, message));
+    if (!complaints.has(problem.line)) complaints.set(problem.line, problem);
   }
   if (complaints.size > 0) return failed(...complaints.values());
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
     JSON.stringify(value); // throws where an alias stands inside what it stands for
-    return { value, mistakes: [], locate: (mistake) => at(offsetOf(document, mistake), mistake.message) };
+    return { value, diagnostics: [], locate: (diagnostic) => at(offsetOf(document, diagnostic), diagnostic.message) };
   } catch {
-    const lost = lostAliases(document).map((offset) => at(offset, 'this alias (*…) has no anchor (&…) before it'));
+    const lost = unresolvedAliases(document).map((offset) => at(offset, 'this alias (*…) has no anchor (&…) before it'));
     if (lost.length > 0) return failed(...lost);
     return failed(at(0, 'there are too many aliases (*…), or one stands inside what it stands for'));
   }
 }
 
-function lostAliases(document: Document): number[] {
+function unresolvedAliases(document: Document): number[] {
   const offsets: number[] = [];
   visit(document, {
     Alias(_, alias) {
@@ -94,12 +94,12 @@ function lostAliases(document: Document): number[] {
 }
 
 function describe(code: string, message: string): string {
-  const ours = words[code] ?? Object.entries(missing).find(([start]) => message.startsWith(start))?.[1];
+  const ours = yamlMessages[code] ?? Object.entries(missing).find(([start]) => message.startsWith(start))?.[1];
   return ours ?? `this cannot be read as YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }
 
 /** Of the place itself, or of the innermost one around it that stands in the text. */
-function offsetOf(document: Document, { path, atName }: Mistake): number {
+function offsetOf(document: Document, { path, atName }: Diagnostic): number {
   let node: Node | null = document.contents;
   let offset = node?.range?.[0] ?? 0;
   for (const [depth, part] of path.entries()) {

@@ -4,9 +4,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { packageRoot } from '../config/package.ts';
 import { checkBaseUrl } from './base-url.ts';
 import { expandVariables } from './expand-variables.ts';
-import { explainMistakes } from './explain-mistake.ts';
+import { explainErrors } from './explain-mistake.ts';
 import type { LoadOptions } from './load-networks.ts';
-import type { Mistake } from './mistake.ts';
+import type { Diagnostic } from './mistake.ts';
 import type { ConfirmNull, NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { parseYaml, type Located } from './parse-yaml.ts';
 import { selectMethods } from './select-methods.ts';
@@ -25,9 +25,9 @@ interface NetworkFile {
 export interface ReadNetwork {
   /** There when the text is YAML, even where there are mistakes. */
   readonly network: NetworkConfig | undefined;
-  readonly mistakes: readonly Located[];
+  readonly diagnostics: readonly Located[];
   /** Finds the place of a mistake that only shows beside other files. */
-  readonly locate: (mistake: Mistake) => Located;
+  readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
 const DEFAULT_METHODS = ['eth', 'net', 'web3', 'rpc'];
@@ -35,32 +35,32 @@ const DEFAULT_HEDGE_MS = 50;
 
 /** Reads the text of one network file. */
 export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {
-  const { value, mistakes, locate } = parseYaml(yaml);
-  if (mistakes.length > 0) return { network: undefined, mistakes, locate };
+  const { value, diagnostics, locate } = parseYaml(yaml);
+  if (diagnostics.length > 0) return { network: undefined, diagnostics, locate };
   if (value === null) {
     const message = 'the file is empty: expected a map with name, chainId and upstreams';
-    return { network: undefined, mistakes: [locate({ path: [], message })], locate };
+    return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
   }
-  const ofShape = validate(value) ? [] : explainMistakes(validate.errors ?? []);
-  const { mistakes: ofContent, network } = complete(slug, soundParts(value), options);
+  const ofShape = validate(value) ? [] : explainErrors(validate.errors ?? []);
+  const { diagnostics: ofContent, network } = completeNetwork(slug, validParts(value), options);
   const told = new Set(ofShape.map(({ path }) => path.join('.')));
   const more = ofContent.filter(({ path }) => !told.has(path.join('.')));
-  return { network, mistakes: [...ofShape, ...more].map(locate), locate };
+  return { network, diagnostics: [...ofShape, ...more].map(locate), locate };
 }
 
 /** What a schema cannot check: method names, variables, names used twice. */
-function complete(
+function completeNetwork(
   slug: string,
   file: NetworkFile,
   options: LoadOptions,
-): { mistakes: Mistake[]; network: NetworkConfig } {
-  const mistakes: Mistake[] = [];
-  const methods = selectMethods(file.methods ?? DEFAULT_METHODS, options.knownMethods, mistakes);
+): { diagnostics: Diagnostic[]; network: NetworkConfig } {
+  const diagnostics: Diagnostic[] = [];
+  const methods = selectMethods(file.methods ?? DEFAULT_METHODS, options.knownMethods, diagnostics);
   const baseUrls = file.baseUrls ?? [];
   baseUrls.forEach((baseUrl, index) => {
-    const complaint = checkBaseUrl(baseUrl);
-    if (complaint !== undefined) {
-      mistakes.push({ path: ['baseUrls', index], message: `baseUrls[${index}]: ${complaint}` });
+    const problem = checkBaseUrl(baseUrl);
+    if (problem !== undefined) {
+      diagnostics.push({ path: ['baseUrls', index], message: `baseUrls[${index}]: ${problem}` });
     }
   });
   const names = new Map<string, number>();
@@ -69,21 +69,21 @@ function complete(
     if (first === undefined) names.set(upstream.name, index);
     else if (upstream.name !== '') {
       const message = `upstreams[${index}].name is the same as upstreams[${first}].name: metrics could not tell them apart`;
-      mistakes.push({ path: ['upstreams', index, 'name'], message });
+      diagnostics.push({ path: ['upstreams', index, 'name'], message });
     }
-    return expandVariables(upstream, ['upstreams', index], options.env, mistakes);
+    return expandVariables(upstream, ['upstreams', index], options.env, diagnostics);
   });
   const { name, chainId, confirmNull = 'behind', hedge = DEFAULT_HEDGE_MS, maxLagBlocks } = file;
   const hedgeAfterMs = hedge === 'off' ? undefined : hedge;
   const routing = { confirmNull, hedgeAfterMs, ...(maxLagBlocks !== undefined && { maxLagBlocks }) };
-  return { mistakes, network: { slug, name, chainId, baseUrls, methods, ...routing, upstreams } };
+  return { diagnostics, network: { slug, name, chainId, baseUrls, methods, ...routing, upstreams } };
 }
 
 /**
  * A file as it is where its shape is right. Elsewhere, parts of the wrong kind become empty, so that the rest can be
  * looked at all the same and everything is told at once.
  */
-function soundParts(value: unknown): NetworkFile {
+function validParts(value: unknown): NetworkFile {
   const { name, chainId, baseUrls, methods, confirmNull, hedge, maxLagBlocks, upstreams } = record(value);
   return {
     name: text(name),
@@ -93,11 +93,11 @@ function soundParts(value: unknown): NetworkFile {
     ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
     ...((hedge === 'off' || typeof hedge === 'number') && { hedge }),
     ...(typeof maxLagBlocks === 'number' && { maxLagBlocks }),
-    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => soundUpstream(record(upstream))),
+    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => validUpstream(record(upstream))),
   };
 }
 
-function soundUpstream({
+function validUpstream({
   name,
   url,
   websocketUrl,
@@ -121,11 +121,11 @@ function soundUpstream({
     ...(typeof priority === 'number' && { priority }),
     ...(archive === true && { archive }),
     ...(batch === true && { batch }),
-    ...(limits !== undefined && { limits: soundNumbers(record(limits)) }),
+    ...(limits !== undefined && { limits: validNumbers(record(limits)) }),
   };
 }
 
-function soundNumbers(given: Record<string, unknown>): Record<string, number> {
+function validNumbers(given: Record<string, unknown>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
   );

@@ -7,10 +7,10 @@ export interface WatchTimes {
   /** So long nothing may have changed before it is told: editors write a file in several steps. */
   readonly settleMs: number;
   /** How often the folder is looked at unasked. */
-  readonly lookEveryMs: number;
+  readonly checkIntervalMs: number;
 }
 
-const usualTimes: WatchTimes = { settleMs: 250, lookEveryMs: 5_000 };
+const defaultTimes: WatchTimes = { settleMs: 250, checkIntervalMs: 5_000 };
 
 /**
  * Tells when network files may have changed: saved, renamed into place, or swapped as a whole, as Kubernetes does with
@@ -27,11 +27,11 @@ export class FolderWatch {
   /** The folder that is watched, by its number: another one may take its name. */
   #watched: bigint | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #isLooking = false;
+  #isChecking = false;
   /** What was looked at before that may be another by now. */
-  #isToldMeanwhile = false;
+  #hasEventMeanwhile = false;
   /** As `lookAt` gives it: what was told last, and what has yet to settle. */
-  #told: string | undefined;
+  #reportedState: string | undefined;
   #settling: string | undefined;
   #isClosed = false;
 
@@ -39,11 +39,11 @@ export class FolderWatch {
   constructor(folder: string, onChange: () => void, times: Partial<WatchTimes> = {}) {
     this.#folder = folder;
     this.#onChange = onChange;
-    this.#times = { ...usualTimes, ...times };
+    this.#times = { ...defaultTimes, ...times };
     this.#interval = setInterval(() => {
-      this.#lookIn(0);
-    }, this.#times.lookEveryMs).unref();
-    this.#lookIn(0);
+      this.#scheduleCheck(0);
+    }, this.#times.checkIntervalMs).unref();
+    this.#scheduleCheck(0);
   }
 
   close(): void {
@@ -53,36 +53,36 @@ export class FolderWatch {
     this.#watcher?.close();
   }
 
-  #lookIn(ms: number): void {
+  #scheduleCheck(ms: number): void {
     if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#look();
+      void this.#check();
     }, ms).unref();
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking) {
-      this.#isToldMeanwhile = true;
+  async #check(): Promise<void> {
+    if (this.#isChecking) {
+      this.#hasEventMeanwhile = true;
       return;
     }
-    this.#isLooking = true;
+    this.#isChecking = true;
     const folder = findFolder(this.#folder);
-    const { seen, number } = await lookAt(folder);
-    this.#isLooking = false;
+    const { seen, number } = await folderState(folder);
+    this.#isChecking = false;
     if (this.#isClosed) return;
-    if (this.#isToldMeanwhile) {
-      this.#isToldMeanwhile = false;
-      this.#lookIn(this.#times.settleMs / 10);
+    if (this.#hasEventMeanwhile) {
+      this.#hasEventMeanwhile = false;
+      this.#scheduleCheck(this.#times.settleMs / 10);
     }
     if (number !== this.#watched) this.#watch(folder, number);
-    if (seen === this.#told) return;
+    if (seen === this.#reportedState) return;
     if (seen === this.#settling) {
-      this.#told = seen;
+      this.#reportedState = seen;
       this.#onChange();
     } else {
       this.#settling = seen;
-      this.#lookIn(this.#times.settleMs);
+      this.#scheduleCheck(this.#times.settleMs);
     }
   }
 
@@ -94,7 +94,7 @@ export class FolderWatch {
     if (number === undefined) return;
     try {
       this.#watcher = watch(folder, { persistent: false }, () => {
-        this.#lookIn(this.#times.settleMs / 10);
+        this.#scheduleCheck(this.#times.settleMs / 10);
       });
     } catch {
       return;
@@ -104,18 +104,18 @@ export class FolderWatch {
 }
 
 /** What tells one state of a folder from another without reading its files: links are followed. Never rejects. */
-async function lookAt(folder: string): Promise<{ seen: string; number: bigint | undefined }> {
+async function folderState(folder: string): Promise<{ seen: string; number: bigint | undefined }> {
   try {
     const { ino } = await stat(folder, { bigint: true });
     const names = (await readdir(folder)).filter(isNetworkFile).sort();
-    const seen = await Promise.all(names.map((name) => lookAtFile(join(folder, name))));
+    const seen = await Promise.all(names.map((name) => fileState(join(folder, name))));
     return { seen: [ino, ...names.map((name, index) => `${name} ${seen[index] ?? ''}`)].join('\n'), number: ino };
   } catch (error) {
     return { seen: codeOf(error), number: undefined };
   }
 }
 
-async function lookAtFile(file: string): Promise<string> {
+async function fileState(file: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
     return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;

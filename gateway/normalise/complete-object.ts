@@ -5,11 +5,11 @@ import { isQuantity, normaliseQuantity } from './quantity.ts';
 type JsonObject = Record<string, unknown>;
 
 /** Makes of an upstream's object, in place, what the spec promises. Fields that the schema does not name stay. */
-export function mend(object: JsonObject, shape: ObjectShape): Outcome {
+export function completeResult(object: JsonObject, shape: ObjectShape): Outcome {
   const isCompleted = completeObject(object, shape);
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
   const outcome = objectRules[shape.type]?.(object) ?? 'fits';
-  return isCompleted && outcome === 'fits' ? 'mended' : outcome;
+  return isCompleted && outcome === 'fits' ? 'completed' : outcome;
 }
 
 /** @returns whether anything had to be changed */
@@ -30,7 +30,7 @@ function completeObject(object: JsonObject, shape: ObjectShape): boolean {
   }
   if (normaliseFields(object, shape)) isChanged = true;
   for (const name in shape.nested) {
-    if (mendElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
+    if (completeElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
   }
   return isChanged;
 }
@@ -57,10 +57,10 @@ export function normaliseFields(object: JsonObject, { quantities, addresses }: O
 }
 
 /** Objects inside others are what they are, too: a transaction in a block may be pending. */
-function mendElements(array: unknown, shape: ObjectShape): boolean {
+function completeElements(array: unknown, shape: ObjectShape): boolean {
   if (!Array.isArray(array)) return false;
   let isChanged = false;
-  for (const item of array) if (isObject(item) && mend(item, shape) !== 'fits') isChanged = true;
+  for (const item of array) if (isObject(item) && completeResult(item, shape) !== 'fits') isChanged = true;
   return isChanged;
 }
 

@@ -1,7 +1,7 @@
-import type { ErrorReply } from '../upstream/reply.ts';
+import type { ErrorResponse } from '../upstream/reply.ts';
 
 /** One error of those that are wrapped in one another. */
-export interface ErrorLayer {
+export interface NestedError {
   readonly code: number;
   /** As the node said it. */
   readonly message: string;
@@ -93,41 +93,41 @@ export const wrappers: readonly Wrapper[] = [
 ];
 
 /** Wrapped in earnest are two or three; the bound is there for the malicious. */
-const LAYERS_MAX = 6;
+const MAX_NESTING = 6;
 
 /** Says that something went wrong, and leaves what to the error inside. */
-const EMPTY_WORDS = /^(?:(?:internal|server|unknown|internal server|internal json-rpc) error)?\.?$/i;
+const EMPTY_MESSAGE = /^(?:(?:internal|server|unknown|internal server|internal json-rpc) error)?\.?$/i;
 
 /** The errors that a node's error consists of, the outermost first. There is always one. */
-export function layersOf({ code, message, data }: ErrorReply): readonly ErrorLayer[] {
-  const layers = [layer(code, message, data)];
-  for (let at = 0; at < layers.length && layers.length < LAYERS_MAX; at++) {
-    const outer = layers[at] as ErrorLayer;
+export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly NestedError[] {
+  const nestedErrors = [nestedError(code, message, data)];
+  for (let at = 0; at < nestedErrors.length && nestedErrors.length < MAX_NESTING; at++) {
+    const outer = nestedErrors[at] as NestedError;
     for (const candidate of candidatesIn(outer)) {
-      const inner = asLayer(candidate, outer);
-      if (inner !== undefined && layers.length < LAYERS_MAX) layers.push(inner);
+      const inner = asNestedError(candidate, outer);
+      if (inner !== undefined && nestedErrors.length < MAX_NESTING) nestedErrors.push(inner);
     }
   }
-  return layers;
+  return nestedErrors;
 }
 
 /** The outermost layer that says something. */
-export function spokesman(layers: readonly ErrorLayer[]): ErrorLayer {
-  return layers.find(({ message }) => saysSomething(message)) ?? (layers[0] as ErrorLayer);
+export function mainError(nestedErrors: readonly NestedError[]): NestedError {
+  return nestedErrors.find(({ message }) => isMeaningful(message)) ?? (nestedErrors[0] as NestedError);
 }
 
 /** Whether a text is more than that something went wrong. */
-export function saysSomething(text: string): boolean {
-  return !EMPTY_WORDS.test(text);
+export function isMeaningful(text: string): boolean {
+  return !EMPTY_MESSAGE.test(text);
 }
 
-function layer(code: number, message: string, data: unknown): ErrorLayer {
+function nestedError(code: number, message: string, data: unknown): NestedError {
   return { code, message, data, texts: unwrap(message) };
 }
 
 function unwrap(message: string): string[] {
   const texts = [message];
-  for (let text: string | undefined = message; texts.length < LAYERS_MAX;) {
+  for (let text: string | undefined = message; texts.length < MAX_NESTING;) {
     text = innerOf(text);
     if (text === undefined) break;
     texts.push(text);
@@ -144,7 +144,7 @@ function innerOf(text: string): string | undefined {
 }
 
 /** Where clients, wallets and proxies put the error that they wrap. */
-function candidatesIn({ data, texts }: ErrorLayer): unknown[] {
+function candidatesIn({ data, texts }: NestedError): unknown[] {
   const candidates: unknown[] = [typeof data === 'string' ? (parse(data) ?? data) : data];
   if (isObject(data)) candidates.push(data['originalError'], data['error'], data['cause']);
   candidates.push(parse(texts.at(-1) ?? ''));
@@ -152,16 +152,16 @@ function candidatesIn({ data, texts }: ErrorLayer): unknown[] {
 }
 
 /** An error object, or a text in `data`, which then speaks for the error that it is part of. */
-function asLayer(value: unknown, outer: ErrorLayer): ErrorLayer | undefined {
+function asNestedError(value: unknown, outer: NestedError): NestedError | undefined {
   if (typeof value === 'string') {
     if (value === '' || value === outer.message || /^0x[\da-f]*$/i.test(value)) return undefined;
     return { ...outer, data: undefined, texts: unwrap(value) };
   }
   if (!isObject(value)) return undefined;
-  if (isObject(value['error'])) return asLayer(value['error'], outer);
+  if (isObject(value['error'])) return asNestedError(value['error'], outer);
   const { code, message, data } = value;
   if (typeof message !== 'string' || message === '') return undefined;
-  return layer(typeof code === 'number' ? code : outer.code, message, data);
+  return nestedError(typeof code === 'number' ? code : outer.code, message, data);
 }
 
 function parse(text: string): unknown {

@@ -4,7 +4,7 @@ import type { ErrorRule } from './error-rule.ts';
  * Halts of the EVM and transactions that no node would take: the same everywhere, final, and no reverts though some
  * clients give them code 3 (Hardhat 3, ethereumjs, zkSync Era, lotus).
  */
-export const haltRules: readonly ErrorRule[] = [
+export const executionErrorRules: readonly ErrorRule[] = [
   {
     means: 'final',
     text: /^(?:\w+ ){0,6}out of gas\b|^OutOfGas/i,

@@ -1,6 +1,6 @@
 import { endOfString, endOfValue, isPlain, NotJson, skipSpace, walkArray } from '../jsonrpc/json-bytes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { askedIn } from './asked-for.ts';
+import { expectedIdentities } from './asked-for.ts';
 import { isPendingBlock } from './judge-result.ts';
 import { fieldNamed, isAt, viewOf, type Field, type ObjectView } from './object-view.ts';
 
@@ -10,13 +10,13 @@ import { fieldNamed, isAt, viewOf, type Field, type ObjectView } from './object-
  * @param bytes the result, as JSON
  * @returns the result for the caller, in parts; undefined where it must be parsed, to be mended or refused
  */
-export function judgeBytes(
+export function checkResultBytes(
   method: MethodSpec,
   params: readonly unknown[],
   bytes: Buffer,
 ): [Buffer, ...Buffer[]] | undefined {
   try {
-    return isPlain(bytes) ? passed(method, params, bytes) : undefined;
+    return isPlain(bytes) ? checkBytes(method, params, bytes) : undefined;
   } catch (error) {
     if (error === mustBeParsed || error instanceof NotJson) return undefined;
     throw error;
@@ -43,12 +43,12 @@ const ZERO_LENGTH = 5;
 /** How the hash begins that stands for none. */
 const NO_HASH = Buffer.from('"0x000000000000');
 
-interface Asked {
+interface ExpectedBytes {
   readonly name: Buffer;
   readonly value: Buffer;
 }
 
-function passed(method: MethodSpec, params: readonly unknown[], bytes: Buffer): [Buffer, ...Buffer[]] | undefined {
+function checkBytes(method: MethodSpec, params: readonly unknown[], bytes: Buffer): [Buffer, ...Buffer[]] | undefined {
   const { resultKinds, details, shape } = method;
   const kind = bytes[0] === OPEN_BRACE ? 'object' : bytes[0] === OPEN_BRACKET ? 'array' : undefined;
   const isAny = resultKinds === undefined;
@@ -58,33 +58,33 @@ function passed(method: MethodSpec, params: readonly unknown[], bytes: Buffer): 
   if (shape.type === 'Uncle' || shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
   const element = details === undefined ? ANY : params[details.param] === true ? OPEN_BRACE : QUOTE;
   const view = viewOf(shape);
-  const asked = askedIn(method, params).map(({ field, value }) => ({
+  const expected = expectedIdentities(method, params).map(({ field, value }) => ({
     name: Buffer.from(field),
     value: Buffer.from(`"${value}"`),
   }));
   if (kind === 'object') {
-    return walkObject(view, bytes, 0, asked, element) === bytes.length ? completed(view, bytes, asked) : undefined;
+    return walkObject(view, bytes, 0, expected, element) === bytes.length ? completed(view, bytes, expected) : undefined;
   }
-  return walkArray(bytes, 0, (_, at) => wholeObject(view, bytes, at, asked)) === bytes.length ? [bytes] : undefined;
+  return walkArray(bytes, 0, (_, at) => wholeObject(view, bytes, at, expected)) === bytes.length ? [bytes] : undefined;
 }
 
 /** Adds to the object what the walk through it did not find. */
 function completed(
   { fill, required, found }: ObjectView,
   bytes: Buffer,
-  asked: readonly Asked[],
+  expected: readonly ExpectedBytes[],
 ): [Buffer, ...Buffer[]] {
   const missing = fill.filter((_, index) => (found & (1 << index)) === 0);
   if ((found & required) !== required || missing.length === fill.length) throw mustBeParsed;
-  if (missing.some((name) => asked.some((one) => one.name.toString() === name))) throw mustBeParsed;
+  if (missing.some((name) => expected.some((one) => one.name.toString() === name))) throw mustBeParsed;
   if (missing.length === 0) return [bytes];
   const nulls = missing.map((name) => `,"${name}":null`).join('');
   return [bytes.subarray(0, -1), Buffer.from(`${nulls}}`)];
 }
 
 /** One of many, in which nothing may be missing. */
-function wholeObject(view: ObjectView, bytes: Buffer, start: number, asked: readonly Asked[]): number {
-  const end = walkObject(view, bytes, start, asked, ANY);
+function wholeObject(view: ObjectView, bytes: Buffer, start: number, expected: readonly ExpectedBytes[]): number {
+  const end = walkObject(view, bytes, start, expected, ANY);
   if (view.found !== view.whole) throw mustBeParsed;
   return end;
 }
@@ -93,7 +93,7 @@ function wholeObject(view: ObjectView, bytes: Buffer, start: number, asked: read
  * @param element the byte that each transaction of a block begins with, as the caller's flag asks; ANY elsewhere
  * @returns where it ends; which fields it has stands in `view.found`
  */
-function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: readonly Asked[], element: number): number {
+function walkObject(view: ObjectView, bytes: Buffer, start: number, expected: readonly ExpectedBytes[], element: number): number {
   if (bytes[start] !== OPEN_BRACE) throw mustBeParsed;
   let found = 0;
   let at = skipSpace(bytes, start + 1);
@@ -107,7 +107,7 @@ function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: reado
     const field = fieldNamed(view, bytes, nameStart, nameEnd);
     if (field !== undefined) found |= field.bit;
     at = endOfMember(field, bytes, value, element);
-    if (asked.length > 0) compare(asked, bytes, nameStart, nameEnd, value, at);
+    if (expected.length > 0) compare(expected, bytes, nameStart, nameEnd, value, at);
     at = skipSpace(bytes, at);
     if (bytes[at] === CLOSE_BRACE) break;
     if (bytes[at] !== COMMA) throw new NotJson();
@@ -118,14 +118,14 @@ function walkObject(view: ObjectView, bytes: Buffer, start: number, asked: reado
 }
 
 function compare(
-  asked: readonly Asked[],
+  expected: readonly ExpectedBytes[],
   bytes: Buffer,
   nameStart: number,
   nameEnd: number,
   value: number,
   end: number,
 ): void {
-  for (const one of asked) {
+  for (const one of expected) {
     if (isAt(one.name, bytes, nameStart, nameEnd) && !isAt(one.value, bytes, value, end)) throw mustBeParsed;
   }
 }
@@ -139,7 +139,7 @@ function endOfMember(field: Field | undefined, bytes: Buffer, value: number, ele
     elements !== undefined && isArray
       ? walkElements(elements, bytes, value, mayHoldHashes ? element : ANY)
       : endOfValue(bytes, value);
-  if (!staysAsItIs(field, bytes, value, end)) throw mustBeParsed;
+  if (!isUnchanged(field, bytes, value, end)) throw mustBeParsed;
   return end;
 }
 
@@ -151,8 +151,8 @@ function walkElements(view: ObjectView, bytes: Buffer, start: number, element: n
   });
 }
 
-function staysAsItIs({ isMended, rule }: Field, bytes: Buffer, start: number, end: number): boolean {
-  if (isMended) return false;
+function isUnchanged({ needsCompletion, rule }: Field, bytes: Buffer, start: number, end: number): boolean {
+  if (needsCompletion) return false;
   const first = bytes[start] ?? 0;
   // A number is made a quantity.
   if (first !== QUOTE) return rule !== 'block-hash' && rule !== 'status' && (rule !== 'quantity' || !isNumber(first));

@@ -6,7 +6,7 @@ type JsonObject = Record<string, unknown>;
  * `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. `malformed`: the same, and it
  * is the upstream's fault: on no chain are such objects usual.
  */
-export type Outcome = 'fits' | 'mended' | 'not-found' | 'unusable' | 'malformed';
+export type Outcome = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
 
 type ObjectRule = (object: JsonObject) => Outcome;
 
@@ -36,28 +36,28 @@ function keepStatusOrRoot(receipt: JsonObject): Outcome {
   const status = normaliseQuantity(receipt['status']);
   if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
     const isNamed = set(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
-    return drop(receipt, 'root') === 'fits' ? isNamed : 'mended';
+    return drop(receipt, 'root') === 'fits' ? isNamed : 'completed';
   }
   // `0x` is no root: geth's own encoding of receipts has it beside the status.
   const { root } = receipt;
   return typeof root === 'string' && root !== '0x' ? drop(receipt, 'status') : 'unusable';
 }
 
-function set(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'mended' {
-  let outcome: 'fits' | 'mended' = 'fits';
+function set(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'completed' {
+  let outcome: 'fits' | 'completed' = 'fits';
   for (const name of names) {
     if (object[name] === value) continue;
     object[name] = value;
-    outcome = 'mended';
+    outcome = 'completed';
   }
   return outcome;
 }
 
-function drop(object: JsonObject, name: string): 'fits' | 'mended' {
+function drop(object: JsonObject, name: string): 'fits' | 'completed' {
   if (!(name in object)) return 'fits';
   // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the names stand above
   delete object[name];
-  return 'mended';
+  return 'completed';
 }
 
 function isAbsent(value: unknown): boolean {

@@ -18,7 +18,7 @@ export interface Field {
   readonly name: Buffer;
   readonly bit: number;
   /** Whether its being there means that the object has to be mended. */
-  readonly isMended: boolean;
+  readonly needsCompletion: boolean;
   /** What the value must be to stay as it is. */
   readonly rule: 'any' | 'block-hash' | 'status' | 'quantity' | 'address';
   /** For arrays of objects. */
@@ -27,7 +27,7 @@ export interface Field {
   readonly mayHoldHashes: boolean;
 }
 
-const PLACES = 256;
+const HASH_SLOTS = 256;
 
 /** Bits in a number. */
 const BITS = 31;
@@ -42,7 +42,7 @@ export function viewOf(shape: ObjectShape): ObjectView {
 
 /** The field whose name stands there, if it is one that is looked at. */
 export function fieldNamed({ fields }: ObjectView, bytes: Buffer, start: number, end: number): Field | undefined {
-  const candidates = fields[placeOf(bytes, start, end)] ?? [];
+  const candidates = fields[slotOf(bytes, start, end)] ?? [];
   for (let index = 0; index < candidates.length; index++) {
     const field = candidates[index] as Field;
     if (isAt(field.name, bytes, start, end)) return field;
@@ -65,18 +65,18 @@ function makeView({ type, fill, quantities, addresses, rename, nested, orHashes 
   const bitOf = (name: string): number => (flagged.includes(name) ? 1 << flagged.indexOf(name) : 0);
   const mended = [...Object.values(rename), ...(type === 'Receipt' ? ['root'] : [])];
   const names = new Set([...flagged, ...mended, ...quantities, ...addresses, ...Object.keys(nested)]);
-  const fields: Field[][] = Array.from({ length: PLACES }, () => []);
+  const fields: Field[][] = Array.from({ length: HASH_SLOTS }, () => []);
   for (const name of names) {
     const inner = nested[name];
     const field: Field = {
       name: Buffer.from(name),
       bit: bitOf(name),
-      isMended: mended.includes(name),
+      needsCompletion: mended.includes(name),
       rule: quantities.includes(name) ? 'quantity' : addresses.includes(name) ? 'address' : ruleOf(type, name),
       elements: inner === undefined ? undefined : viewOf(inner),
       mayHoldHashes: orHashes.includes(name),
     };
-    fields[placeOf(field.name, 0, field.name.length)]?.push(field);
+    fields[slotOf(field.name, 0, field.name.length)]?.push(field);
   }
   const whole = flagged.reduce((bits, name) => bits | bitOf(name), 0);
   return { fill, required: required.reduce((bits, name) => bits | bitOf(name), 0), whole, fields, found: 0 };
@@ -93,6 +93,6 @@ function ruleOf(type: string, name: string): Field['rule'] {
   return name === 'blockHash' && (type === 'Receipt' || type === 'Transaction') ? 'block-hash' : 'any';
 }
 
-function placeOf(bytes: Buffer, start: number, end: number): number {
-  return ((end - start) * 37 + (bytes[start] ?? 0) * 7 + (bytes[end - 1] ?? 0)) % PLACES;
+function slotOf(bytes: Buffer, start: number, end: number): number {
+  return ((end - start) * 37 + (bytes[start] ?? 0) * 7 + (bytes[end - 1] ?? 0)) % HASH_SLOTS;
 }

@@ -1,4 +1,4 @@
-import type { ErrorLayer } from './error-layers.ts';
+import type { NestedError } from './error-layers.ts';
 
 const SECOND_MS = 1_000;
 
@@ -13,8 +13,8 @@ const fields: readonly { readonly path: readonly string[]; readonly client: stri
 const inWords = /\b(?:retry|again) (?:in|after) (?<amount>\d{1,6}(?:\.\d+)?) ?(?<unit>ms|m\b|s|minute)?/i;
 
 /** How long a rate limit's words ask to wait, in milliseconds. */
-export function retryHint(layers: readonly ErrorLayer[]): number | undefined {
-  for (const { message, data } of layers) {
+export function retryHint(nestedErrors: readonly NestedError[]): number | undefined {
+  for (const { message, data } of nestedErrors) {
     for (const { path } of fields) {
       const ms = durationMs(at(data, path));
       if (ms !== undefined) return ms;

@@ -1,4 +1,4 @@
-import type { ErrorLayer } from './error-layers.ts';
+import type { NestedError } from './error-layers.ts';
 import { findPayload } from './find-payload.ts';
 import { encodePanic, encodeReason, isPayload, reasonOf } from './revert-payload.ts';
 import { bareReason, revertRules, type RevertRule } from './revert-rules.ts';
@@ -15,11 +15,11 @@ export interface Revert {
 const SELECTOR_BYTES = 4;
 
 /** A revert by the client's own words for one. */
-export function spokenRevert(layers: readonly ErrorLayer[]): Revert | undefined {
-  for (const { code, data, texts } of layers) {
+export function revertByMessage(nestedErrors: readonly NestedError[]): Revert | undefined {
+  for (const { code, data, texts } of nestedErrors) {
     for (const rule of revertRules) {
       const match = matchOf(rule, code, texts);
-      if (match !== undefined) return revertOf(layers, match);
+      if (match !== undefined) return revertOf(nestedErrors, match);
     }
     // The client says the contract's reason and nothing else, but the payload proves it to be one.
     const payload = findPayload(data);
@@ -30,26 +30,26 @@ export function spokenRevert(layers: readonly ErrorLayer[]): Revert | undefined 
 }
 
 /** A revert by what comes with the error, when neither a revert rule nor a halt rule knows its words. */
-export function unspokenRevert(layers: readonly ErrorLayer[]): Revert | undefined {
-  for (const { code, message, data } of layers) {
+export function revertByCode(nestedErrors: readonly NestedError[]): Revert | undefined {
+  for (const { code, message, data } of nestedErrors) {
     const payload = findPayload(data);
     // No error but a revert has bytes that decode, and code 3 with a selector is one by EIP-1474's successor.
     const proves = payload !== undefined && (reasonOf(payload) !== undefined || (code === 3 && isCustom(payload)));
     if (proves) return { payload, rebuilt: '0x' };
     const match = matchOf(bareReason, code, [message]);
     if (match === undefined) continue;
-    const revert = revertOf(layers, match);
+    const revert = revertOf(nestedErrors, match);
     if (revert.payload !== undefined && isCustom(revert.payload)) return revert;
   }
   return undefined;
 }
 
 /** What may be a revert: by its code something was executed, and its text is one that no rule knows. */
-export function guessedRevert(method: string, layers: readonly ErrorLayer[]): Revert | undefined {
+export function guessedRevert(method: string, nestedErrors: readonly NestedError[]): Revert | undefined {
   if (method !== bareReason.of) return undefined;
-  for (const { code, message } of layers) {
+  for (const { code, message } of nestedErrors) {
     const match = matchOf(bareReason, code, [message]);
-    if (match !== undefined) return revertOf(layers, match);
+    if (match !== undefined) return revertOf(nestedErrors, match);
   }
   return undefined;
 }
@@ -68,17 +68,17 @@ function matchOf({ text: pattern, codes }: RevertRule, code: number, texts: read
   return undefined;
 }
 
-function revertOf(layers: readonly ErrorLayer[], words: Readonly<Record<string, string | undefined>>): Revert {
-  const { reason, panic, payload: told } = words;
+function revertOf(nestedErrors: readonly NestedError[], captured: Readonly<Record<string, string | undefined>>): Revert {
+  const { reason, panic, payload: told } = captured;
   const rebuilt = panic === undefined ? encodeReason(reason) : encodePanic(panic);
-  const found = firstPayload(layers) ?? told;
+  const found = firstPayload(nestedErrors) ?? told;
   // No bytes, but a reason: the client has lost them.
   const isLost = found === '0x' && rebuilt !== '0x' && reason !== '';
   return { payload: isLost ? undefined : found, rebuilt };
 }
 
-function firstPayload(layers: readonly ErrorLayer[]): string | undefined {
-  for (const { data } of layers) {
+function firstPayload(nestedErrors: readonly NestedError[]): string | undefined {
+  for (const { data } of nestedErrors) {
     const payload = findPayload(data);
     if (payload !== undefined) return payload;
   }

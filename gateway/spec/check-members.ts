@@ -36,7 +36,7 @@ export type MemberCheck = (params: string) => MemberFault | undefined;
  * @param params the schemas of the parameters, by position
  */
 export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck {
-  const rules = params.map((schema) => rulesOf([schema]));
+  const rules = params.map((schema) => permissionsText([schema]));
   if (rules.every((rule) => rule === undefined)) return () => undefined;
   return (text) => {
     try {
@@ -82,19 +82,19 @@ function checkElement(text: string, start: number, index: number, rules: MemberR
 }
 
 /** @param schemas of the same value: which of them it meets is not known */
-function rulesOf(schemas: readonly MemberSchema[]): MemberRules | undefined {
+function permissionsText(schemas: readonly MemberSchema[]): MemberRules | undefined {
   if (schemas.length === 0) return undefined;
   const all = schemas.flatMap(branchesOf);
   const known = [...new Set(all.flatMap(({ properties = {} }) => Object.keys(properties)))];
   const inner = known.map((name) =>
-    rulesOf(
+    permissionsText(
       all.flatMap(({ properties }) => {
         const property = properties?.[name];
         return typeof property === 'object' ? [property] : [];
       }),
     ),
   );
-  const elements = rulesOf(all.flatMap(({ items }) => items ?? []));
+  const elements = permissionsText(all.flatMap(({ items }) => items ?? []));
   if (known.length === 0 && elements === undefined) return undefined;
   return { names: known.length === 0 ? undefined : new MemberNames(known), inner, elements };
 }

@@ -21,7 +21,7 @@ export interface ParamsSchema {
  * words alone: nothing that the caller sent comes back in it.
  */
 export function explainParams(error: ErrorObject, schema: ParamsSchema, given: number): string {
-  if (error.keyword === 'maxItems') return `invalid params: expected ${atMost(schema.maxItems)}`;
+  if (error.keyword === 'maxItems') return `invalid params: expected ${maxCountText(schema.maxItems)}`;
   if (error.keyword === 'minItems') return expected(schema, given);
   const [index, ...path] = error.instancePath.split('/').slice(1);
   const failed = error.parentSchema as TitledSchema | undefined;
@@ -51,7 +51,7 @@ function titleOf(schema: TitledSchema | boolean | undefined): string {
   return (typeof schema === 'object' ? schema.title : undefined) ?? 'another value';
 }
 
-function atMost(count: number): string {
+function maxCountText(count: number): string {
   if (count === 0) return 'no parameters';
   return `at most ${count} ${count === 1 ? 'parameter' : 'parameters'}`;
 }

@@ -1,7 +1,7 @@
 import { namespaceOf } from '../network/namespace-of.ts';
 
 /** Who answers in place of an upstream. */
-export type Answerer = 'local' | 'socket' | 'filters' | 'document';
+export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';
 
 /** What the gateway needs to know of a method on the hot path. Derived from `schemas/methods` by `npm run generate`. */
 export interface MethodSpec {
@@ -12,7 +12,7 @@ export interface MethodSpec {
    * `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket; `filters`: by
    * what is kept for callers who poll; `document`: by what describes the network.
    */
-  readonly answer?: Answerer;
+  readonly handledBy?: LocalHandler;
   /** The result may be null: the object was not found. */
   readonly nullable: boolean;
   /** The method may end in a revert, answered with code 3. */
@@ -51,7 +51,7 @@ export interface MethodSpec {
   /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
   readonly isForeign?: true;
   /** How much of a key's limits a call uses up; absent: 1. */
-  readonly weight?: number;
+  readonly requestUnits?: number;
   /** How long an answer is true, where it may be kept. */
   readonly cache?: CacheRule;
   /** How an object result, or each object in an array, is completed. */

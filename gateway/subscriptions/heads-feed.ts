@@ -2,7 +2,7 @@ import type { CanonicalChain, ChainChange } from '../heads/canonical-chain.ts';
 import type { Header } from '../heads/header.ts';
 import { normaliseFields } from '../normalise/complete-object.ts';
 import type { ObjectShape } from '../spec/method-spec.ts';
-import type { Leave, Listener } from './listener.ts';
+import type { Unsubscribe, ChainListener } from './listener.ts';
 
 /**
  * Members that geth's newHeads has in every header, null where a fork has not brought them yet; blocks leave them out
@@ -19,8 +19,8 @@ export class HeadsFeed {
   readonly #shape: ObjectShape | undefined;
   /** Of the last header that an upstream sent by newHeads. */
   #members: readonly string[] = nullInHeaders;
-  readonly #listeners = new Set<Listener>();
-  #unwatch: Leave | undefined;
+  readonly #listeners = new Set<ChainListener>();
+  #stopWatching: Unsubscribe | undefined;
 
   /** @param shape of a block: headers have the same quantities and addresses */
   constructor(chain: CanonicalChain, shape: ObjectShape | undefined) {
@@ -28,16 +28,16 @@ export class HeadsFeed {
     this.#shape = shape;
   }
 
-  join(listener: Listener): Leave {
+  join(listener: ChainListener): Unsubscribe {
     this.#listeners.add(listener);
-    this.#unwatch ??= this.#chain.watch((change) => {
+    this.#stopWatching ??= this.#chain.watch((change) => {
       this.#changed(change);
     });
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size > 0) return;
-      this.#unwatch?.();
-      this.#unwatch = undefined;
+      this.#stopWatching?.();
+      this.#stopWatching = undefined;
     };
   }
 
@@ -54,6 +54,6 @@ export class HeadsFeed {
   #changed({ added }: ChainChange): void {
     if (added.length === 0) return;
     const results = added.map((header) => JSON.stringify(this.#withAllMembers(header)));
-    for (const listener of this.#listeners) listener.tell(results);
+    for (const listener of this.#listeners) listener.notify(results);
   }
 }

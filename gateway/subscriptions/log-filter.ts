@@ -26,20 +26,20 @@ interface GivenFilter {
 }
 
 /** geth's bound (eth/filters/api.go, `maxTopics`): a log has no more. */
-const TOPICS_MAX = 4;
+const MAX_TOPICS = 4;
 
 /**
  * The rules are geth's (eth/filters/filter_system.go, `SubscribeLogs`), but that a block hash, which it ignores, is
  * refused: such a subscription tells nothing new.
  * @throws RpcError invalid-params
  */
-export function readLogFilter(given: GivenFilter): LogFilter {
+export function parseLogFilter(given: GivenFilter): LogFilter {
   const { fromBlock, toBlock, blockHash, address, topics } = given;
   if (typeof blockHash === 'string') throw invalid('expected no blockHash: what comes is told, not what was');
   const from = blockNumber(fromBlock);
   const to = blockNumber(toBlock);
   if (to !== undefined && (from === undefined || from > to)) throw invalid('expected fromBlock before toBlock');
-  if ((topics?.length ?? 0) > TOPICS_MAX) throw invalid(`expected at most ${TOPICS_MAX} topics`);
+  if ((topics?.length ?? 0) > MAX_TOPICS) throw invalid(`expected at most ${MAX_TOPICS} topics`);
   return {
     fromBlock: from,
     toBlock: to,
@@ -54,13 +54,13 @@ export function sizeOf({ addresses, topics }: LogFilter): number {
 }
 
 /** The same for filters that let the same logs through, but for the order in which things are named. */
-export function nameOf({ fromBlock, toBlock, addresses, topics }: LogFilter): string {
+export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilter): string {
   const places = [addresses, ...topics].map((place) => [...(place ?? [])].join());
   return [fromBlock, toBlock, ...places].join('|');
 }
 
 /** As geth's `filterLogs`, without the address, which whoever keeps many filters looks at first. */
-export function letsThrough({ fromBlock, toBlock, topics }: LogFilter, log: Log, block: bigint): boolean {
+export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: Log, block: bigint): boolean {
   if (fromBlock !== undefined && block < fromBlock) return false;
   if (toBlock !== undefined && block > toBlock) return false;
   if (topics.length > log.topics.length) return false;

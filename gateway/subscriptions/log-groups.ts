@@ -1,30 +1,30 @@
-import { letsThrough, nameOf, type Log, type LogFilter } from './log-filter.ts';
-import type { Listener } from './listener.ts';
+import { matchesLog, logFilterKey, type Log, type LogFilter } from './log-filter.ts';
+import type { ChainListener } from './listener.ts';
 import type { LogsBloom } from './logs-bloom.ts';
 
 /** All who have the same wish. */
-export interface LogGroup {
+export interface SharedLogFilter {
   readonly filter: LogFilter;
   /** Each with the number of the last block before it joined. */
-  readonly listeners: Map<Listener, number>;
+  readonly listeners: Map<ChainListener, number>;
 }
 
 /** Addresses and filters. */
-const LOOKED_FOR_MAX = 2_000;
+const MAX_BLOOM_CHECKS = 2_000;
 
 /** Who wants which logs: found by a log's address, so that a thousand filters of other contracts cost nothing. */
-export class LogGroups {
-  readonly #byName = new Map<string, LogGroup>();
-  readonly #byAddress = new Map<string, Set<LogGroup>>();
-  readonly #ofAnyAddress = new Set<LogGroup>();
+export class SharedLogFilters {
+  readonly #byName = new Map<string, SharedLogFilter>();
+  readonly #byAddress = new Map<string, Set<SharedLogFilter>>();
+  readonly #anyAddress = new Set<SharedLogFilter>();
 
   get size(): number {
     return this.#byName.size;
   }
 
   /** @param since the number of the last block before  @returns takes the listener away again */
-  add(filter: LogFilter, listener: Listener, since: number): () => void {
-    const name = nameOf(filter);
+  add(filter: LogFilter, listener: ChainListener, since: number): () => void {
+    const name = logFilterKey(filter);
     let group = this.#byName.get(name);
     if (group === undefined) {
       group = { filter, listeners: new Map() };
@@ -40,24 +40,24 @@ export class LogGroups {
   }
 
   /** Whether a block with this bloom filter may have logs that somebody wants. */
-  mayWant(bloom: LogsBloom): boolean {
+  mayMatch(bloom: LogsBloom): boolean {
     // To look for many costs more than to ask.
-    if (this.#byAddress.size + this.#byName.size > LOOKED_FOR_MAX) return true;
+    if (this.#byAddress.size + this.#byName.size > MAX_BLOOM_CHECKS) return true;
     for (const { filter } of this.#byName.values()) if (bloom.mayFit(filter)) return true;
     return false;
   }
 
-  *wanting(log: Log, block: bigint): Iterable<LogGroup> {
-    for (const groups of [this.#byAddress.get(log.address), this.#ofAnyAddress])
-      for (const group of groups ?? []) if (letsThrough(group.filter, log, block)) yield group;
+  *matching(log: Log, block: bigint): Iterable<SharedLogFilter> {
+    for (const groups of [this.#byAddress.get(log.address), this.#anyAddress])
+      for (const group of groups ?? []) if (matchesLog(group.filter, log, block)) yield group;
   }
 
-  listeners(): Listener[] {
+  listeners(): ChainListener[] {
     return [...this.#byName.values()].flatMap((group) => [...group.listeners.keys()]);
   }
 
-  #placesOf({ addresses }: LogFilter): Set<LogGroup>[] {
-    if (addresses === undefined) return [this.#ofAnyAddress];
+  #placesOf({ addresses }: LogFilter): Set<SharedLogFilter>[] {
+    if (addresses === undefined) return [this.#anyAddress];
     return [...addresses].map((address) => {
       const place = this.#byAddress.get(address) ?? new Set();
       this.#byAddress.set(address, place);
@@ -65,8 +65,8 @@ export class LogGroups {
     });
   }
 
-  #drop(group: LogGroup): void {
-    this.#ofAnyAddress.delete(group);
+  #drop(group: SharedLogFilter): void {
+    this.#anyAddress.delete(group);
     for (const address of group.filter.addresses ?? []) {
       const place = this.#byAddress.get(address);
       place?.delete(group);

@@ -1,11 +1,11 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../config/at-most.ts';
+import { maxEntries } from '../config/at-most.ts';
 import type { Log, LogFilter } from './log-filter.ts';
 
 const BYTES = 256;
 /** Hashing costs 10 µs; most blocks have logs of the same few contracts. */
-const bitsOf = new LRUCache<string, readonly number[]>(atMost(20_000));
+const bitsOf = new LRUCache<string, readonly number[]>(maxEntries(20_000));
 
 /** What a block's header says of its logs: which addresses and topics can be among them (yellow paper, 4.4.3). */
 export class LogsBloom {

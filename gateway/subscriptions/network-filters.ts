@@ -1,15 +1,15 @@
-import type { KeptReply } from '../cache/answer-cache.ts';
+import type { CachedResponse } from '../cache/answer-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../keys/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { jsonReply, type Reply } from '../upstream/reply.ts';
-import type { Leave } from './listener.ts';
+import { jsonResponse, type UpstreamResponse } from '../upstream/reply.ts';
+import type { Unsubscribe } from './listener.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { readLogFilter } from './log-filter.ts';
+import { parseLogFilter } from './log-filter.ts';
 import { PolledFilter } from './polled-filter.ts';
-import { costOf, type Wish } from './read-wish.ts';
+import { costOf, type SubscriptionParams } from './read-wish.ts';
 
-export interface NetworkFiltersParts {
+export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'join'>;
   readonly logs: MethodSpec;
 }
@@ -18,26 +18,26 @@ export interface NetworkFiltersParts {
 export interface FilterCaller {
   readonly access: KeyAccess;
   /** Asks for logs as a call of `eth_getLogs` would, by the same rules. @throws RpcError */
-  readonly askLogs: (filter: unknown) => Promise<Reply | KeptReply>;
+  readonly requestLogs: (filter: unknown) => Promise<UpstreamResponse | CachedResponse>;
 }
 
 /**
  * What one key's filters of a network may come to, as subscriptions do (`costOf`): some 50 kB each at the worst. Those that
  * were asked for longest ago go first.
  */
-const COST_PER_KEY = 500;
+const MAX_COST_PER_KEY = 500;
 /** Addresses and topics: more than geth takes in one filter, and little enough to keep. */
-const COST_PER_FILTER = 20;
+const MAX_COST_PER_FILTER = 20;
 
 /**
  * Filters for callers who poll. They are subscriptions whose news wait: no upstream is asked to keep one, so that a
  * filter misses nothing when an upstream goes.
  */
 export class NetworkFilters {
-  readonly #parts: NetworkFiltersParts;
+  readonly #parts: NetworkFiltersOptions;
   readonly #byKey = new Map<string, Map<string, PolledFilter>>();
 
-  constructor(parts: NetworkFiltersParts) {
+  constructor(parts: NetworkFiltersOptions) {
     this.#parts = parts;
   }
 
@@ -46,22 +46,22 @@ export class NetworkFilters {
    * @param params as the schema lets them through
    * @throws RpcError (rejects with it)
    */
-  async ask(
+  async handle(
     method: MethodSpec,
     params: readonly unknown[],
-    { access, askLogs }: FilterCaller,
-  ): Promise<Reply | KeptReply> {
+    { access, requestLogs }: FilterCaller,
+  ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
     switch (method.name) {
       case 'eth_uninstallFilter':
         return { kind: 'result', result: this.#drop(access.record.id, id) };
       case 'eth_getFilterChanges':
-        return jsonReply(`[${(await this.#find(id, access).take()).join()}]`);
+        return jsonResponse(`[${(await this.#find(id, access).take()).join()}]`);
       case 'eth_getFilterLogs': {
         const { given } = this.#find(id, access);
         // geth's answer for filters of another kind, too (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
-        return askLogs(given);
+        return requestLogs(given);
       }
       default:
         return { kind: 'result', result: await this.#open(method.name, params[0], access) };
@@ -69,30 +69,30 @@ export class NetworkFilters {
   }
 
   async #open(method: string, given: unknown, { record }: KeyAccess): Promise<string> {
-    const wish = wishOf(method, given);
-    if (costOf(wish) > COST_PER_FILTER) {
+    const subscription = filterParamsOf(method, given);
+    if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
-    const filter = new PolledFilter(given ?? {}, wish, () => this.#drop(record.id, filter.id));
+    const filter = new PolledFilter(given ?? {}, subscription, () => this.#drop(record.id, filter.id));
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
     let cost = 0;
-    for (const one of filters.values()) cost += costOf(one.wish);
+    for (const one of filters.values()) cost += costOf(one.subscription);
     for (const [id, oldest] of filters) {
-      if (cost <= COST_PER_KEY) break;
-      cost -= costOf(oldest.wish);
+      if (cost <= MAX_COST_PER_KEY) break;
+      cost -= costOf(oldest.subscription);
       this.#drop(record.id, id);
     }
-    let leave: Leave;
+    let unsubscribe: Unsubscribe;
     try {
-      leave = await this.#parts.subscriptions.join(filter.wish, filter);
+      unsubscribe = await this.#parts.subscriptions.join(filter.subscription, filter);
     } catch (error) {
       this.#drop(record.id, filter.id);
       throw error;
     }
-    filter.leave = leave;
+    filter.unsubscribe = unsubscribe;
     // Dropped in the meantime: it could not tell all.
-    if (filters.get(filter.id) !== filter) leave();
+    if (filters.get(filter.id) !== filter) unsubscribe();
     return filter.id;
   }
 
@@ -102,8 +102,8 @@ export class NetworkFilters {
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
     // The key's rules may have changed since.
-    const names = filter.given === undefined ? undefined : [filter.given];
-    if (names !== undefined && calls?.allowContract(this.#parts.logs, names) === false) {
+    const logParams = filter.given === undefined ? undefined : [filter.given];
+    if (logParams !== undefined && calls?.allowContract(this.#parts.logs, logParams) === false) {
       throw new RpcError('key-settings');
     }
     filters.delete(filter.id);
@@ -123,8 +123,8 @@ export class NetworkFilters {
   }
 }
 
-function wishOf(method: string, given: unknown): Wish {
+function filterParamsOf(method: string, given: unknown): SubscriptionParams {
   if (method === 'eth_newBlockFilter') return { kind: 'newHeads' };
-  if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isWhole: given === true };
-  return { kind: 'logs', filter: readLogFilter(given ?? {}) };
+  if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isFull: given === true };
+  return { kind: 'logs', filter: parseLogFilter(given ?? {}) };
 }

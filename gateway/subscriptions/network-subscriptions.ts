@@ -1,38 +1,38 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { SubscriptionMeters } from '../metrics/subscription-metrics.ts';
+import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { callOf, type AskedCall } from '../upstream/asking.ts';
-import type { Reply } from '../upstream/reply.ts';
+import { createCall, type UpstreamCall } from '../upstream/asking.ts';
+import type { UpstreamResponse } from '../upstream/reply.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './block-logs.ts';
 import { HeadsFeed } from './heads-feed.ts';
-import type { Leave, Listener } from './listener.ts';
+import type { Unsubscribe, ChainListener } from './listener.ts';
 import { LogsFeed } from './logs-feed.ts';
 import { PendingFeed } from './pending-feed.ts';
 import type { PendingSource } from './pending-stream.ts';
-import type { Kind, Wish } from './read-wish.ts';
+import type { SubscriptionKind, SubscriptionParams } from './read-wish.ts';
 
 /** The upstreams of a network, as far as subscribers are told what they say. */
 export interface SubscriptionSources {
   readonly all: readonly PendingSource[];
-  ask(call: AskedCall): Promise<Reply>;
+  request(call: UpstreamCall): Promise<UpstreamResponse>;
 }
 
-export interface NetworkSubscriptionsParts {
+export interface NetworkSubscriptionsOptions {
   readonly chain: CanonicalChain;
   readonly upstreams: SubscriptionSources;
   readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash' | 'eth_getBlockByHash') => MethodSpec;
-  readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
+  readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   /** What each key is told: notifications count as calls of `eth_subscription`. */
   readonly usage: MethodUsage;
 }
 
-const ASK_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /** All that one network's callers are told of: each thing is heard of once, however many they are. */
 export class NetworkSubscriptions {
-  readonly meters: Readonly<Record<Kind, SubscriptionMeters>>;
+  readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   readonly usage: MethodUsage;
   readonly #chain: CanonicalChain;
   #upstreams: SubscriptionSources;
@@ -40,19 +40,19 @@ export class NetworkSubscriptions {
   readonly #logs: LogsFeed;
   readonly #pending: PendingFeed;
 
-  constructor({ chain, upstreams, spec, meters, usage }: NetworkSubscriptionsParts) {
-    this.meters = meters;
+  constructor({ chain, upstreams, spec, metrics, usage }: NetworkSubscriptionsOptions) {
+    this.metrics = metrics;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
     this.#heads = new HeadsFeed(chain, spec('eth_getBlockByHash').shape);
-    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.ask(...call), spec('eth_getLogs')));
+    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.request(...call), spec('eth_getLogs')));
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       transactionOf: (hash) =>
-        this.ask(byHash, [hash], performance.now() + ASK_MS).then(
-          (reply) => (reply.kind === 'result' ? (reply.result ?? undefined) : undefined),
+        this.request(byHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
+          (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
           () => undefined,
         ),
     });
@@ -64,30 +64,30 @@ export class NetworkSubscriptions {
   }
 
   /** Asks the upstreams of the moment. @throws RpcError */
-  ask(...call: Parameters<LogSource['ask']>): Promise<Reply> {
-    return this.#upstreams.ask(callOf(...call));
+  request(...call: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
+    return this.#upstreams.request(createCall(...call));
   }
 
   /** @throws RpcError (or rejects with it) where nobody can tell */
-  join(wish: Wish, listener: Listener): Leave | Promise<Leave> {
-    switch (wish.kind) {
+  join(subscription: SubscriptionParams, listener: ChainListener): Unsubscribe | Promise<Unsubscribe> {
+    switch (subscription.kind) {
       case 'newHeads':
-        return this.#fromNow(this.#heads.join(listener));
+        return this.#startFromHead(this.#heads.join(listener));
       case 'logs':
-        return this.#fromNow(this.#logs.join(wish.filter, listener));
+        return this.#startFromHead(this.#logs.join(subscription.filter, listener));
       case 'newPendingTransactions':
-        return this.#pending.join(listener, wish.isWhole);
+        return this.#pending.join(listener, subscription.isFull);
       case 'syncing':
         // As geth when it keeps up: once, at the beginning. Who does not keep up is not asked by us.
-        listener.tell(['false']);
+        listener.notify(['false']);
         return () => undefined;
     }
   }
 
   /** Blocks are told from now on, which must be known. */
-  async #fromNow(leave: Leave): Promise<Leave> {
-    if ((await this.#chain.current(ASK_MS)) !== undefined) return leave;
-    leave();
+  async #startFromHead(unsubscribe: Unsubscribe): Promise<Unsubscribe> {
+    if ((await this.#chain.current(REQUEST_TIMEOUT_MS)) !== undefined) return unsubscribe;
+    unsubscribe();
     throw new RpcError('no-upstream');
   }
 }

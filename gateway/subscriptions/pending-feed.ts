@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../config/at-most.ts';
+import { maxEntries } from '../config/at-most.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { Leave, Listener } from './listener.ts';
+import type { Unsubscribe, ChainListener } from './listener.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
-export interface PendingFeedParts {
+export interface PendingFeedOptions {
   /** Those of the moment, best first. */
   readonly sources: () => readonly PendingSource[];
   /** Undefined: it is gone again. Never rejects. */
@@ -13,13 +13,13 @@ export interface PendingFeedParts {
 }
 
 /** Before the upstreams are asked again, none of which could tell. */
-const RETRY_MS = 2_000;
+const RETRY_DELAY_MS = 2_000;
 /** So many hashes that were told are known: another upstream hears of them again. */
-const KNOWN_MAX = 100_000;
+const MAX_KNOWN = 100_000;
 /** Transactions that are fetched at once for those who want them whole. */
-const FETCHES_MAX = 50;
+const MAX_CONCURRENT_FETCHES = 50;
 /** That wait for it. */
-const WAITING_MAX = 1_000;
+const MAX_WAITING = 1_000;
 
 /**
  * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
@@ -27,25 +27,25 @@ const WAITING_MAX = 1_000;
  * does where a node is restarted.
  */
 export class PendingFeed {
-  readonly #parts: PendingFeedParts;
-  readonly #ofHashes = new Set<Listener>();
-  readonly #ofWhole = new Set<Listener>();
-  readonly #known = new LRUCache<string, true>(atMost(KNOWN_MAX));
+  readonly #parts: PendingFeedOptions;
+  readonly #hashListeners = new Set<ChainListener>();
+  readonly #fullListeners = new Set<ChainListener>();
+  readonly #known = new LRUCache<string, true>(maxEntries(MAX_KNOWN));
   readonly #toFetch: string[] = [];
   #fetching = 0;
   #stream: Promise<PendingStream> | undefined;
   /** A first one was opened, so that there are upstreams that tell. */
   #hasOpened = false;
 
-  constructor(parts: PendingFeedParts) {
+  constructor(parts: PendingFeedOptions) {
     this.#parts = parts;
   }
 
   /** @throws RpcError (rejects with it) where no upstream tells of pending transactions */
-  async join(listener: Listener, isWhole: boolean): Promise<Leave> {
-    const listeners = isWhole ? this.#ofWhole : this.#ofHashes;
+  async join(listener: ChainListener, isFull: boolean): Promise<Unsubscribe> {
+    const listeners = isFull ? this.#fullListeners : this.#hashListeners;
     listeners.add(listener);
-    const leave = (): void => {
+    const unsubscribe = (): void => {
       listeners.delete(listener);
       if (!this.#isWanted) this.#close();
     };
@@ -53,15 +53,15 @@ export class PendingFeed {
       this.#stream ??= this.#open();
       if (!this.#hasOpened) await this.#stream;
       this.#hasOpened = true;
-      return leave;
+      return unsubscribe;
     } catch (error) {
-      leave();
+      unsubscribe();
       throw error;
     }
   }
 
   get #isWanted(): boolean {
-    return this.#ofHashes.size + this.#ofWhole.size > 0;
+    return this.#hashListeners.size + this.#fullListeners.size > 0;
   }
 
   #close(): void {
@@ -77,15 +77,15 @@ export class PendingFeed {
 
   /** @param failed the one that is asked last  @throws RpcError */
   async #open(failed?: PendingSource): Promise<PendingStream> {
-    const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.health.isUp ? 0 : 1);
+    const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.circuit.isClosed ? 0 : 1);
     for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
       try {
         return await openPendingStream(source, {
-          told: (hashes) => {
-            this.#told(hashes);
+          notified: (hashes) => {
+            this.#received(hashes);
           },
           ended: () => {
-            this.#stream = this.#openAgain(source);
+            this.#stream = this.#reopen(source);
             this.#stream.catch(() => undefined); // nobody listens any more
           },
         });
@@ -97,41 +97,41 @@ export class PendingFeed {
   }
 
   /** @throws RpcError (rejects with it) when nobody listens any more */
-  async #openAgain(failed: PendingSource): Promise<PendingStream> {
+  async #reopen(failed: PendingSource): Promise<PendingStream> {
     for (;;) {
       try {
         return await this.#open(failed);
       } catch (error) {
-        await sleep(RETRY_MS, undefined, { ref: false });
+        await sleep(RETRY_DELAY_MS, undefined, { ref: false });
         if (!this.#isWanted) throw error;
       }
     }
   }
 
-  #told(hashes: readonly string[]): void {
+  #received(hashes: readonly string[]): void {
     const fresh = [...new Set(hashes)].filter((hash) => !this.#known.has(hash));
     if (fresh.length === 0) return;
     for (const hash of fresh) this.#known.set(hash, true);
     const results = fresh.map((hash) => JSON.stringify(hash));
-    for (const listener of this.#ofHashes) listener.tell(results);
-    if (this.#ofWhole.size > 0) this.#fetch(fresh);
+    for (const listener of this.#hashListeners) listener.notify(results);
+    if (this.#fullListeners.size > 0) this.#fetch(fresh);
   }
 
   /** Those that wait longest go untold where there are more than can be fetched. */
   #fetch(hashes: readonly string[]): void {
     this.#toFetch.push(...hashes);
-    if (this.#toFetch.length > WAITING_MAX) this.#toFetch.splice(0, this.#toFetch.length - WAITING_MAX);
-    while (this.#fetching < FETCHES_MAX && this.#toFetch.length > this.#fetching) void this.#tellWhole();
+    if (this.#toFetch.length > MAX_WAITING) this.#toFetch.splice(0, this.#toFetch.length - MAX_WAITING);
+    while (this.#fetching < MAX_CONCURRENT_FETCHES && this.#toFetch.length > this.#fetching) void this.#deliverFull();
   }
 
   /** Never rejects. */
-  async #tellWhole(): Promise<void> {
+  async #deliverFull(): Promise<void> {
     this.#fetching++;
     for (let hash = this.#toFetch.shift(); hash !== undefined; hash = this.#toFetch.shift()) {
       const transaction = await this.#parts.transactionOf(hash);
       if (transaction === undefined) continue;
       const results = [JSON.stringify(transaction)];
-      for (const listener of this.#ofWhole) listener.tell(results);
+      for (const listener of this.#fullListeners) listener.notify(results);
     }
     this.#fetching--;
   }

@@ -1,32 +1,32 @@
 import { makeId } from './subscription.ts';
-import type { Leave, Listener } from './listener.ts';
-import type { Wish } from './read-wish.ts';
+import type { Unsubscribe, ChainListener } from './listener.ts';
+import type { SubscriptionParams } from './read-wish.ts';
 
 /** A filter that nobody asks for is dropped after this long: geth's (eth/filters/filter_system.go, `Timeout`). */
-const IDLE_MS = 300_000;
-const WAIT_MS = 300;
+const IDLE_TIMEOUT_MS = 300_000;
+const MAX_WAIT_MS = 300;
 /** Characters that may wait. A hundred filters of a key with 400,000 each are 40 MB. */
-const HELD_MAX = 400_000;
+const MAX_PENDING_CHARS = 400_000;
 
 /** A subscription whose news wait until they are asked for. */
-export class PolledFilter implements Listener {
+export class PolledFilter implements ChainListener {
   readonly id = makeId();
-  readonly wish: Wish;
+  readonly subscription: SubscriptionParams;
   /** The log filter as it was given; undefined for blocks and transactions. */
   readonly given: unknown;
-  leave: Leave = () => undefined;
+  unsubscribe: Unsubscribe = () => undefined;
   readonly #drop: () => void;
   readonly #idle: NodeJS.Timeout;
-  #held: string[] = [];
+  #pending: string[] = [];
   #length = 0;
   #wake: () => void = () => undefined;
 
   /** @param drop has the filter taken away: when it is idle, or cannot tell all */
-  constructor(given: unknown, wish: Wish, drop: () => void) {
-    this.given = wish.kind === 'logs' ? given : undefined;
-    this.wish = wish;
+  constructor(given: unknown, subscription: SubscriptionParams, drop: () => void) {
+    this.given = subscription.kind === 'logs' ? given : undefined;
+    this.subscription = subscription;
     this.#drop = drop;
-    this.#idle = setTimeout(drop, IDLE_MS).unref();
+    this.#idle = setTimeout(drop, IDLE_TIMEOUT_MS).unref();
   }
 
   /**
@@ -35,16 +35,16 @@ export class PolledFilter implements Listener {
    */
   async take(): Promise<readonly string[]> {
     this.#idle.refresh();
-    if (this.#held.length === 0) await this.#newsOr(WAIT_MS);
-    const taken = this.#held;
-    this.#held = [];
+    if (this.#pending.length === 0) await this.#waitForNews(MAX_WAIT_MS);
+    const taken = this.#pending;
+    this.#pending = [];
     this.#length = 0;
     return taken;
   }
 
-  #newsOr(limitMs: number): Promise<void> {
+  #waitForNews(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, limitMs);
+      const timer = setTimeout(resolve, timeoutMs);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();
@@ -52,26 +52,26 @@ export class PolledFilter implements Listener {
     });
   }
 
-  tell(results: readonly string[]): void {
+  notify(results: readonly string[]): void {
     for (const result of results) {
       // Of a block, a filter tells the hash only.
-      const text = this.wish.kind === 'newHeads' ? hashIn(result) : result;
+      const text = this.subscription.kind === 'newHeads' ? hashIn(result) : result;
       this.#length += text.length;
-      this.#held.push(text);
+      this.#pending.push(text);
     }
     this.#wake();
-    if (this.#length > HELD_MAX) this.#drop();
+    if (this.#length > MAX_PENDING_CHARS) this.#drop();
   }
 
-  lose(): void {
+  markGap(): void {
     this.#drop();
   }
 
   end(): void {
     clearTimeout(this.#idle);
-    this.#held = [];
+    this.#pending = [];
     this.#wake();
-    this.leave();
+    this.unsubscribe();
   }
 }
 

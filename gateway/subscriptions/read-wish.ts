@@ -1,18 +1,18 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import { readLogFilter, sizeOf, type LogFilter } from './log-filter.ts';
+import { parseLogFilter, sizeOf, type LogFilter } from './log-filter.ts';
 
 /** What a caller wants to be told of. */
-export type Wish =
+export type SubscriptionParams =
   | { readonly kind: 'newHeads' | 'syncing' }
   | { readonly kind: 'logs'; readonly filter: LogFilter }
-  | { readonly kind: 'newPendingTransactions'; readonly isWhole: boolean };
+  | { readonly kind: 'newPendingTransactions'; readonly isFull: boolean };
 
-export type Kind = Wish['kind'];
+export type SubscriptionKind = SubscriptionParams['kind'];
 
-export const kinds: readonly Kind[] = ['newHeads', 'logs', 'newPendingTransactions', 'syncing'];
+export const subscriptionKinds: readonly SubscriptionKind[] = ['newHeads', 'logs', 'newPendingTransactions', 'syncing'];
 
 /** So many addresses and topics make a filter count as one more subscription: they are kept as long. */
-const VALUES_EACH = 100;
+const VALUES_PER_SUBSCRIPTION = 100;
 
 /**
  * What the schema cannot say: which second parameter goes with which first one. `newHeads` and `syncing` have none, and
@@ -20,16 +20,16 @@ const VALUES_EACH = 100;
  * @param params of `eth_subscribe`, as the schema lets them through
  * @throws RpcError invalid-params, no-such-subscription
  */
-export function readWish([kind, filter]: readonly unknown[]): Wish {
-  switch (kind as Kind) {
+export function parseSubscriptionParams([kind, filter]: readonly unknown[]): SubscriptionParams {
+  switch (kind as SubscriptionKind) {
     case 'logs':
       if (typeof filter === 'boolean')
         throw new RpcError('invalid-params', 'invalid params: filter: expected log filter');
-      return { kind: 'logs', filter: readLogFilter(filter ?? {}) };
+      return { kind: 'logs', filter: parseLogFilter(filter ?? {}) };
     case 'newPendingTransactions':
       if (typeof filter === 'object' && filter !== null)
         throw new RpcError('invalid-params', 'invalid params: filter: expected boolean');
-      return { kind: 'newPendingTransactions', isWhole: filter === true };
+      return { kind: 'newPendingTransactions', isFull: filter === true };
     case 'newHeads':
     case 'syncing':
       return { kind: kind as 'newHeads' | 'syncing' };
@@ -44,6 +44,6 @@ function noSuchSubscription(kind: string): RpcError {
 }
 
 /** How many subscriptions it counts for. */
-export function costOf(wish: Wish): number {
-  return wish.kind === 'logs' ? 1 + Math.floor(sizeOf(wish.filter) / VALUES_EACH) : 1;
+export function costOf(params: SubscriptionParams): number {
+  return params.kind === 'logs' ? 1 + Math.floor(sizeOf(params.filter) / VALUES_PER_SUBSCRIPTION) : 1;
 }

@@ -1,9 +1,9 @@
 import type { Header } from '../heads/header.ts';
 
 /** As many as the chain knows, so that what it takes back is found here. */
-const BLOCKS_MAX = 512;
+const MAX_BLOCKS = 512;
 /** Characters of logs. A block of Ethereum has 300,000; reorganisations go a few blocks deep. */
-const SIZE_MAX = 16_000_000;
+const MAX_CHARS = 16_000_000;
 
 interface Block {
   readonly header: Header;
@@ -13,7 +13,7 @@ interface Block {
 }
 
 /** The logs that were told of the newest blocks, should a block be taken back. */
-export class SentLogs {
+export class DeliveredLogs {
   /** Oldest first. */
   readonly #blocks = new Map<string, Block>();
   #size = 0;
@@ -22,9 +22,9 @@ export class SentLogs {
     this.#blocks.set(header.hash, { header, number, results });
     this.#size += sizeOf(results);
     for (const [hash, block] of this.#blocks) {
-      if (this.#blocks.size > BLOCKS_MAX) this.take(hash);
-      else if (this.#size <= SIZE_MAX) break;
-      else this.#empty(hash, block);
+      if (this.#blocks.size > MAX_BLOCKS) this.take(hash);
+      else if (this.#size <= MAX_CHARS) break;
+      else this.#dropResults(hash, block);
     }
   }
 
@@ -36,7 +36,7 @@ export class SentLogs {
     return block;
   }
 
-  #empty(hash: string, block: Block): void {
+  #dropResults(hash: string, block: Block): void {
     const { results = [] } = block;
     if (results.length === 0) return;
     this.#size -= sizeOf(results);

@@ -2,13 +2,13 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../keys/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { costOf, readWish, type Wish } from './read-wish.ts';
+import { costOf, parseSubscriptionParams, type SubscriptionParams } from './read-wish.ts';
 import { Subscription } from './subscription.ts';
 
-export interface SocketSubscriptionsParts {
+export interface SocketSubscriptionsOptions {
   readonly subscriptions: NetworkSubscriptions;
   /** The key of the socket: with what it opens by now, and how many subscriptions its account has on all sockets. */
-  readonly holder: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
+  readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
   /** Most subscriptions of a key; its rules may allow less. */
   readonly max: number;
   /** Sends each text as a message. */
@@ -18,16 +18,16 @@ export interface SocketSubscriptionsParts {
 
 /** The subscriptions of one WebSocket of a caller. They end with it. */
 export class SocketSubscriptions {
-  readonly #parts: SocketSubscriptionsParts;
+  readonly #parts: SocketSubscriptionsOptions;
   readonly #open = new Map<string, Subscription>();
   /** Opened by messages that are not answered yet, by message. */
-  readonly #unanswered = new Map<object, Subscription[]>();
+  readonly #unacknowledged = new Map<object, Subscription[]>();
   #access: KeyAccess;
   #isClosed = false;
 
-  constructor(parts: SocketSubscriptionsParts) {
+  constructor(parts: SocketSubscriptionsOptions) {
     this.#parts = parts;
-    this.#access = parts.holder.access;
+    this.#access = parts.keySessions.access;
   }
 
   /**
@@ -46,19 +46,19 @@ export class SocketSubscriptions {
   }
 
   /** The answer to a message is sent: now its subscriptions may tell. */
-  answered(message: object): void {
-    const subscriptions = this.#unanswered.get(message);
+  messageAnswered(message: object): void {
+    const subscriptions = this.#unacknowledged.get(message);
     if (subscriptions === undefined) return;
-    this.#unanswered.delete(message);
+    this.#unacknowledged.delete(message);
     for (const subscription of subscriptions) subscription.begin();
   }
 
   /** To be called now and then: what a key may not subscribe to any more it is not told either. */
-  confirm(): void {
-    const { holder, end } = this.#parts;
-    if (holder.access === this.#access) return;
-    this.#access = holder.access;
-    const isForbidden = [...this.#open.values()].some(({ method, wish }) => !mayOpen(holder.access, method, wish));
+  recheckPermissions(): void {
+    const { keySessions, end } = this.#parts;
+    if (keySessions.access === this.#access) return;
+    this.#access = keySessions.access;
+    const isForbidden = [...this.#open.values()].some(({ method, params: subscriptionParams }) => !isAllowed(keySessions.access, method, subscriptionParams));
     if (isForbidden) end('key-settings');
   }
 
@@ -68,29 +68,29 @@ export class SocketSubscriptions {
   }
 
   async #subscribe(method: MethodSpec, params: readonly unknown[], message: object): Promise<string> {
-    const { subscriptions, holder, max } = this.#parts;
-    const wish = readWish(params);
-    if (!mayOpen(holder.access, method, wish)) throw new RpcError('key-settings');
-    const cost = costOf(wish);
-    const most = Math.min(max, holder.access.limits?.subscriptions ?? Infinity);
-    if (holder.open.subscriptions + cost > most) throw new RpcError('too-many-subscriptions');
-    const subscription = new Subscription(this.#parts, method, wish);
-    holder.open.subscriptions += cost;
+    const { subscriptions, keySessions, max } = this.#parts;
+    const subscriptionParams = parseSubscriptionParams(params);
+    if (!isAllowed(keySessions.access, method, subscriptionParams)) throw new RpcError('key-settings');
+    const cost = costOf(subscriptionParams);
+    const maxForKey = Math.min(max, keySessions.access.limits?.subscriptions ?? Infinity);
+    if (keySessions.open.subscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
+    const subscription = new Subscription(this.#parts, method, subscriptionParams);
+    keySessions.open.subscriptions += cost;
     try {
-      subscription.leave = await subscriptions.join(wish, subscription);
+      subscription.unsubscribe = await subscriptions.join(subscriptionParams, subscription);
       // Its rules may have become stricter meanwhile.
-      if (!mayOpen(holder.access, method, wish)) {
-        subscription.leave();
+      if (!isAllowed(keySessions.access, method, subscriptionParams)) {
+        subscription.unsubscribe();
         throw new RpcError('key-settings');
       }
     } catch (error) {
-      holder.open.subscriptions -= cost;
+      keySessions.open.subscriptions -= cost;
       throw error;
     }
     this.#open.set(subscription.id, subscription);
-    subscriptions.meters[wish.kind].opened();
-    const others = this.#unanswered.get(message);
-    if (others === undefined) this.#unanswered.set(message, [subscription]);
+    subscriptions.metrics[subscriptionParams.kind].opened();
+    const others = this.#unacknowledged.get(message);
+    if (others === undefined) this.#unacknowledged.set(message, [subscription]);
     else others.push(subscription);
     // The caller has left in the meantime.
     if (this.#isClosed) this.#close(subscription);
@@ -99,18 +99,18 @@ export class SocketSubscriptions {
 
   #close(subscription: Subscription): void {
     this.#open.delete(subscription.id);
-    subscription.leave();
-    this.#parts.holder.open.subscriptions -= costOf(subscription.wish);
-    this.#parts.subscriptions.meters[subscription.wish.kind].closed();
+    subscription.unsubscribe();
+    this.#parts.keySessions.open.subscriptions -= costOf(subscription.params);
+    this.#parts.subscriptions.metrics[subscription.params.kind].closed();
   }
 }
 
 /** Only logs are of contracts: a filter must name some, as in `eth_getLogs`. */
-function mayOpen({ calls }: KeyAccess, method: MethodSpec, wish: Wish): boolean {
+function isAllowed({ calls }: KeyAccess, method: MethodSpec, subscriptionParams: SubscriptionParams): boolean {
   if (calls === undefined) return true;
-  const addresses = wish.kind === 'logs' ? [...(wish.filter.addresses ?? [])] : undefined;
-  const mayName = addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
-  return mayName && calls.allowMethod(method);
+  const addresses = subscriptionParams.kind === 'logs' ? [...(subscriptionParams.filter.addresses ?? [])] : undefined;
+  const canName = addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
+  return canName && calls.allowMethod(method);
 }
 
 /** What geth answers over HTTP (rpc/handler.go): nothing can be opened there, and so nothing is open. */

@@ -1,67 +1,67 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyAccess } from '../keys/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Leave, Listener } from './listener.ts';
+import type { Unsubscribe, ChainListener } from './listener.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import type { Wish } from './read-wish.ts';
+import type { SubscriptionParams } from './read-wish.ts';
 
-export interface SubscriptionParts {
-  readonly subscriptions: Pick<NetworkSubscriptions, 'meters' | 'usage'>;
-  readonly holder: { readonly access: KeyAccess };
+export interface SubscriptionOptions {
+  readonly subscriptions: Pick<NetworkSubscriptions, 'metrics' | 'usage'>;
+  readonly keySessions: { readonly access: KeyAccess };
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
 }
 
 /** Characters that may wait until the answer to `eth_subscribe` is sent: that takes longer in a batch of slow calls. */
-const HELD_MAX = 4_000_000;
+const MAX_PENDING_CHARS = 4_000_000;
 
 /** One subscription. What it is told before the caller knows its id waits. */
-export class Subscription implements Listener {
+export class Subscription implements ChainListener {
   readonly id = makeId();
   readonly method: MethodSpec;
-  readonly wish: Wish;
-  leave: Leave = () => undefined;
-  readonly #parts: SubscriptionParts;
+  readonly params: SubscriptionParams;
+  unsubscribe: Unsubscribe = () => undefined;
+  readonly #parts: SubscriptionOptions;
   /** A notification up to its result. */
   readonly #start: string;
-  #held: string[] | undefined = [];
-  #heldLength = 0;
+  #pending: string[] | undefined = [];
+  #pendingLength = 0;
 
-  constructor(parts: SubscriptionParts, method: MethodSpec, wish: Wish) {
+  constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
     this.method = method;
-    this.wish = wish;
+    this.params = params;
     this.#start = `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${this.id}","result":`;
   }
 
-  tell(results: readonly string[]): void {
-    if (this.#held === undefined) {
+  notify(results: readonly string[]): void {
+    if (this.#pending === undefined) {
       this.#send(results);
       return;
     }
-    for (const { length } of results) this.#heldLength += length;
-    if (this.#heldLength > HELD_MAX) this.#parts.end('slow-reader');
-    else this.#held.push(...results);
+    for (const { length } of results) this.#pendingLength += length;
+    if (this.#pendingLength > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
+    else this.#pending.push(...results);
   }
 
-  lose(): void {
+  markGap(): void {
     this.#parts.end('missed-blocks');
   }
 
   /** The caller knows the id. */
   begin(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    if (held.length > 0) this.#send(held);
+    const pending = this.#pending ?? [];
+    this.#pending = undefined;
+    if (pending.length > 0) this.#send(pending);
   }
 
   #send(results: readonly string[]): void {
-    const { send, holder, subscriptions } = this.#parts;
+    const { send, keySessions, subscriptions } = this.#parts;
     const texts = results.map((result) => `${this.#start}${result}}}`);
     send(texts);
-    subscriptions.meters[this.wish.kind].told(texts.length);
-    for (const { length } of texts) subscriptions.usage.add(holder.access.record.id, 0, false, length);
+    subscriptions.metrics[this.params.kind].notified(texts.length);
+    for (const { length } of texts) subscriptions.usage.add(keySessions.access.record.id, 0, false, length);
   }
 }
 

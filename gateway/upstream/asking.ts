@@ -2,14 +2,14 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from './blocks-held.ts';
 import type { Cancellation } from './cancellation.ts';
 import { groupOf, isRead, type MethodGroup } from './method-group.ts';
-import type { Failed } from './reply.ts';
+import type { FailedVerdict } from './reply.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Mostly no attempt fails: one for all calls. */
-const none: readonly Failed[] = [];
+const none: readonly FailedVerdict[] = [];
 
 /** A call, ready for upstreams. */
-export interface AskedCall {
+export interface UpstreamCall {
   readonly method: MethodSpec;
   readonly params: readonly unknown[];
   /** The same as JSON. */
@@ -23,7 +23,7 @@ export interface AskedCall {
 }
 
 /** A call on its way from one upstream to the next. */
-export interface Asking {
+export interface RoutedCall {
   readonly method: MethodSpec;
   readonly group: MethodGroup;
   readonly params: readonly unknown[];
@@ -37,23 +37,23 @@ export interface Asking {
   /** To be asked before all others. */
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
-  readonly asked: Upstream[];
-  failed: readonly Failed[];
+  readonly tried: Upstream[];
+  failed: readonly FailedVerdict[];
 }
 
 /** What the gateway asks for itself. */
-export function callOf(method: MethodSpec, params: readonly unknown[], deadline: number): AskedCall {
+export function createCall(method: MethodSpec, params: readonly unknown[], deadline: number): UpstreamCall {
   return { method, params, text: JSON.stringify(params), deadline };
 }
 
-export function askingOf(
-  { method, params, text, deadline, caller, observer }: AskedCall,
+export function createRoutedCall(
+  { method, params, text, deadline, caller, observer }: UpstreamCall,
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
-): Asking {
+): RoutedCall {
   const cancellation = isRead(method) ? caller : undefined;
   const group = groupOf(method);
-  return { method, group, params, text, deadline, cancellation, blocks, preferred, observer, asked: [], failed: none };
+  return { method, group, params, text, deadline, cancellation, blocks, preferred, observer, tried: [], failed: none };
 }
 
 const head: MethodSpec = {
@@ -65,33 +65,33 @@ const head: MethodSpec = {
 };
 
 /** The gateway's own look at a head. */
-export function lookAtHead(): Asking {
-  const nobody = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
-  const asking = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
-  return { ...asking, ...nobody, deadline: Infinity, asked: [], failed: none };
+export function createHeadPoll(): RoutedCall {
+  const unset = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
+  const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
+  return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: none };
 }
 
 /** Why an upstream was not asked. */
-export type PassedOver = 'resting' | 'at-limit' | 'behind' | 'lacks-block' | 'lacks-method' | 'other-chain';
+export type SkipReason = 'circuit-open' | 'at-limit' | 'behind' | 'missing-block' | 'unsupported-method' | 'other-chain';
 
 /** `off`: there is no cache. `not-kept`: such answers never are. `shared`: another call asked the same just then. */
-export type CacheVerdict = 'hit' | 'miss' | 'shared' | 'not-kept' | 'off';
+export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';
 
 /** Somebody who wants to know how a call came to its answer. */
 export interface CallObserver {
-  passedOver(upstream: string, reason: PassedOver): void;
+  skipped(upstream: string, reason: SkipReason): void;
   /** An attempt begins. @returns to be called at its end: `reply`, a class of failure, or `cancelled` */
-  attempt(upstream: string, isHedge: boolean): (outcome: string) => void;
+  attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void;
   /** It was not made, since the network's budget is used up. */
-  refused(what: 'retry' | 'hedge'): void;
+  budgetExceeded(what: 'retry' | 'hedge'): void;
   /** What became of the look for an answer that was kept. Not told where there is nothing to ask anybody. */
-  cached(verdict: CacheVerdict): void;
+  cached(outcome: CacheOutcome): void;
   /** It is answered. @param code of the error, where it is answered with one */
   ended(outcome: string, code: number | undefined): void;
 }
 
 /** Somebody who wants to know that of all calls that were sent together. */
-export interface CallWatch {
+export interface CallObserverFactory {
   /** @param id as JSON text; undefined: a notification */
   begin(method: string, network: string, id: string | undefined): CallObserver;
 }

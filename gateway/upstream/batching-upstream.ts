@@ -1,17 +1,17 @@
 import { NotJson, endOfValue, skipSpace, walkArray } from '../jsonrpc/json-bytes.ts';
 import { Cancellation } from './cancellation.ts';
-import type { HttpReply, HttpUpstream } from './http-upstream.ts';
+import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from './method-group.ts';
-import { replyId } from './reply-id.ts';
+import { responseId } from './reply-id.ts';
 import { UpstreamFailure } from './reply.ts';
 import type { Transport } from './transport.ts';
-import { WaitingCalls } from './waiting-calls.ts';
+import { PendingCalls } from './waiting-calls.ts';
 
 /** Erigon's default (--rpc.batch.limit), the least that a node is known to take. */
-const CALLS_MAX = 100;
+const MAX_BATCH_CALLS = 100;
 
 /** An upstream that refused a batch gets none for so long. */
-const REFUSED_FOR_MS = 60_000;
+const BATCH_REJECTED_MS = 60_000;
 
 /** So that each call's own limit is reached first. */
 const MARGIN_MS = 100;
@@ -19,8 +19,8 @@ const MARGIN_MS = 100;
 const OPEN_BRACKET = 91;
 
 /** Characters of the calls of a batch, and of a call that may go with others: nodes refuse bodies of 1 to 5 MB. */
-const BODY_MAX = 500_000;
-const ITEM_MAX = 20_000;
+const MAX_BATCH_CHARS = 500_000;
+const MAX_ITEM_CHARS = 20_000;
 
 /**
  * An upstream that takes batches: look-ups that are to be asked in one turn of the event loop go in one request. No call
@@ -36,7 +36,7 @@ export class BatchingUpstream implements Transport {
   readonly secrets: readonly string[];
   readonly #http: HttpUpstream;
   #next: Batch | undefined;
-  #refusedUntil = -Infinity;
+  #rejectedUntil = -Infinity;
 
   constructor(http: HttpUpstream) {
     this.#http = http;
@@ -46,16 +46,16 @@ export class BatchingUpstream implements Transport {
   /** @throws UpstreamFailure, Cancelled */
   exchange(
     body: string,
-    limitMs: number,
+    timeLimitMs: number,
     id: number,
     cancellation?: Cancellation,
     group?: MethodGroup,
-  ): Promise<HttpReply> {
-    if (group !== 'lookup' || body.length > ITEM_MAX || performance.now() < this.#refusedUntil)
-      return this.#http.exchange(body, limitMs, id, cancellation);
-    if (this.#next?.hasRoomFor(body) === false) this.#send(this.#next);
+  ): Promise<HttpResponse> {
+    if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
+      return this.#http.exchange(body, timeLimitMs, id, cancellation);
+    if (this.#next?.hasSpaceFor(body) === false) this.#send(this.#next);
     const batch = (this.#next ??= this.#begin());
-    return batch.add(body, limitMs, id, cancellation);
+    return batch.add(body, timeLimitMs, id, cancellation);
   }
 
   close(): Promise<void> {
@@ -64,7 +64,7 @@ export class BatchingUpstream implements Transport {
 
   #begin(): Batch {
     const batch = new Batch(this.#http, () => {
-      this.#refusedUntil = performance.now() + REFUSED_FOR_MS;
+      this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
     });
     setImmediate(() => {
       if (this.#next === batch) this.#send(batch);
@@ -81,94 +81,94 @@ export class BatchingUpstream implements Transport {
 /** What goes in one request. */
 class Batch {
   readonly #http: HttpUpstream;
-  readonly #onRefused: () => void;
-  readonly #waiting = new WaitingCalls(() => {
-    if (this.#waiting.size === 0) this.#request?.breakOff();
+  readonly #onRejected: () => void;
+  readonly #pending = new PendingCalls(() => {
+    if (this.#pending.size === 0) this.#request?.cancel();
   });
   #request: Cancellation | undefined;
-  #limitMs = 0;
+  #timeLimitMs = 0;
   #length = 0;
 
-  /** @param onRefused the upstream does not want batches, or none like this */
-  constructor(http: HttpUpstream, onRefused: () => void) {
+  /** @param onRejected the upstream does not want batches, or none like this */
+  constructor(http: HttpUpstream, onRejected: () => void) {
     this.#http = http;
-    this.#onRefused = onRefused;
+    this.#onRejected = onRejected;
   }
 
-  hasRoomFor(body: string): boolean {
-    return this.#waiting.size < CALLS_MAX && this.#length + body.length <= BODY_MAX;
+  hasSpaceFor(body: string): boolean {
+    return this.#pending.size < MAX_BATCH_CALLS && this.#length + body.length <= MAX_BATCH_CHARS;
   }
 
-  add(body: string, limitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpReply> {
-    this.#limitMs = Math.max(this.#limitMs, limitMs);
+  add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+    this.#timeLimitMs = Math.max(this.#timeLimitMs, timeLimitMs);
     this.#length += body.length;
-    return this.#waiting.wait(body, limitMs, id, cancellation);
+    return this.#pending.add(body, timeLimitMs, id, cancellation);
   }
 
-  /** @param isAgain the connection turned out to be closed the first time */
-  async send(isAgain = false): Promise<void> {
-    if (this.#waiting.size < 2) {
-      this.#askOneByOne();
+  /** @param isResend the connection turned out to be closed the first time */
+  async send(isResend = false): Promise<void> {
+    if (this.#pending.size < 2) {
+      this.#sendOneByOne();
       return;
     }
     try {
       this.#request = new Cancellation();
-      const body = `[${this.#waiting.bodies().join()}]`;
-      await this.#received(await this.#http.exchange(body, this.#limitMs + MARGIN_MS, 0, this.#request));
+      const body = `[${this.#pending.bodies().join()}]`;
+      await this.#received(await this.#http.exchange(body, this.#timeLimitMs + MARGIN_MS, 0, this.#request));
     } catch (error) {
       // The caller of each has left.
       if (!(error instanceof UpstreamFailure)) return;
-      if (error.staleConnection && !isAgain) await this.send(true);
+      if (error.staleConnection && !isResend) await this.send(true);
       // All of it together was too large.
-      else if (error.failure === 'malformed') this.#refused();
-      else this.#waiting.fail(error);
+      else if (error.failure === 'malformed') this.#rejected();
+      else this.#pending.fail(error);
     }
   }
 
-  async #received(reply: HttpReply): Promise<void> {
-    const replies = elementsOf(reply.body);
-    if (replies === undefined) {
-      if (isOfAccount(reply.status) || (reply.status >= 500 && !(await this.#isAnsweredAlone())))
-        for (const id of this.#waiting.ids()) this.#waiting.settle(id, reply);
-      this.#refused();
+  async #received(response: HttpResponse): Promise<void> {
+    const responses = elementsOf(response.body);
+    if (responses === undefined) {
+      if (isAccountStatus(response.status) || (response.status >= 500 && !(await this.#isAnsweredAlone())))
+        for (const id of this.#pending.ids()) this.#pending.settle(id, response);
+      this.#rejected();
       return;
     }
-    const isWhole = replies.length >= this.#waiting.size;
-    for (const body of replies) {
+    const isComplete = responses.length >= this.#pending.size;
+    for (const body of responses) {
       // Of what is said in place of the whole, nobody knows whose it is: geth's `batch too large` has the first one's id.
-      const isOwn = isWhole ? !isRefusedInBatch(body) : !body.includes('"error"');
-      const id = isOwn ? replyId(body) : undefined;
-      if (typeof id === 'number') this.#waiting.settle(id, { ...reply, body });
+      const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
+      const id = isOwn ? responseId(body) : undefined;
+      if (typeof id === 'number') this.#pending.settle(id, { ...response, body });
     }
-    if (isWhole) this.#askOneByOne();
-    else this.#refused();
+    if (isComplete) this.#sendOneByOne();
+    else this.#rejected();
   }
 
   /** Whether the upstream answers one of the calls by itself, when it has answered none of them together. */
   async #isAnsweredAlone(): Promise<boolean> {
-    const [id] = this.#waiting.ids();
-    const body = this.#waiting.bodies()[0];
+    const [id] = this.#pending.ids();
+    const body = this.#pending.bodies()[0];
     if (id === undefined || body === undefined) return false;
     try {
-      const reply = await this.#http.exchange(body, this.#limitMs, id, this.#request);
-      this.#waiting.settle(id, reply);
-      return reply.status < 500;
+      const response = await this.#http.exchange(body, this.#timeLimitMs, id, this.#request);
+      this.#pending.settle(id, response);
+      return response.status < 500;
     } catch {
       return false;
     }
   }
 
-  #refused(): void {
-    if (this.#waiting.size > 0) this.#onRefused();
-    this.#askOneByOne();
+  #rejected(): void {
+    if (this.#pending.size > 0) this.#onRejected();
+    this.#sendOneByOne();
   }
 
   /** Those that are left. */
-  #askOneByOne(): void {
-    for (const id of this.#waiting.ids()) {
-      const call = this.#waiting.take(id);
+  #sendOneByOne(): void {
+    for (const id of this.#pending.ids()) {
+      const call = this.#pending.take(id);
       if (call === undefined) continue;
-      const { body, until, cancellation, resolve, reject } = call;
+      const { body, deadline: until, cancellation, resolve, reject } = call;
       this.#http.exchange(body, Math.max(1, until - performance.now()), id, cancellation).then(resolve, reject);
     }
   }
@@ -193,11 +193,11 @@ function elementsOf(body: Buffer): Buffer[] | undefined {
 }
 
 /** Whether a status that came without replies is about our account there. */
-function isOfAccount(status: number): boolean {
+function isAccountStatus(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429;
 }
 
 /** geth, of all that no longer fits into its answer to a batch: `response too large` (rpc/errors.go, -32003). */
-function isRefusedInBatch(reply: Buffer): boolean {
-  return reply.length < 300 && reply.includes('"code":-32003');
+function isRejectedInBatch(response: Buffer): boolean {
+  return response.length < 300 && response.includes('"code":-32003');
 }

@@ -1,23 +1,23 @@
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { lookAtHead, type Asking } from './asking.ts';
-import { nobodyLeft } from './exhausted.ts';
+import { createHeadPoll, type RoutedCall } from './asking.ts';
+import { noCandidateError } from './exhausted.ts';
 import { UpstreamFailure } from './reply.ts';
 import type { Upstream } from './upstream.ts';
-import { within } from './within.ts';
+import { withTimeout } from './within.ts';
 
 export interface BlockGasLimitOptions {
   readonly heads: NetworkHeads;
   readonly all: readonly Upstream[];
   /** Whom to ask next. */
-  readonly next: (asking: Asking, now: number) => Upstream | undefined;
+  readonly selectNext: (routedCall: RoutedCall, now: number) => Upstream | undefined;
   readonly onFailed: (upstream: Upstream, method: string, error: unknown) => void;
 }
 
 /** The gas limit of a network's newest block, above which no call can use gas. */
 export class BlockGasLimit {
   readonly #options: BlockGasLimitOptions;
-  #learning: Promise<bigint> | undefined;
+  #pending: Promise<bigint> | undefined;
 
   constructor(options: BlockGasLimitOptions) {
     this.#options = options;
@@ -31,29 +31,29 @@ export class BlockGasLimit {
   async get(deadline: number): Promise<bigint> {
     const known = this.#options.heads.gasLimit(performance.now());
     if (known !== undefined) return known;
-    this.#learning ??= this.#learn().finally(() => {
-      this.#learning = undefined;
+    this.#pending ??= this.#fetch().finally(() => {
+      this.#pending = undefined;
     });
-    return within(this.#learning, deadline - performance.now(), () => new RpcError('no-upstream'));
+    return withTimeout(this.#pending, deadline - performance.now(), () => new RpcError('no-upstream'));
   }
 
-  async #learn(): Promise<bigint> {
-    const { heads, all, next, onFailed } = this.#options;
-    const asking = lookAtHead();
+  async #fetch(): Promise<bigint> {
+    const { heads, all, selectNext, onFailed } = this.#options;
+    const routedCall = createHeadPoll();
     let isSeen = false;
     for (;;) {
       const now = performance.now();
-      const upstream = next(asking, now);
+      const upstream = selectNext(routedCall, now);
       if (upstream === undefined && isSeen) return 0n;
-      if (upstream === undefined) throw nobodyLeft(asking.asked.length === 0 ? all : [], now);
-      asking.asked.push(upstream);
+      if (upstream === undefined) throw noCandidateError(routedCall.tried.length === 0 ? all : [], now);
+      routedCall.tried.push(upstream);
       try {
-        const block = await heads.look(upstream);
+        const block = await heads.poll(upstream);
         if (block !== undefined && block.gasLimit > 0n) return block.gasLimit;
         isSeen ||= block !== undefined;
         if (block === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
       } catch (error) {
-        onFailed(upstream, asking.method.name, error);
+        onFailed(upstream, routedCall.method.name, error);
       }
     }
   }

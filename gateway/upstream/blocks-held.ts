@@ -1,7 +1,7 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 
 /** What a node said it lacks it may have fetched by then. */
-const LACKING_MS = 600_000;
+const MISSING_TTL_MS = 600_000;
 const METHODS_MAX = 500;
 /** Blocks whose state every node keeps: geth's number for those that are no archives. */
 const RECENT_BLOCKS = 128;
@@ -20,9 +20,9 @@ export interface NamedBlocks {
 export type Tag = 'latest' | 'safe' | 'finalized';
 
 /** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
-export interface Heads<U> {
+export interface HeadPositions<U> {
   readonly number: bigint | undefined;
-  readonly pace: { readonly mostBehind: number };
+  readonly pace: { readonly maxLag: number };
   /** Blocks that it was behind the network's head. */
   lagOf(upstream: U): number;
   hasBlock(upstream: U, number: bigint): boolean;
@@ -31,11 +31,11 @@ export interface Heads<U> {
 }
 
 /** Which blocks an upstream lacks, as far as it has said so, by method: few keep the states that they keep blocks of. */
-export class BlocksHeld {
+export class AvailableBlocks {
   readonly #isArchive: boolean;
-  readonly #lacks = new Map<string, { readonly upTo: number; readonly until: number }>();
+  readonly #isMissing = new Map<string, { readonly upTo: number; readonly deadline: number }>();
 
-  #lacksHistoryUntil = -Infinity;
+  #missingHistoryUntil = -Infinity;
 
   constructor(isArchive: boolean) {
     this.#isArchive = isArchive;
@@ -46,28 +46,28 @@ export class BlocksHeld {
   }
 
   /** It said that it lacks what the call is about. @param head the network's */
-  saidToLack(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
+  recordMissing(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
     // A new block it only has not heard of yet.
-    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#lacks.size >= METHODS_MAX) return;
-    const known = this.#lacks.get(method);
+    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#isMissing.size >= METHODS_MAX) return;
+    const entry = this.#isMissing.get(method);
     // Asked as a last resort: of the blocks between, this says nothing.
-    if (known !== undefined && known.upTo > lowest && now < known.until) return;
-    this.#lacks.set(method, { upTo: lowest, until: now + LACKING_MS });
+    if (entry !== undefined && entry.upTo > lowest && now < entry.deadline) return;
+    this.#isMissing.set(method, { upTo: lowest, deadline: now + MISSING_TTL_MS });
   }
 
   /** It said that it does not have a part of the chain. */
-  saidToLackHistory(now: number): void {
-    this.#lacksHistoryUntil = now + LACKING_MS;
+  recordMissingHistory(now: number): void {
+    this.#missingHistoryUntil = now + MISSING_TTL_MS;
   }
 
   /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
-  get lacksHistory(): boolean {
-    return performance.now() < this.#lacksHistoryUntil;
+  get isMissingHistory(): boolean {
+    return performance.now() < this.#missingHistoryUntil;
   }
 
-  lacks(method: string, { lowest }: NamedBlocks, now: number): boolean {
-    const known = this.#lacks.size === 0 ? undefined : this.#lacks.get(method);
-    return known !== undefined && lowest <= known.upTo && now < known.until;
+  isMissing(method: string, { lowest }: NamedBlocks, now: number): boolean {
+    const entry = this.#isMissing.size === 0 ? undefined : this.#isMissing.get(method);
+    return entry !== undefined && lowest <= entry.upTo && now < entry.deadline;
   }
 }
 
@@ -77,7 +77,7 @@ export function isOld(block: number, head: bigint): boolean {
 }
 
 /** Undefined where it names none by its number or by a tag that moves on: by a hash, by nothing that is known. */
-export function namedBlocks({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
+export function blocksNamedBy({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
   if (blockAt === undefined) return undefined;
   const given = params[blockAt.param];
   const { readsState = false } = blockAt;

@@ -1,7 +1,7 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 
 /** Whoever waits for longer is better told so: the callers before it fare no better. */
-const WAIT_MAX_MS = 1_000;
+const MAX_WAIT_MS = 1_000;
 const RETRY_AFTER_S = 1;
 
 export interface CallQueueOptions {
@@ -10,10 +10,10 @@ export interface CallQueueOptions {
   /** Calls that wait for one of those to end. */
   readonly queueMax: number;
   /** Hears of each that begins to wait, and of each that has ended to. */
-  readonly onWaiting: (change: 1 | -1) => void;
+  readonly onQueued: (change: 1 | -1) => void;
 }
 
-interface Waiting {
+interface QueuedCall {
   readonly enter: () => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -25,8 +25,8 @@ interface Waiting {
 export class CallQueue {
   readonly #options: CallQueueOptions;
   /** In the order in which they came. */
-  readonly #waiting = new Set<Waiting>();
-  #underWay = 0;
+  readonly #waiting = new Set<QueuedCall>();
+  #inFlight = 0;
 
   constructor(options: CallQueueOptions) {
     this.#options = options;
@@ -39,8 +39,8 @@ export class CallQueue {
    * @throws RpcError overloaded, also by the promise; it has not entered then
    */
   enter(deadline: number): Promise<void> | undefined {
-    if (this.#underWay >= this.#options.concurrency) return this.#wait(deadline);
-    this.#underWay++;
+    if (this.#inFlight >= this.#options.concurrency) return this.#wait(deadline);
+    this.#inFlight++;
     return undefined;
   }
 
@@ -50,27 +50,27 @@ export class CallQueue {
       next.enter();
       return;
     }
-    this.#underWay--;
+    this.#inFlight--;
   }
 
   #wait(deadline: number): Promise<void> {
     if (this.#waiting.size >= this.#options.queueMax) throw overloaded();
     return new Promise((enter, reject) => {
-      const giveUp = (): void => {
+      const onTimeout = (): void => {
         this.#remove(waiting);
         reject(overloaded());
       };
-      const timer = setTimeout(giveUp, Math.min(WAIT_MAX_MS, deadline - performance.now()));
+      const timer = setTimeout(onTimeout, Math.min(MAX_WAIT_MS, deadline - performance.now()));
       const waiting = { enter, timer };
       this.#waiting.add(waiting);
-      this.#options.onWaiting(1);
+      this.#options.onQueued(1);
     });
   }
 
-  #remove(waiting: Waiting): void {
+  #remove(waiting: QueuedCall): void {
     clearTimeout(waiting.timer);
     this.#waiting.delete(waiting);
-    this.#options.onWaiting(-1);
+    this.#options.onQueued(-1);
   }
 }
 

@@ -1,11 +1,11 @@
-import { UpstreamFailure, type Reply } from './reply.ts';
+import { UpstreamFailure, type UpstreamResponse } from './reply.ts';
 
 /** @throws UpstreamFailure unless a reply to eth_chainId gives this one */
-export function checkChain(reply: Reply, chainId: number): void {
-  const said = reply.kind === 'result' ? reply.result : undefined;
-  if (typeof said !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(said)) {
+export function checkChain(response: UpstreamResponse, chainId: number): void {
+  const result = response.kind === 'result' ? response.result : undefined;
+  if (typeof result !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(result)) {
     throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
   }
-  const given = BigInt(said);
-  if (given !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${given}, not ${chainId}`);
+  const chainIdGiven = BigInt(result);
+  if (chainIdGiven !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${chainIdGiven}, not ${chainId}`);
 }

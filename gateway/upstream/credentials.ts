@@ -28,22 +28,22 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
  */
 function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
   const { host, hostname, pathname, searchParams, username, password } = url;
-  const words = pathname.split('/').filter((word) => word.length >= 16 || /\d/.test(word));
+  const segments = pathname.split('/').filter((word) => word.length >= 16 || /\d/.test(word));
   const given = Object.values(headers).flatMap((value) => value.split(' '));
-  const keys = [...words, ...searchParams.values(), ...given, username, password].filter(({ length }) => length >= 8);
+  const keys = [...segments, ...searchParams.values(), ...given, username, password].filter(({ length }) => length >= 8);
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
   return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }
 
 /** Nodes and proxies between may name the address that they were asked at. @param secrets in lower case */
 export function withoutSecrets(message: string, secrets: readonly string[]): string {
-  const tellsOn = (text: string): boolean => {
+  const hasSecret = (text: string): boolean => {
     const lower = text.toLowerCase();
     return secrets.some((secret) => lower.includes(secret));
   };
-  if (!tellsOn(message)) return message;
+  if (!hasSecret(message)) return message;
   return message
     .split(/(\s+)/)
-    .map((word) => (tellsOn(word) ? '<upstream>' : word))
+    .map((word) => (hasSecret(word) ? '<upstream>' : word))
     .join('');
 }

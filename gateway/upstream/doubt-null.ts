@@ -1,6 +1,6 @@
 import type { ConfirmNull } from '../network/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Reply } from './reply.ts';
+import type { UpstreamResponse } from './reply.ts';
 
 /**
  * Whether a null, or a node that says it is syncing, is worth a second opinion: the node may be the only one not to know. geth with a short transaction
@@ -8,17 +8,17 @@ import type { Reply } from './reply.ts';
  * @param isBehind whether the node lags, or was found to lack a part of the chain
  * @param isKnown whether callers have seen what is said not to be
  */
-export function doubtsNull(
-  when: ConfirmNull,
+export function needsNullConfirmation(
+  policy: ConfirmNull,
   method: MethodSpec,
-  reply: Reply,
+  response: UpstreamResponse,
   isBehind: () => boolean,
   isKnown: () => boolean,
 ): boolean {
-  if (reply.kind !== 'result') return false;
+  if (response.kind !== 'result') return false;
   // Callers are served by those that keep up.
-  if (method.name === 'eth_syncing') return reply.result !== false;
-  if (reply.result !== null || !method.nullable || when === 'never') return false;
-  if (when === 'always' && method.looksUpHash === true) return true;
+  if (method.name === 'eth_syncing') return response.result !== false;
+  if (response.result !== null || !method.nullable || policy === 'never') return false;
+  if (policy === 'always' && method.looksUpHash === true) return true;
   return isBehind() || isKnown();
 }

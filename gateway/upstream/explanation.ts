@@ -1,7 +1,7 @@
-import type { CacheVerdict, CallObserver, CallWatch, PassedOver } from './asking.ts';
+import type { CacheOutcome, CallObserver, CallObserverFactory, SkipReason } from './asking.ts';
 
 /** Bytes of it as a header: balancers allow all headers of an answer 4 to 8 kB. */
-const MAX_BYTES = 3_000;
+const MAX_HEADER_BYTES = 3_000;
 
 interface ExplainedAttempt {
   readonly upstream: string;
@@ -15,20 +15,20 @@ interface ExplainedAttempt {
 class ExplainedCall implements CallObserver {
   readonly method: string;
   outcome: string | undefined;
-  cache: CacheVerdict | undefined;
-  readonly passedOverFor: Record<string, PassedOver> = {};
+  cache: CacheOutcome | undefined;
+  readonly skipReasons: Record<string, SkipReason> = {};
   readonly attempts: ExplainedAttempt[] = [];
-  readonly refusals: string[] = [];
+  readonly overBudget: string[] = [];
 
   constructor(method: string) {
     this.method = method;
   }
 
-  passedOver(upstream: string, reason: PassedOver): void {
-    this.passedOverFor[upstream] = reason;
+  skipped(upstream: string, reason: SkipReason): void {
+    this.skipReasons[upstream] = reason;
   }
 
-  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
+  attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
     const startedAt = performance.now();
     const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
     this.attempts.push(attempt);
@@ -38,11 +38,11 @@ class ExplainedCall implements CallObserver {
     };
   }
 
-  refused(what: 'retry' | 'hedge'): void {
-    this.refusals.push(what);
+  budgetExceeded(what: 'retry' | 'hedge'): void {
+    this.overBudget.push(what);
   }
 
-  cached(verdict: CacheVerdict): void {
+  cached(verdict: CacheOutcome): void {
     this.cache = verdict;
   }
 
@@ -51,20 +51,20 @@ class ExplainedCall implements CallObserver {
   }
 
   toJSON(): object {
-    const { method, outcome, cache, passedOverFor: passedOver, attempts, refusals } = this;
+    const { method, outcome, cache, skipReasons: skipped, attempts, overBudget: rejections } = this;
     return {
       method,
       outcome,
       ...(cache !== undefined && { cache }),
-      ...(Object.keys(passedOver).length > 0 && { passedOver }),
+      ...(Object.keys(skipped).length > 0 && { skipped }),
       attempts,
-      ...(refusals.length > 0 && { overBudget: refusals }),
+      ...(rejections.length > 0 && { overBudget: rejections }),
     };
   }
 }
 
 /** Which upstreams the calls of one request went to, which were passed over, and why; for who may ask for it. */
-export class Explanation implements CallWatch {
+export class Explanation implements CallObserverFactory {
   readonly #network: string;
   readonly #upstreams: readonly string[];
   readonly #calls: ExplainedCall[] = [];
@@ -97,8 +97,8 @@ export class Explanation implements CallWatch {
         calls,
         ...(more > 0 && { more }),
       });
-      if (text.length <= MAX_BYTES || calls.length === 0) return text;
-      calls.length = Math.min(calls.length - 1, Math.ceil((calls.length * MAX_BYTES) / text.length));
+      if (text.length <= MAX_HEADER_BYTES || calls.length === 0) return text;
+      calls.length = Math.min(calls.length - 1, Math.ceil((calls.length * MAX_HEADER_BYTES) / text.length));
     }
   }
 }

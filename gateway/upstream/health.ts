@@ -1,18 +1,18 @@
-import type { BreakerState } from '../metrics/routing-metrics.ts';
+import type { CircuitState } from '../metrics/routing-metrics.ts';
 import type { FailureClass } from './reply.ts';
 
-const FIRST_REST_MS = 1_000;
-const LONGEST_REST_MS = 30_000;
+const FIRST_COOLDOWN_MS = 1_000;
+const MAX_COOLDOWN_MS = 30_000;
 /** A used-up plan, refused credentials or a wrong chain do not mend themselves in seconds. */
-const LONG_REST_MS = 60_000;
+const LONG_COOLDOWN_MS = 60_000;
 /** Whoever asks to be left alone for longer is tried all the same. */
-const LONGEST_WISH_MS = 10 * 60_000;
+const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
 /** While a rest is over and its outcome open, so much time lies between one trial and the next. */
-const TRIAL_MS = 1_000;
+const TRIAL_INTERVAL_MS = 1_000;
 
 /** Calls that took too long, beyond those answered meanwhile, after which it is the upstream that is too slow. */
-const SLOW_MAX = 5;
+const MAX_SLOW_CALLS = 5;
 
 /**
  * Whether an upstream is worth asking: its circuit breaker. A failing one rests for a doubling while (open), and is then
@@ -22,12 +22,12 @@ const SLOW_MAX = 5;
  * (`Retry-After`), nor failures that are the call's affair, nor a last resort when all are open; it wraps each call in
  * promises of its own, and what it does here are the forty lines below.
  */
-export class Health {
+export class CircuitBreaker {
   readonly #random: () => number;
   #slow = 0;
   #failures = 0;
-  #restsUntil = 0;
-  #isOnTrial = false;
+  #openUntil = 0;
+  #isHalfOpen = false;
 
   /** @param random from 0 to 1: our own guesses at a rest are up to a quarter shorter, so that many do not end at once */
   constructor(random = Math.random) {
@@ -35,34 +35,34 @@ export class Health {
   }
 
   /** False from a failure until the next success. */
-  get isUp(): boolean {
+  get isClosed(): boolean {
     return this.#failures === 0;
   }
 
-  get breaker(): BreakerState {
-    if (this.isUp) return 'closed';
-    return this.#isOnTrial ? 'half-open' : 'open';
+  get state(): CircuitState {
+    if (this.isClosed) return 'closed';
+    return this.#isHalfOpen ? 'half-open' : 'open';
   }
 
   /** Whether a call may go there now. The first to ask when a rest is over is let through by itself. */
-  letsThrough(now: number): boolean {
+  allowsCall(now: number): boolean {
     if (this.#failures === 0) return true;
-    if (now < this.#restsUntil) return false;
-    this.#restsUntil = now + TRIAL_MS;
-    this.#isOnTrial = true;
+    if (now < this.#openUntil) return false;
+    this.#openUntil = now + TRIAL_INTERVAL_MS;
+    this.#isHalfOpen = true;
     return true;
   }
 
   /** Whether it has been left alone for long enough. */
-  isRestOver(now: number): boolean {
-    return now >= this.#restsUntil;
+  isCooldownOver(now: number): boolean {
+    return now >= this.#openUntil;
   }
 
-  succeeded(): void {
+  recordSuccess(): void {
     if (this.#slow > 0) this.#slow--;
     this.#failures = 0;
-    this.#restsUntil = 0;
-    this.#isOnTrial = false;
+    this.#openUntil = 0;
+    this.#isHalfOpen = false;
   }
 
   /**
@@ -70,30 +70,30 @@ export class Health {
    * @param retryAfterMs how long the upstream asked to be left alone, which goes before our own guess
    * @returns whether it was up until now
    */
-  failed(failure: FailureClass, now: number, retryAfterMs?: number, hasReplied = false): boolean {
-    if (failure === 'slow' && ++this.#slow < SLOW_MAX) return false;
+  recordFailure(failure: FailureClass, now: number, retryAfterMs?: number, hasResponded = false): boolean {
+    if (failure === 'slow' && ++this.#slow < MAX_SLOW_CALLS) return false;
     // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
-    const isAnother = now >= this.#restsUntil || this.#isOnTrial;
+    const isNewFailure = now >= this.#openUntil || this.#isHalfOpen;
     // What cannot be right of one method says nothing of the others.
-    const isOdd = failure === 'malformed' && hasReplied;
-    const guess = isOdd ? undefined : restFor(failure, isAnother ? this.#failures : this.#failures - 1);
-    if (guess === undefined) {
-      if (hasReplied) this.succeeded();
+    const isSuspect = failure === 'malformed' && hasResponded;
+    const estimateMs = isSuspect ? undefined : cooldownFor(failure, isNewFailure ? this.#failures : this.#failures - 1);
+    if (estimateMs === undefined) {
+      if (hasResponded) this.recordSuccess();
       return false;
     }
-    const rest =
-      retryAfterMs === undefined ? guess * (1 - this.#random() / 4) : Math.min(retryAfterMs, LONGEST_WISH_MS);
-    const wasUp = this.isUp;
-    if (isAnother) this.#failures++;
-    this.#restsUntil = Math.max(this.#restsUntil, now + rest);
-    this.#isOnTrial = false;
+    const cooldownMs =
+      retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
+    const wasClosed = this.isClosed;
+    if (isNewFailure) this.#failures++;
+    this.#openUntil = Math.max(this.#openUntil, now + cooldownMs);
+    this.#isHalfOpen = false;
     this.#slow = 0;
-    return wasUp;
+    return wasClosed;
   }
 }
 
 /** What becomes of an upstream after a failure of each class; the compiler sees that none is forgotten. */
-const rests: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
+const cooldowns: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   transport: 'growing',
   malformed: 'growing',
   rate: 'growing',
@@ -111,12 +111,12 @@ const rests: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   unknown: 'none',
 };
 
-function restFor(failure: FailureClass, failuresBefore: number): number | undefined {
-  switch (rests[failure]) {
+function cooldownFor(failure: FailureClass, previousFailures: number): number | undefined {
+  switch (cooldowns[failure]) {
     case 'growing':
-      return Math.min(FIRST_REST_MS * 2 ** Math.min(failuresBefore, 10), LONGEST_REST_MS);
+      return Math.min(FIRST_COOLDOWN_MS * 2 ** Math.min(previousFailures, 10), MAX_COOLDOWN_MS);
     case 'long':
-      return LONG_REST_MS;
+      return LONG_COOLDOWN_MS;
     case 'none':
       return undefined;
   }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { errorCode } from '../config/log.ts';
 import { loadPackage } from '../config/load-package.ts';
-import { Cancelled, type Breakable, type Cancellation } from './cancellation.ts';
+import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
 
@@ -24,7 +24,7 @@ export interface HttpUpstreamOptions {
 }
 
 /** A reply as it came. Over a WebSocket, which has no status for each, it is 200. */
-export interface HttpReply {
+export interface HttpResponse {
   readonly status: number;
   readonly body: Buffer;
   /** The header of that name. */
@@ -60,13 +60,13 @@ export class HttpUpstream {
 
   /**
    * Posts a body and reads the whole reply.
-   * @param limitMs from now until the last byte
+   * @param timeLimitMs from now until the last byte
    * @param cancellation breaks it off
    * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpReply> {
+  exchange(body: string, timeLimitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(resolve, reject, this.#responseMaxBytes, limitMs, cancellation);
+      const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -82,8 +82,8 @@ export class HttpUpstream {
 }
 
 /** Collects one reply. */
-class Exchange implements Dispatcher.DispatchHandler, Breakable {
-  readonly #resolve: (reply: HttpReply) => void;
+class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
+  readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: UpstreamFailure | Cancelled) => void;
   readonly #maxBytes: number;
   readonly #timer: NodeJS.Timeout;
@@ -96,27 +96,27 @@ class Exchange implements Dispatcher.DispatchHandler, Breakable {
   readonly #chunks: Buffer[] = [];
 
   constructor(
-    resolve: (reply: HttpReply) => void,
+    resolve: (response: HttpResponse) => void,
     reject: (reason: UpstreamFailure | Cancelled) => void,
     maxBytes: number,
-    limitMs: number,
+    timeLimitMs: number,
     cancellation: Cancellation | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#maxBytes = maxBytes;
     // Node keeps timers of equal length in one list, so that a timer per call costs next to nothing.
-    this.#timer = setTimeout(onLimit, limitMs, this);
+    this.#timer = setTimeout(onTimeout, timeLimitMs, this);
     this.#cancellation = cancellation;
     cancellation?.add(this);
   }
 
-  breakOff(): void {
-    this.giveUp(new Cancelled());
+  cancel(): void {
+    this.fail(new Cancelled());
   }
 
   /** What is under way over HTTP/1.1 ends with its connection; what waits for one is dropped. */
-  giveUp(failure: UpstreamFailure | Cancelled): void {
+  fail(failure: UpstreamFailure | Cancelled): void {
     this.#failure = failure;
     if (this.#controller === undefined) this.#settle(failure);
     else this.#controller.abort(failure);
@@ -135,7 +135,7 @@ class Exchange implements Dispatcher.DispatchHandler, Breakable {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) this.giveUp(new UpstreamFailure('malformed', 'the reply is too large'));
+    if (this.#bytes > this.#maxBytes) this.fail(new UpstreamFailure('malformed', 'the reply is too large'));
     else this.#chunks.push(chunk);
   }
 
@@ -161,13 +161,13 @@ class Exchange implements Dispatcher.DispatchHandler, Breakable {
   }
 }
 
-function onLimit(exchange: Exchange): void {
-  exchange.giveUp(new TimedOut());
+function onTimeout(exchange: HttpExchange): void {
+  exchange.fail(new TimedOut());
 }
 
 /** Codes only: the messages of network errors name the host. */
-function transportFailure(error: Error, beforeReply: boolean): UpstreamFailure {
+function transportFailure(error: Error, isBeforeResponse: boolean): UpstreamFailure {
   const code = errorCode(error);
   const closed = code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
-  return new UpstreamFailure('transport', code, beforeReply && closed);
+  return new UpstreamFailure('transport', code, isBeforeResponse && closed);
 }

@@ -1,6 +1,6 @@
 const SIZE = 64;
 /** Samples after which a quantile is worked out anew: sorting costs 3 µs. */
-const STALE_AFTER = 16;
+const RECOMPUTE_AFTER = 16;
 
 /** The last times that something took, in ms. Adding one costs a store. */
 export class LatencyWindow {
@@ -18,20 +18,20 @@ export class LatencyWindow {
 
   /**
    * So much of the times are no longer than this. To be asked for the same share always.
-   * @param least samples, below which nothing is said
+   * @param minSamples samples, below which nothing is said
    * @param since on the clock of `add`: nothing is said either when the newest sample is older
    */
-  quantile(share: number, least: number, since = -Infinity): number | undefined {
-    if (this.#added < least || this.#lastAt < since) return undefined;
-    if (this.#quantileAt === 0 || this.#added - this.#quantileAt >= STALE_AFTER) {
+  quantile(quantile: number, minSamples: number, since = -Infinity): number | undefined {
+    if (this.#added < minSamples || this.#lastAt < since) return undefined;
+    if (this.#quantileAt === 0 || this.#added - this.#quantileAt >= RECOMPUTE_AFTER) {
       const sorted = this.#times.slice(0, Math.min(this.#added, SIZE)).sort();
-      this.#quantile = sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+      this.#quantile = sorted[Math.ceil(quantile * sorted.length) - 1] ?? 0;
       this.#quantileAt = this.#added;
     }
     return this.#quantile;
   }
 
-  forget(): void {
+  clear(): void {
     this.#added = 0;
     this.#quantileAt = 0;
   }

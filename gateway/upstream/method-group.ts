@@ -21,14 +21,14 @@ export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
 }
 
 /** Namespaces of methods that only tell something, whatever the spec knows of them. */
-const TELLING = /^(debug|trace|txpool|ots|erigon|parity|bor|arb|optimism|eth|net|web3|zks)_/;
+const READ_ONLY = /^(debug|trace|txpool|ots|erigon|parity|bor|arb|optimism|eth|net|web3|zks)_/;
 
 /** Whether a call may change what others are told from then on: evm_mine, as everything that is sent. */
-export function movesChain(spec: MethodSpec): boolean {
-  return !isRead(spec) || !TELLING.test(spec.name);
+export function changesChain(spec: MethodSpec): boolean {
+  return !isRead(spec) || !READ_ONLY.test(spec.name);
 }
 
 /** Whether two calls with the same parameters may share a reply. What the spec does not know may change the chain (evm_mine). */
-export function isShareable(spec: MethodSpec): boolean {
-  return spec.answer === undefined && spec.isForeign !== true && isRead(spec);
+export function canCoalesce(spec: MethodSpec): boolean {
+  return spec.handledBy === undefined && spec.isForeign !== true && isRead(spec);
 }

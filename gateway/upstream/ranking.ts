@@ -1,5 +1,5 @@
 import { methodGroups, type MethodGroup } from './method-group.ts';
-import type { Standing } from './standing.ts';
+import type { LatencyScore } from './standing.ts';
 
 /** A better one shall be better by so much, in parts and in ms, before it takes the place of the first. */
 const CLEARLY = 1.3;
@@ -11,7 +11,7 @@ const LONGEST_STAY_MS = 300_000;
 
 interface Ranked {
   readonly priority: number;
-  readonly standing: Standing;
+  readonly latencyScore: LatencyScore;
 }
 
 /** Upstreams of equal priority. */
@@ -34,12 +34,12 @@ export class Ranking<U extends Ranked> {
 
   /**
    * @param inFile the first is the best, as far as the operator knows
-   * @param before whose choices stand among equals that are led by the same one still
+   * @param previous whose choices stand among equals that are led by the same one still
    */
-  constructor(inFile: readonly U[], before?: Ranking<U>) {
+  constructor(inFile: readonly U[], previous?: Ranking<U>) {
     const priorities = [...new Set(inFile.map(({ priority }) => priority))].sort((a, b) => a - b);
     const byPriority = priorities.map((priority) => inFile.filter((one) => one.priority === priority));
-    const tiersBefore = before === undefined ? undefined : before.#tiers;
+    const tiersBefore = previous === undefined ? undefined : previous.#tiers;
     const tiers = (group: MethodGroup): Tier<U>[] =>
       byPriority.flatMap((members) => {
         const [inFront] = members;
@@ -82,15 +82,15 @@ function choosesAnother<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now
   if (inFile === undefined || tier.members.length === 1) return false;
   const stayed = now - tier.changedAt;
   if (tier.first !== inFile && stayed > LONGEST_STAY_MS) {
-    inFile.standing.forget(group);
+    inFile.latencyScore.clear(group);
     return change(tier, inFile, now);
   }
-  const score = tier.first.standing.score(group, now);
+  const score = tier.first.latencyScore.score(group, now);
   if (score === undefined || (stayed < LEAST_STAY_MS && tier.changedAt > 0)) return false;
   let best: U | undefined;
   let bestScore = score / CLEARLY - CLEARLY_MS;
   for (const one of tier.members) {
-    const its = one.standing.score(group, now);
+    const its = one.latencyScore.score(group, now);
     if (one === tier.first || its === undefined || its >= bestScore) continue;
     best = one;
     bestScore = its;

@@ -1,11 +1,11 @@
-import { findResult, LARGE_BYTES } from './read-large.ts';
-import { UpstreamFailure, type ErrorReply, type FailureClass, type Reply, type ResultReply } from './reply.ts';
+import { findResult, LARGE_RESPONSE_BYTES } from './read-large.ts';
+import { UpstreamFailure, type ErrorResponse, type FailureClass, type UpstreamResponse, type ResultResponse } from './reply.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Characters of an error's message that are looked at. Whole payloads stand in messages of old Lotus and Hardhat. */
-const MESSAGE_MAX = 64 * 1024;
+const MAX_MESSAGE_CHARS = 64 * 1024;
 
 /**
  * Reads an HTTP reply. The body counts before the status: nodes send valid errors with 4xx and rate limits with 200.
@@ -14,14 +14,14 @@ const MESSAGE_MAX = 64 * 1024;
  * @param retryAfter the header of that name
  * @throws UpstreamFailure when it holds no reply to this call
  */
-export function readReply(status: number, bytes: Buffer, id: number, retryAfter?: string): Reply {
-  if (bytes.length >= LARGE_BYTES) {
+export function readResponse(status: number, bytes: Buffer, id: number, retryAfter?: string): UpstreamResponse {
+  if (bytes.length >= LARGE_RESPONSE_BYTES) {
     const large = findResult(bytes, id);
-    const parse = (): ResultReply | ErrorReply => readParsed(status, bytes.toString('utf8'), id, retryAfter);
+    const parse = (): ResultResponse | ErrorResponse => readParsed(status, bytes.toString('utf8'), id, retryAfter);
     return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
   }
   const text = bytes.toString('utf8');
-  return readUsual(text, id) ?? readParsed(status, text, id, retryAfter);
+  return readCommonEnvelope(text, id) ?? readParsed(status, text, id, retryAfter);
 }
 
 /**
@@ -29,8 +29,8 @@ export function readReply(status: number, bytes: Buffer, id: number, retryAfter?
  * left of it is one value of JSON, or there was something else in it.
  * @returns undefined where it must be read member by member
  */
-function readUsual(text: string, id: number): ResultReply | undefined {
-  const result = usualResult(text, id);
+function readCommonEnvelope(text: string, id: number): ResultResponse | undefined {
+  const result = commonResult(text, id);
   if (result === undefined) return undefined;
   if (quotedHex.test(result)) return { kind: 'result', result: result.slice(1, -1), text: result };
   const value = parse(result);
@@ -42,7 +42,7 @@ const quotedHex = /^"0x[0-9a-f]*"$/;
 const start = '{"jsonrpc":"2.0",';
 
 /** What should be the text of the result, if the rest is an envelope of the usual. */
-function usualResult(text: string, id: number): string | undefined {
+function commonResult(text: string, id: number): string | undefined {
   // geth ends its replies with a line feed.
   const end = text.endsWith('}') ? text.length - 1 : text.endsWith('}\n') ? text.length - 2 : -1;
   if (end === -1 || !text.startsWith(start)) return undefined;
@@ -62,19 +62,19 @@ function readParsed(
   text: string,
   id: number,
   retryAfter: string | undefined,
-): ResultReply | ErrorReply {
+): ResultResponse | ErrorResponse {
   const body = bodyOf(text);
-  if (body === undefined) throw noReply(status, text, retryAfter);
+  if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;
-  if (saysSomething(error)) {
+  if (isMeaningful(error)) {
     checkId(body, id, true);
-    return readError(error, status, retryAfter) ?? fail(noReply(status, '', retryAfter));
+    return readError(error, status, retryAfter) ?? fail(missingResponse(status, '', retryAfter));
   }
   if (result !== undefined) {
     checkId(body, id, false);
     return { kind: 'result', result };
   }
-  return readBareError(body, status, retryAfter) ?? fail(noReply(status, '', retryAfter));
+  return readBareError(body, status, retryAfter) ?? fail(missingResponse(status, '', retryAfter));
 }
 
 /** Some answer a single call with an array of one (Candle, recorded by others). */
@@ -93,7 +93,7 @@ function parse(text: string): unknown {
 }
 
 /** `error: null`, `false`, `""` and `{}` beside a result are no errors. */
-function saysSomething(error: unknown): boolean {
+function isMeaningful(error: unknown): boolean {
   return (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
 }
 
@@ -104,18 +104,18 @@ function checkId({ id: given }: JsonObject, id: number, isError: boolean): void 
   throw new UpstreamFailure('malformed', 'the reply has the id of another call');
 }
 
-function readError(error: unknown, status: number, retryAfter: string | undefined): ErrorReply | undefined {
+function readError(error: unknown, status: number, retryAfter: string | undefined): ErrorResponse | undefined {
   if (typeof error === 'string') return errorReply(undefined, error, undefined, status, retryAfter);
   const { code, message, data, error: inner } = error as JsonObject;
   if (typeof message === 'string') return errorReply(code, message, data, status, retryAfter);
   // ganache 7 answers so for a contract's creation without funds; its code is then that of a parse error.
-  if (saysSomething(inner)) return readError(inner, status, retryAfter);
+  if (isMeaningful(inner)) return readError(inner, status, retryAfter);
   if (typeof code === 'number' || data !== undefined) return errorReply(code, '', data, status, retryAfter);
   return undefined;
 }
 
 /** `{"code":…,"message":…}` by itself (QuickNode), or `{"message":"Forbidden"}` as cloud gateways say it. */
-function readBareError(body: JsonObject, status: number, retryAfter: string | undefined): ErrorReply | undefined {
+function readBareError(body: JsonObject, status: number, retryAfter: string | undefined): ErrorResponse | undefined {
   const { code, message, data } = body;
   if (typeof message !== 'string' || (code === undefined && status < 400)) return undefined;
   return errorReply(code, message, data, status, retryAfter);
@@ -127,11 +127,11 @@ function errorReply(
   data: unknown,
   status: number,
   retryAfter: string | undefined,
-): ErrorReply {
+): ErrorResponse {
   return {
     kind: 'error',
     code: integerOf(code) ?? codeFor(status),
-    message: message.slice(0, MESSAGE_MAX),
+    message: message.slice(0, MAX_MESSAGE_CHARS),
     data,
     status,
     retryAfterMs: retryAfterMs(retryAfter),
@@ -159,7 +159,7 @@ const classOfStatus: Readonly<Record<number, FailureClass>> = {
 };
 
 /** A page of a proxy, or nothing. There is no contract's text in it. */
-function noReply(status: number, text: string, retryAfter: string | undefined): UpstreamFailure {
+function missingResponse(status: number, text: string, retryAfter: string | undefined): UpstreamFailure {
   const isLimit = /too many requests|rate limit/i.test(text.slice(0, 1_000));
   const failure = classOfStatus[status] ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
   return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC reply`, false, retryAfterMs(retryAfter));

@@ -1,7 +1,7 @@
 /** What an upstream said to one call: a value, whatever it said. */
-export type Reply = ResultReply | LargeReply | ErrorReply;
+export type UpstreamResponse = ResultResponse | LargeResponse | ErrorResponse;
 
-export interface ResultReply {
+export interface ResultResponse {
   readonly kind: 'result';
   readonly result: unknown;
   /** The same as JSON, as it came, where that is at hand. */
@@ -9,15 +9,15 @@ export interface ResultReply {
 }
 
 /** A large result, of which no values were made: it may pass as it came. */
-export interface LargeReply {
+export interface LargeResponse {
   readonly kind: 'large';
   /** One after the other they are JSON, if it is any: whoever passes it on looks first. */
   readonly parts: readonly [Buffer, ...Buffer[]];
   /** What a smaller reply would have been at once. @throws UpstreamFailure */
-  readonly parse: () => ResultReply | ErrorReply;
+  readonly parse: () => ResultResponse | ErrorResponse;
 }
 
-export interface ErrorReply {
+export interface ErrorResponse {
   readonly kind: 'error';
   readonly code: number;
   readonly message: string;
@@ -29,14 +29,14 @@ export interface ErrorReply {
 }
 
 /** A result of our own that goes out as it is. */
-export function jsonReply(json: string | Buffer): LargeReply {
+export function jsonResponse(json: string | Buffer): LargeResponse {
   const parse = () => ({ kind: 'result', result: JSON.parse(String(json)) as unknown }) as const;
   return { kind: 'large', parts: [typeof json === 'string' ? Buffer.from(json) : json], parse };
 }
 
 /** @throws UpstreamFailure */
-export function parsed(reply: Reply): ResultReply | ErrorReply {
-  return reply.kind === 'large' ? reply.parse() : reply;
+export function parsed(response: UpstreamResponse): ResultResponse | ErrorResponse {
+  return response.kind === 'large' ? response.parse() : response;
 }
 
 /** Why an upstream's words are of no use to the caller, so that another is asked. */
@@ -55,7 +55,7 @@ export type FailureClass =
   | 'no-block' // it says that there is no such block
   | 'unknown'; // an error that no rule knows
 
-/** No usable reply. Only `Upstreams` catches it. The message is for the log and holds no host. */
+/** No usable reply. Only `Router` catches it. The message is for the log and holds no host. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly failure: FailureClass;
@@ -64,7 +64,7 @@ export class UpstreamFailure extends Error {
   /** How long the upstream asks to be left alone. */
   readonly retryAfterMs: number | undefined;
   /** The caller's time was over before the upstream's: it says nothing of the upstream. */
-  isCutShort = false;
+  isCallerTimeout = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
     super(message);
@@ -82,11 +82,11 @@ export class TimedOut extends UpstreamFailure {
 }
 
 /** What is made of an attempt: the last word, or a reason to ask another upstream. */
-export type Verdict = Final | Failed;
+export type Verdict = FinalVerdict | FailedVerdict;
 
-export interface Final {
+export interface FinalVerdict {
   readonly final: true;
-  readonly reply: Reply;
+  readonly response: UpstreamResponse;
   /** The node left something out; the same node, asked this, may tell it. What it says then completes the reply. */
   readonly followUp?: FollowUp;
 }
@@ -95,14 +95,14 @@ export interface FollowUp {
   readonly method: string;
   readonly params: readonly unknown[];
   /** Undefined: the response says no more than the first one. */
-  readonly complete: (said: ResultReply | ErrorReply) => Reply | undefined;
+  readonly complete: (response: ResultResponse | ErrorResponse) => UpstreamResponse | undefined;
 }
 
-export interface Failed {
+export interface FailedVerdict {
   readonly final: false;
   readonly failure: FailureClass;
   /** What the node said, where it said anything. */
-  readonly reply: Reply | undefined;
+  readonly response: UpstreamResponse | undefined;
   /** It had failed before, and was asked as a last resort or as a trial. */
   readonly wasDown?: boolean;
   /** How long the upstream asks to be left alone. */

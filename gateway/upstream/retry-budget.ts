@@ -1,6 +1,6 @@
 /** Further attempts and hedges, as parts of the calls of the last seconds, beyond some that are always free. */
-const SHARE = 0.2;
-const FREE = 20;
+const RETRY_SHARE = 0.2;
+const FREE_ATTEMPTS = 20;
 const HALF_WINDOW_MS = 5_000;
 
 interface Counts {
@@ -15,32 +15,32 @@ interface Counts {
  */
 export class RetryBudget {
   #current: Counts = { calls: 0, extra: 0 };
-  #before: Counts = { calls: 0, extra: 0 };
-  #since = -Infinity;
+  #previous: Counts = { calls: 0, extra: 0 };
+  #windowStart = -Infinity;
 
-  called(now: number): void {
-    this.#turn(now);
+  countCall(now: number): void {
+    this.#advance(now);
     this.#current.calls++;
   }
 
   /** Counts one that is made in any case. */
-  note(): void {
+  countExtra(): void {
     this.#current.extra++;
   }
 
   /** Counts one where there is room for it. @returns whether there is */
-  draw(now: number): boolean {
-    this.#turn(now);
-    const calls = this.#current.calls + this.#before.calls;
-    if (this.#current.extra + this.#before.extra >= FREE + SHARE * calls) return false;
+  takeExtra(now: number): boolean {
+    this.#advance(now);
+    const calls = this.#current.calls + this.#previous.calls;
+    if (this.#current.extra + this.#previous.extra >= FREE_ATTEMPTS + RETRY_SHARE * calls) return false;
     this.#current.extra++;
     return true;
   }
 
-  #turn(now: number): void {
-    if (now - this.#since < HALF_WINDOW_MS) return;
-    this.#before = now - this.#since < 2 * HALF_WINDOW_MS ? this.#current : { calls: 0, extra: 0 };
+  #advance(now: number): void {
+    if (now - this.#windowStart < HALF_WINDOW_MS) return;
+    this.#previous = now - this.#windowStart < 2 * HALF_WINDOW_MS ? this.#current : { calls: 0, extra: 0 };
     this.#current = { calls: 0, extra: 0 };
-    this.#since = now;
+    this.#windowStart = now;
   }
 }

@@ -1,16 +1,16 @@
 /** Takes one of a kind in so much time. */
-export class Sampling {
-  readonly #everyMs: number;
-  readonly #at = new Map<string, number>();
+export class Sampler {
+  readonly #intervalMs: number;
+  readonly #sampledAt = new Map<string, number>();
 
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs;
+  constructor(intervalMs: number) {
+    this.#intervalMs = intervalMs;
   }
 
   /** @param now on the clock of performance.now() */
   isDue(kind: string, now: number): boolean {
-    if (now - (this.#at.get(kind) ?? -Infinity) < this.#everyMs) return false;
-    this.#at.set(kind, now);
+    if (now - (this.#sampledAt.get(kind) ?? -Infinity) < this.#intervalMs) return false;
+    this.#sampledAt.set(kind, now);
     return true;
   }
 }

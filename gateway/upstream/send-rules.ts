@@ -1,6 +1,6 @@
 interface SendRule {
   /** `known`: the node has this very transaction. `nonce-used`: it has one with this nonce, which may be this one. */
-  readonly means: 'known' | 'nonce-used';
+  readonly meaning: 'known' | 'nonce-used';
   readonly message: RegExp;
   readonly client: string;
 }
@@ -10,38 +10,38 @@ interface SendRule {
  * gateway look whether the transaction is there.
  */
 const sendRules: readonly SendRule[] = [
-  { means: 'known', message: /^(ALREADY_EXISTS: )?already ?known$/i, client: 'geth, reth, erigon, besu 2025, Gnosis' },
-  { means: 'known', message: /^(INTERNAL_ERROR: )?existing txn? with same hash$/, client: 'erigon 2, 3' },
+  { meaning: 'known', message: /^(ALREADY_EXISTS: )?already ?known$/i, client: 'geth, reth, erigon, besu 2025, Gnosis' },
+  { meaning: 'known', message: /^(INTERNAL_ERROR: )?existing txn? with same hash$/, client: 'erigon 2, 3' },
   {
-    means: 'known',
+    meaning: 'known',
     message: /^known transaction(: | \(|\. transaction with hash |$)/i,
     client: 'geth 1.9, besu, zkSync',
   },
-  { means: 'known', message: /^AlreadyKnown\b/, client: 'nethermind' },
-  { means: 'known', message: /^transaction already imported$/i, client: 'anvil 1.7.1 recorded' },
-  { means: 'known', message: /^Transaction with the same hash was already imported\.?$/, client: 'OpenEthereum' },
+  { meaning: 'known', message: /^AlreadyKnown\b/, client: 'nethermind' },
+  { meaning: 'known', message: /^transaction already imported$/i, client: 'anvil 1.7.1 recorded' },
+  { meaning: 'known', message: /^Transaction with the same hash was already imported\.?$/, client: 'OpenEthereum' },
   {
-    means: 'known',
+    meaning: 'known',
     message: /^(rpc error: code = \w+ desc = )?tx already (exists in cache|in mempool)$/,
     client: 'Cosmos: evmos, Sei',
   },
-  { means: 'known', message: /^(\[0x[\da-f]{64}\]: )?already imported$/, client: 'reth transaction-pool/src/error.rs' },
+  { meaning: 'known', message: /^(\[0x[\da-f]{64}\]: )?already imported$/, client: 'reth transaction-pool/src/error.rs' },
   {
-    means: 'known',
+    meaning: 'known',
     message: /^(transaction|tx) (is )?already (exists|known|in (the )?(mempool|txpool|transaction pool))$/i,
     client: 'proxies, as eRPC lists them (erpc architecture/evm/error_normalizer.go)',
   },
   {
-    means: 'known',
+    meaning: 'known',
     message: /^failed to forward tx to sequencer,[^']{0,60}'already known'$/,
     client: 'Mantle, from its sequencer',
   },
-  { means: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
-  { means: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
-  { means: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
+  { meaning: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
+  { meaning: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
+  { meaning: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
 ];
 
 /** What the refusal of a transaction says of the same transaction sent before; undefined: nothing. */
-export function readRefusal(message: string): SendRule['means'] | undefined {
-  return sendRules.find((rule) => rule.message.test(message))?.means;
+export function classifySendRejection(message: string): SendRule['meaning'] | undefined {
+  return sendRules.find((rule) => rule.message.test(message))?.meaning;
 }

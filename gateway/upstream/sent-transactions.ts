@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../config/at-most.ts';
+import { maxEntries } from '../config/at-most.ts';
 import type { Log } from '../config/log.ts';
 import { UpstreamFailure, type Verdict } from './reply.ts';
-import { readRefusal } from './send-rules.ts';
-import { transactionOf, type Transaction } from './transaction-of.ts';
+import { classifySendRejection } from './send-rules.ts';
+import { decodeTransaction, type Transaction } from './transaction-of.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Until the other upstreams have heard of a transaction, or it is mined. */
-const REMEMBERED_MS = 600_000;
-const REMEMBERED_MAX = 10_000;
+const TTL_MS = 600_000;
+const MAX_TRANSACTIONS = 10_000;
 
 export interface SentTransactionsOptions {
   readonly log: Log;
@@ -26,14 +26,14 @@ export class SentTransactions {
   readonly #byHash: LRUCache<string, Upstream>;
   readonly #bySender: LRUCache<string, Upstream>;
 
-  /** @param before of the same network, when it had other upstreams: what it remembers goes on */
-  constructor({ log, all, isDevelopment }: SentTransactionsOptions, before?: SentTransactions) {
+  /** @param previous of the same network, when it had other upstreams: what it remembers goes on */
+  constructor({ log, all, isDevelopment }: SentTransactionsOptions, previous?: SentTransactions) {
     this.#log = log;
     this.#all = all;
     this.#isDevelopment = isDevelopment;
-    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ ...atMost(REMEMBERED_MAX), ttl: REMEMBERED_MS });
-    this.#byHash = before === undefined ? fresh() : before.#byHash;
-    this.#bySender = before === undefined ? fresh() : before.#bySender;
+    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ ...maxEntries(MAX_TRANSACTIONS), ttl: TTL_MS });
+    this.#byHash = previous === undefined ? fresh() : previous.#byHash;
+    this.#bySender = previous === undefined ? fresh() : previous.#bySender;
   }
 
   /**
@@ -42,32 +42,32 @@ export class SentTransactions {
    * other upstream gets it. On a development chain it is final, since the transaction may be mined.
    * @param deadline on the clock of performance.now()
    */
-  async settle(upstream: Upstream, raw: string, verdict: Verdict, deadline: number): Promise<Verdict> {
-    const { reply } = verdict;
-    if (reply?.kind === 'result') {
-      if (verdict.final) this.#taken(upstream, transactionOf(raw), String(reply.result));
+  async resolveVerdict(upstream: Upstream, raw: string, verdict: Verdict, deadline: number): Promise<Verdict> {
+    const { response } = verdict;
+    if (response?.kind === 'result') {
+      if (verdict.final) this.#remember(upstream, decodeTransaction(raw), String(response.result));
       return verdict;
     }
-    if (reply?.kind !== 'error') return verdict;
-    const says = readRefusal(reply.message);
-    const transaction = says === undefined ? undefined : transactionOf(raw);
-    if (transaction !== undefined && (says === 'known' || (await has(upstream, transaction.hash, deadline)))) {
-      this.#taken(upstream, transaction, transaction.hash);
-      return { final: true, reply: { kind: 'result', result: transaction.hash } };
+    if (response?.kind !== 'error') return verdict;
+    const meaning = classifySendRejection(response.message);
+    const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
+    if (transaction !== undefined && (meaning === 'known' || (await hasTransaction(upstream, transaction.hash, deadline)))) {
+      this.#remember(upstream, transaction, transaction.hash);
+      return { final: true, response: { kind: 'result', result: transaction.hash } };
     }
     if (verdict.final) return verdict;
-    const isAboutIt = says !== undefined || (verdict.failure === 'unknown' && this.#isDevelopment);
-    return isAboutIt ? { final: true, reply } : verdict;
+    const isAboutIt = meaning !== undefined || (verdict.failure === 'unknown' && this.#isDevelopment);
+    return isAboutIt ? { final: true, response } : verdict;
   }
 
   /** The upstream that is to be asked first: the one that took the transaction, or the sender's last one. */
-  takerFor(method: string, params: readonly unknown[]): Upstream | undefined {
+  upstreamFor(method: string, params: readonly unknown[]): Upstream | undefined {
     if (this.#byHash.size === 0) return undefined;
-    const taker = this.#remembered(method, params);
-    return taker !== undefined && this.#all.includes(taker) ? taker : undefined;
+    const upstream = this.#lookUp(method, params);
+    return upstream !== undefined && this.#all.includes(upstream) ? upstream : undefined;
   }
 
-  #remembered(method: string, params: readonly unknown[]): Upstream | undefined {
+  #lookUp(method: string, params: readonly unknown[]): Upstream | undefined {
     switch (method) {
       case 'eth_getTransactionByHash':
       case 'eth_getTransactionReceipt':
@@ -80,7 +80,7 @@ export class SentTransactions {
   }
 
   /** @param hash as the node has it, which is right also where we know no rule for its hash */
-  #taken(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
+  #remember(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
     if (this.#all.length > 1) {
       this.#byHash.set(hash.toLowerCase(), upstream);
       const sender = transaction?.sender();
@@ -95,10 +95,10 @@ export class SentTransactions {
   }
 }
 
-async function has(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
+async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
   try {
-    const reply = await upstream.ask('eth_getTransactionByHash', `["${hash}"]`, deadline - performance.now());
-    const found = reply.kind === 'result' ? (reply.result as { hash?: unknown } | null) : null;
+    const response = await upstream.request('eth_getTransactionByHash', `["${hash}"]`, deadline - performance.now());
+    const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null) : null;
     return String(found?.hash).toLowerCase() === hash;
   } catch (error) {
     if (error instanceof UpstreamFailure) return false;

@@ -1,4 +1,4 @@
-import type { Slice } from '../metrics/upstream-history.ts';
+import type { HistoryBucket } from '../metrics/upstream-history.ts';
 import type { MarkReason } from './methods-lacked.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -8,7 +8,7 @@ export interface UpstreamState {
   /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
   readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
   /** Of the last minutes, oldest first. */
-  readonly history: readonly Slice[];
+  readonly history: readonly HistoryBucket[];
   /** Methods for which others are asked first. */
   readonly marks: readonly MarkState[];
 }
@@ -38,47 +38,47 @@ export interface NetworkStatus {
 }
 
 /** What was seen of heads; made elsewhere (`heads/`). */
-export interface HeadsSeen {
+export interface ObservedHeads {
   readonly number: bigint | undefined;
-  lookOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
+  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
   lagOf(upstream: Upstream): number;
 }
 
 /** For probes: how many upstreams there are, and how many answered when last asked. */
 export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
-  return { upstreams: all.length, up: all.filter(({ health }) => health.isUp).length };
+  return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
 }
 
-/** @param hasReplied to anything, ever */
-export function stateOf(
-  { name, health, isOfOtherChain, methods }: Pick<Upstream, 'name' | 'health' | 'isOfOtherChain' | 'methods'>,
-  hasReplied: boolean,
-  history: readonly Slice[],
+/** @param hasResponded to anything, ever */
+export function upstreamStateOf(
+  { name, circuit, isOnOtherChain, methods }: Pick<Upstream, 'name' | 'circuit' | 'isOnOtherChain' | 'methods'>,
+  hasResponded: boolean,
+  history: readonly HistoryBucket[],
   now: number,
 ): UpstreamState {
-  const isFailing = !health.isUp || (!hasReplied && history.some(({ asked }) => asked > 0));
+  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
   return {
     name,
-    state: isOfOtherChain ? 'other-chain' : isFailing ? 'failing' : hasReplied ? 'up' : 'unused',
+    state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
     history,
-    marks: methods.marks().map(({ method, reason, until }) => {
+    marks: methods.marks().map(({ method, reason, deadline: until }) => {
       return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
     }),
   };
 }
 
 /** @param now on the clock of performance.now() */
-export function networkStatus(all: readonly Upstream[], heads: HeadsSeen, now: number): NetworkStatus {
+export function networkStatus(all: readonly Upstream[], heads: ObservedHeads, now: number): NetworkStatus {
   const upstreams = all.map((upstream): UpstreamStatus => {
-    const look = heads.lookOf(upstream);
+    const polled = heads.headOf(upstream);
     return {
       ...upstream.status(now),
-      head: look === undefined ? undefined : Number(look.number),
-      headSeenS: look === undefined ? undefined : Math.round((now - look.at) / 1000),
-      lag: look === undefined ? undefined : heads.lagOf(upstream),
+      head: polled === undefined ? undefined : Number(polled.number),
+      headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
+      lag: polled === undefined ? undefined : heads.lagOf(upstream),
     };
   });
   const head = heads.number === undefined ? undefined : Number(heads.number);
-  const seen = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
-  return { head, headSeenS: head === undefined || seen.length === 0 ? undefined : Math.min(...seen), upstreams };
+  const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
+  return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
 }

@@ -1,13 +1,13 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { CallObserver, CallWatch } from './asking.ts';
+import type { CallObserver, CallObserverFactory } from './asking.ts';
 
 /** Outcomes of calls that are no errors to whoever called. */
-const good: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'reply', 'cancelled', 'caller-left']);
+const successOutcomes: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'response', 'cancelled', 'caller-left']);
 
 /** Makes spans of calls and attempts, for the SDK that the operator has loaded (`node --import`). */
-export class CallTracing implements CallWatch {
+export class CallTracing implements CallObserverFactory {
   readonly #tracer: Tracer;
   readonly #parent: Context;
 
@@ -49,12 +49,12 @@ class TracedCall implements CallObserver {
     this.#own = own;
   }
 
-  passedOver(upstream: string, reason: string): void {
+  skipped(upstream: string, reason: string): void {
     this.#span.addEvent('upstream passed over', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
   }
 
   /** The name that the network's file gives it: no address, since a provider's key may be in that. */
-  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
+  attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
     const attributes = { ...rpc(this.#method), 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
     const span = this.#tracer.startSpan(this.#method, { kind: SpanKind.CLIENT, attributes }, this.#own);
     return (outcome) => {
@@ -62,7 +62,7 @@ class TracedCall implements CallObserver {
     };
   }
 
-  refused(what: 'retry' | 'hedge'): void {
+  budgetExceeded(what: 'retry' | 'hedge'): void {
     this.#span.addEvent('over budget', { 'gatehouse.what': what });
   }
 
@@ -88,7 +88,7 @@ function requestId(id: string | undefined): Attributes {
 }
 
 function end(span: Span, outcome: string): void {
-  if (!good.has(outcome)) {
+  if (!successOutcomes.has(outcome)) {
     span.setAttribute('error.type', outcome);
     span.setStatus({ code: SpanStatusCode.ERROR });
   }

@@ -32,7 +32,7 @@ const FIRST_LIST_BYTE = 0xc0;
  * @returns undefined for what is malformed and for types of which the rules are not known here: the hash of zkSync
  * Era's type 0x71 is not that of its bytes
  */
-export function transactionOf(raw: string): Transaction | undefined {
+export function decodeTransaction(raw: string): Transaction | undefined {
   try {
     return decode(Buffer.from(raw.slice(2), 'hex'));
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 
-const SHORTEST_WAIT_MS = 100;
+const MIN_WAIT_MS = 100;
 
 /**
  * How much of an upstream may be used, so that a plan is not overrun. What the gateway asks for itself is counted too,
@@ -11,8 +11,8 @@ export class UpstreamLimits {
   readonly #burst: number;
   readonly #concurrency: number;
   #tokens: number;
-  #filledAt = -Infinity;
-  #underWay = 0;
+  #refilledAt = -Infinity;
+  #inFlight = 0;
 
   constructor({ perSecond = Infinity, burst = Math.max(1, perSecond), concurrency = Infinity }: UpstreamLimitsConfig) {
     this.#perSecond = perSecond;
@@ -21,33 +21,33 @@ export class UpstreamLimits {
     this.#tokens = burst;
   }
 
-  hasRoom(now: number): boolean {
-    this.#fill(now);
-    return this.#tokens >= 1 && this.#underWay < this.#concurrency;
+  hasCapacity(now: number): boolean {
+    this.#refill(now);
+    return this.#tokens >= 1 && this.#inFlight < this.#concurrency;
   }
 
-  began(now: number): void {
-    this.#fill(now);
+  beginRequest(now: number): void {
+    this.#refill(now);
     // What the gateway asks for itself may go beyond, but callers need not pay that off for long.
     this.#tokens = Math.max(this.#tokens - 1, -this.#burst);
-    this.#underWay++;
+    this.#inFlight++;
   }
 
-  ended(): void {
-    this.#underWay--;
+  endRequest(): void {
+    this.#inFlight--;
   }
 
   /** Until there may be room again. */
   waitMs(now: number): number {
-    this.#fill(now);
-    if (this.#perSecond === Infinity) return SHORTEST_WAIT_MS;
-    return Math.max(SHORTEST_WAIT_MS, ((1 - this.#tokens) / this.#perSecond) * 1_000);
+    this.#refill(now);
+    if (this.#perSecond === Infinity) return MIN_WAIT_MS;
+    return Math.max(MIN_WAIT_MS, ((1 - this.#tokens) / this.#perSecond) * 1_000);
   }
 
-  #fill(now: number): void {
+  #refill(now: number): void {
     if (this.#perSecond === Infinity) return;
-    const passed = Math.max(0, now - this.#filledAt);
-    this.#tokens = Math.min(this.#burst, this.#tokens + (passed * this.#perSecond) / 1_000);
-    this.#filledAt = now;
+    const elapsedMs = Math.max(0, now - this.#refilledAt);
+    this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs * this.#perSecond) / 1_000);
+    this.#refilledAt = now;
   }
 }

@@ -1,5 +1,5 @@
 import type { Log } from '../config/log.ts';
-import type { UpstreamMeters } from '../metrics/meters.ts';
+import type { UpstreamMetrics } from '../metrics/meters.ts';
 import type { UpstreamLimitsConfig } from '../network/network-config.ts';
 import type { Transport } from './transport.ts';
 import type { SubscriptionLink } from './websocket-subscription.ts';
@@ -17,7 +17,7 @@ export interface UpstreamOptions {
   readonly starting?: Promise<unknown>;
   /** Over which it tells what is new. */
   readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
-  readonly meters: UpstreamMeters;
+  readonly metrics: UpstreamMetrics;
   /** Of its network. */
   readonly log: Log;
 }

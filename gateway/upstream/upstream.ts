@@ -1,28 +1,28 @@
-import type { UpstreamMeters } from '../metrics/meters.ts';
-import { slices } from '../slices.ts';
-import { BlocksHeld } from './blocks-held.ts';
+import type { UpstreamMetrics } from '../metrics/meters.ts';
+import { timeSlicer } from '../slices.ts';
+import { AvailableBlocks } from './blocks-held.ts';
 import { Cancelled, type Cancellation } from './cancellation.ts';
 import { checkChain } from './check-chain.ts';
 import { withoutSecrets } from './credentials.ts';
-import { Health } from './health.ts';
-import type { HttpReply } from './http-upstream.ts';
+import { CircuitBreaker } from './health.ts';
+import type { HttpResponse } from './http-upstream.ts';
 import type { MethodGroup } from './method-group.ts';
-import { MethodsLacked } from './methods-lacked.ts';
-import { LARGE_BYTES } from './read-large.ts';
-import { readReply } from './read-reply.ts';
-import { parsed, TimedOut, UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
-import { Sampling } from './sampling.ts';
-import { Standing } from './standing.ts';
+import { UnsupportedMethods } from './methods-lacked.ts';
+import { LARGE_RESPONSE_BYTES } from './read-large.ts';
+import { readResponse } from './read-reply.ts';
+import { parsed, TimedOut, UpstreamFailure, type FailedVerdict, type UpstreamResponse, type Verdict } from './reply.ts';
+import { Sampler } from './sampling.ts';
+import { LatencyScore } from './standing.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './websocket-subscription.ts';
-import { stateOf, type UpstreamState } from './status.ts';
-import { within } from './within.ts';
+import { upstreamStateOf, type UpstreamState } from './status.ts';
+import { withTimeout } from './within.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
-const FAIR_MS = 400;
-const TOGETHER_MS = 20;
-const SAMPLE_EVERY_MS = 1_000;
+const MIN_FAIR_TIMEOUT_MS = 400;
+const SLOW_BATCH_MS = 20;
+const SAMPLE_INTERVAL_MS = 1_000;
 /** Characters: to write 5 MB takes 5 ms. */
 const LARGE_PARAMS = 100_000;
 
@@ -31,31 +31,31 @@ export class Upstream {
   readonly name: string;
   readonly timeoutMs: number;
   readonly priority: number;
-  readonly health = new Health();
-  readonly standing = new Standing();
-  readonly methods: MethodsLacked;
-  readonly sampling = new Sampling(SAMPLE_EVERY_MS);
-  readonly #slowness = new Sampling(TOGETHER_MS);
-  readonly blocks: BlocksHeld;
+  readonly circuit = new CircuitBreaker();
+  readonly latencyScore = new LatencyScore();
+  readonly methods: UnsupportedMethods;
+  readonly sampler = new Sampler(SAMPLE_INTERVAL_MS);
+  readonly #slowSampler = new Sampler(SLOW_BATCH_MS);
+  readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
-  readonly meters: UpstreamMeters;
+  readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
   #starting: Promise<unknown> | undefined;
-  #isChainRight = false;
-  #isOfOtherChain = false;
+  #hasCheckedChain = false;
+  #isOnOtherChain = false;
   #chainCheck: Promise<void> | undefined;
-  #repliedAt = -Infinity;
+  #respondedAt = -Infinity;
   #id = 0;
 
   constructor(options: UpstreamOptions) {
     this.name = options.name;
     this.timeoutMs = options.timeoutMs;
     this.priority = options.priority ?? 0;
-    this.blocks = new BlocksHeld(options.archive ?? false);
-    this.methods = new MethodsLacked(options.name, options.log);
+    this.blocks = new AvailableBlocks(options.archive ?? false);
+    this.methods = new UnsupportedMethods(options.name, options.log);
     this.limits = options.limits && new UpstreamLimits(options.limits);
-    this.meters = options.meters;
+    this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = options.transport.secrets;
     this.#starting = options.starting;
@@ -67,81 +67,81 @@ export class Upstream {
    * @param group of the method, where it may go together with others
    * @throws UpstreamFailure, Cancelled
    */
-  async ask(
+  async request(
     method: string,
     params: string,
-    limitMs: number,
+    timeLimitMs: number,
     cancellation?: Cancellation,
     group?: MethodGroup,
-  ): Promise<Reply> {
+  ): Promise<UpstreamResponse> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
-    const { meters } = this;
-    const start = performance.now();
-    this.limits?.began(start);
+    const { metrics } = this;
+    const startedAt = performance.now();
+    this.limits?.beginRequest(startedAt);
     try {
-      const left = this.#isChainRight ? limitMs : await this.#prepare(start + limitMs);
-      if (params.length > LARGE_PARAMS) await slices.next();
+      const leftMs = this.#hasCheckedChain ? timeLimitMs : await this.#prepare(startedAt + timeLimitMs);
+      if (params.length > LARGE_PARAMS) await timeSlicer.next();
       const id = ++this.#id;
-      const said = await this.#send(id, method, params, Math.min(left, this.timeoutMs), cancellation, group);
-      const turn = said.body.length < LARGE_BYTES ? undefined : slices.next();
-      if (turn !== undefined) await turn;
-      const reply = readReply(said.status, said.body, id, said.retryAfter);
-      this.#repliedAt = performance.now();
-      meters.answered((this.#repliedAt - start) / 1000);
-      return reply;
+      const raw = await this.#send(id, method, params, Math.min(leftMs, this.timeoutMs), cancellation, group);
+      const pause = raw.body.length < LARGE_RESPONSE_BYTES ? undefined : timeSlicer.next();
+      if (pause !== undefined) await pause;
+      const response = readResponse(raw.status, raw.body, id, raw.retryAfter);
+      this.#respondedAt = performance.now();
+      metrics.succeeded((this.#respondedAt - startedAt) / 1000);
+      return response;
     } catch (error) {
-      if (error instanceof Cancelled) meters.failed('cancelled', (performance.now() - start) / 1000);
+      if (error instanceof Cancelled) metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
-      const isSlow = error instanceof TimedOut && this.#repliedAt > start;
+      const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
-      failure.isCutShort = error instanceof TimedOut && limitMs < Math.min(this.timeoutMs, FAIR_MS);
-      meters.failed(failure.failure, (performance.now() - start) / 1000);
+      failure.isCallerTimeout = error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_FAIR_TIMEOUT_MS);
+      metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {
-      this.limits?.ended();
+      this.limits?.endRequest();
     }
   }
 
   /** Whether it has replied to anything since then. */
-  hasReplied(since: number): boolean {
-    return this.#repliedAt > since;
+  hasResponded(since: number): boolean {
+    return this.#respondedAt > since;
   }
 
   /** Whether it belongs to another network, as it said when it was last asked. */
-  get isOfOtherChain(): boolean {
-    return this.#isOfOtherChain;
+  get isOnOtherChain(): boolean {
+    return this.#isOnOtherChain;
   }
 
   /** What is known of it, for people. Asks nobody. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
-    return stateOf(this, this.#repliedAt !== -Infinity, this.meters.history(), now);
+    return upstreamStateOf(this, this.#respondedAt !== -Infinity, this.metrics.history(), now);
   }
 
   /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
-  mayBeAsked(now: number): boolean {
-    if (this.limits?.hasRoom(now) === false) return false;
-    if (this.health.isUp) return true;
-    return this.health.letsThrough(now);
+  canTakeCall(now: number): boolean {
+    if (this.limits?.hasCapacity(now) === false) return false;
+    if (this.circuit.isClosed) return true;
+    return this.circuit.allowsCall(now);
   }
 
   /** Its reply was of use. */
-  succeeded(method: string): void {
-    if (!this.health.isUp) this.#options.log.info({ upstream: this.name }, 'upstream is back');
-    this.health.succeeded();
-    this.methods.answered(method);
+  recordSuccess(method: string): void {
+    if (!this.circuit.isClosed) this.#options.log.info({ upstream: this.name }, 'upstream is back');
+    this.circuit.recordSuccess();
+    this.methods.recordSuccess(method);
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
-  failed(method: string, { failure, reply, retryAfterMs }: Failed, now: number): boolean {
+  recordFailure(method: string, { failure, response, retryAfterMs }: FailedVerdict, now: number): boolean {
     // Calls that went together took long together.
-    if (failure === 'slow' && !this.#slowness.isDue('', now)) return false;
-    this.methods.failed(method, failure, reply !== undefined, now);
-    this.standing.failed(failure, now);
-    const goesDown = this.health.failed(failure, now, retryAfterMs, reply !== undefined);
-    if (reply !== undefined) this.meters.unusable(failure);
+    if (failure === 'slow' && !this.#slowSampler.isDue('', now)) return false;
+    this.methods.recordFailure(method, failure, response !== undefined, now);
+    this.latencyScore.recordFailure(failure, now);
+    const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
+    if (response !== undefined) this.metrics.unusable(failure);
     // What comes back may be another node.
-    if (goesDown) this.#isChainRight = false;
-    return goesDown;
+    if (hasOpened) this.#hasCheckedChain = false;
+    return hasOpened;
   }
 
   /**
@@ -149,26 +149,26 @@ export class Upstream {
    * @param params as JSON text
    * @throws UpstreamFailure, for an error reply too
    */
-  async resultOf(method: string, params: string): Promise<unknown> {
-    const { meters } = this;
-    this.limits?.began(performance.now());
+  async fetchResult(method: string, params: string): Promise<unknown> {
+    const { metrics } = this;
+    this.limits?.beginRequest(performance.now());
     try {
-      const left = this.#isChainRight ? this.timeoutMs : await this.#prepare(performance.now() + this.timeoutMs);
-      const reply = parsed(await this.#exchange(method, params, left));
-      this.#repliedAt = performance.now();
-      if (reply.kind === 'error') throw new UpstreamFailure('node-state', reply.message);
-      meters.polled('reply');
+      const leftMs = this.#hasCheckedChain ? this.timeoutMs : await this.#prepare(performance.now() + this.timeoutMs);
+      const response = parsed(await this.#exchange(method, params, leftMs));
+      this.#respondedAt = performance.now();
+      if (response.kind === 'error') throw new UpstreamFailure('node-state', response.message);
+      metrics.polled('response');
       // As good a trial as a caller's call: who stands below one that works may not get any.
-      if (!this.health.isUp && this.health.isRestOver(this.#repliedAt)) this.succeeded(method);
-      return reply.result;
+      if (!this.circuit.isClosed && this.circuit.isCooldownOver(this.#respondedAt)) this.recordSuccess(method);
+      return response.result;
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       // What comes back may be another node.
-      if (error.failure === 'transport') this.#isChainRight = false;
-      meters.polled(error.failure);
+      if (error.failure === 'transport') this.#hasCheckedChain = false;
+      metrics.polled(error.failure);
       throw error;
     } finally {
-      this.limits?.ended();
+      this.limits?.endRequest();
     }
   }
 
@@ -193,41 +193,41 @@ export class Upstream {
       const started = this.#starting.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
       });
-      await within(started, deadline - performance.now(), timedOut);
+      await withTimeout(started, deadline - performance.now(), timedOut);
       this.#starting = undefined;
     }
     this.#chainCheck ??= this.#checkChain().finally(() => {
       this.#chainCheck = undefined;
     });
-    await within(this.#chainCheck, deadline - performance.now(), timedOut);
+    await withTimeout(this.#chainCheck, deadline - performance.now(), timedOut);
     return deadline - performance.now();
   }
 
   async #checkChain(): Promise<void> {
     const { chainId, timeoutMs } = this.#options;
-    this.limits?.began(performance.now());
-    const reply = await this.#exchange('eth_chainId', '[]', timeoutMs).finally(() => this.limits?.ended());
+    this.limits?.beginRequest(performance.now());
+    const response = await this.#exchange('eth_chainId', '[]', timeoutMs).finally(() => this.limits?.endRequest());
     try {
-      checkChain(reply, chainId);
+      checkChain(response, chainId);
     } catch (error) {
-      this.#isOfOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      this.#isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
       throw error;
     }
-    this.#isChainRight = true;
-    this.#isOfOtherChain = false;
+    this.#hasCheckedChain = true;
+    this.#isOnOtherChain = false;
   }
 
   /** A verdict on what it said, fit for callers and the log. */
   withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
-    const { reply } = verdict;
-    if (reply?.kind !== 'error') return verdict;
-    return { ...verdict, reply: { ...reply, message: withoutSecrets(reply.message, this.#secrets) } };
+    const { response } = verdict;
+    if (response?.kind !== 'error') return verdict;
+    return { ...verdict, response: { ...response, message: withoutSecrets(response.message, this.#secrets) } };
   }
 
-  async #exchange(method: string, params: string, limitMs: number): Promise<Reply> {
+  async #exchange(method: string, params: string, timeLimitMs: number): Promise<UpstreamResponse> {
     const id = ++this.#id;
-    const { status, body, retryAfter } = await this.#send(id, method, params, limitMs);
-    return readReply(status, body, id, retryAfter);
+    const { status, body, retryAfter } = await this.#send(id, method, params, timeLimitMs);
+    return readResponse(status, body, id, retryAfter);
   }
 
   /** @throws UpstreamFailure, Cancelled (or rejects with it) */
@@ -235,12 +235,12 @@ export class Upstream {
     id: number,
     method: string,
     params: string,
-    limitMs: number,
+    timeLimitMs: number,
     cancellation?: Cancellation,
     group?: MethodGroup,
-  ): Promise<HttpReply> {
+  ): Promise<HttpResponse> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    return this.#options.transport.exchange(body, limitMs, id, cancellation, group);
+    return this.#options.transport.exchange(body, timeLimitMs, id, cancellation, group);
   }
 }

@@ -1,117 +1,117 @@
 import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
-import type { RoutingMeters } from '../metrics/routing-metrics.ts';
+import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network/network-config.ts';
-import { askingOf, type Asking, type AskedCall } from './asking.ts';
-import { Attempts, LEAST_TIME_MS, type Judge, type ResultCheck } from './attempts.ts';
+import { createRoutedCall, type RoutedCall, type UpstreamCall } from './asking.ts';
+import { Attempts, MIN_ATTEMPT_MS, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
-import { namedBlocks } from './blocks-held.ts';
+import { blocksNamedBy } from './blocks-held.ts';
 import type { CallQueue } from './call-queue.ts';
-import { Choice } from './choice.ts';
-import { doubtsNull } from './doubt-null.ts';
-import { exhausted, unsupported } from './exhausted.ts';
+import { UpstreamSelector } from './choice.ts';
+import { needsNullConfirmation } from './doubt-null.ts';
+import { exhaustedResponse, unsupported } from './exhausted.ts';
 import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
-import { Race, type RaceOptions } from './race.ts';
-import { UpstreamFailure, type Failed, type Reply, type Verdict } from './reply.ts';
+import { HedgedCall, type HedgeOptions } from './race.ts';
+import { UpstreamFailure, type FailedVerdict, type UpstreamResponse, type Verdict } from './reply.ts';
 import { RetryBudget } from './retry-budget.ts';
-import { Sampling } from './sampling.ts';
+import { Sampler } from './sampling.ts';
 import { SentTransactions } from './sent-transactions.ts';
-import { ServedBlocks, type NumberIn, type OnTold } from './served-blocks.ts';
+import { MonotonicReads, type BlockNumberIn, type OnServed } from './served-blocks.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface UpstreamsOptions {
-  readonly judge: Judge;
-  readonly check: ResultCheck;
-  readonly numberIn: NumberIn;
-  readonly onTold: OnTold;
+export interface RouterOptions {
+  readonly normalise: Normalise;
+  readonly checkResult: ResultCheck;
+  readonly blockNumberIn: BlockNumberIn;
+  readonly onServed: OnServed;
   readonly confirmNull: ConfirmNull;
   /** A chain of one developer, whose node may answer with an error and mine the transaction all the same. */
   readonly isDevelopment: boolean;
   readonly hedgeAfterMs: number | undefined;
   readonly maxLagBlocks: number | undefined;
-  readonly meters: RoutingMeters;
+  readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;
   readonly log: Log;
   /** Of the same network before its file was changed. */
-  readonly before?: Upstreams | undefined;
+  readonly previous?: Router | undefined;
 }
 
 /** An error that no rule knows gets one more try elsewhere, then it is passed on. */
-const UNKNOWN_ERRORS_MAX = 2;
+const MAX_UNKNOWN_ERRORS = 2;
 /** Where all upstreams are marked as lacking a method, one of them is asked once in so much time. */
 const TRIAL_EVERY_MS = 10_000;
 
 /** The nodes of one network, and how a call gets from one to the next. */
-export class Upstreams {
+export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
-  readonly #options: UpstreamsOptions;
+  readonly #options: RouterOptions;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
-  readonly #served: ServedBlocks<Upstream>;
-  readonly #choice: Choice;
-  readonly #trials = new Sampling(TRIAL_EVERY_MS);
+  readonly #monotonic: MonotonicReads<Upstream>;
+  readonly #selector: UpstreamSelector;
+  readonly #trials = new Sampler(TRIAL_EVERY_MS);
   readonly #attempts: Attempts;
   readonly #budget: RetryBudget;
   readonly #hedgeDelay: HedgeDelay | undefined;
-  readonly #race: RaceOptions;
+  readonly #hedgeOptions: HedgeOptions;
 
   /** @param all as the network's file has them */
-  constructor(all: readonly Upstream[], options: UpstreamsOptions) {
-    const { judge, check, isDevelopment, hedgeAfterMs, maxLagBlocks, meters, heads, before, log } = options;
+  constructor(all: readonly Upstream[], options: RouterOptions) {
+    const { normalise, checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } = options;
     this.all = all;
     this.#options = options;
-    this.#sent = new SentTransactions({ log, all, isDevelopment }, before === undefined ? undefined : before.#sent);
+    this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
     this.#heads = heads;
-    this.#served =
-      before === undefined ? new ServedBlocks<Upstream>(heads, options.numberIn, options.onTold) : before.#served;
-    this.#choice = new Choice(
+    this.#monotonic =
+      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn, options.onServed) : previous.#monotonic;
+    this.#selector = new UpstreamSelector(
       all,
       heads,
-      this.#served,
+      this.#monotonic,
       maxLagBlocks,
-      before === undefined ? undefined : before.#choice,
+      previous === undefined ? undefined : previous.#selector,
     );
-    this.#budget = before === undefined ? new RetryBudget() : before.#budget;
-    const delayBefore = before === undefined ? undefined : before.#hedgeDelay;
-    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, delayBefore);
+    this.#budget = previous === undefined ? new RetryBudget() : previous.#budget;
+    const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
+    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
     this.#attempts = new Attempts({
-      judge,
-      check,
+      normalise,
+      checkResult,
       sent: this.#sent,
-      mayRepeat: (now) => all.length === 1 && this.#mayRetry(now),
-      onLack: (upstream, asking, now) => {
-        if (asking.method.looksUpHash === true) upstream.blocks.saidToLackHistory(now);
-        if (asking.blocks !== undefined) {
-          upstream.blocks.saidToLack(asking.method.name, asking.blocks, this.#heads.number, now);
+      canResend: (now) => all.length === 1 && this.#canRetry(now),
+      onMissingData: (upstream, routedCall, now) => {
+        if (routedCall.method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
+        if (routedCall.blocks !== undefined) {
+          upstream.blocks.recordMissing(routedCall.method.name, routedCall.blocks, this.#heads.number, now);
         }
       },
-      onReply: (upstream, asking, reply, ms, now) => {
-        this.#replied(upstream, asking, reply, ms, now);
+      onResponse: (upstream, routedCall, response, ms, now) => {
+        this.#recordResponse(upstream, routedCall, response, ms, now);
       },
       log,
     });
     this.gasLimit = new BlockGasLimit({
       heads,
       all,
-      next: (asking, now) => this.#choice.next(asking, now),
+      selectNext: (routedCall, now) => this.#selector.select(routedCall, now),
       onFailed: (upstream, method, error) => void this.#attempts.failed(upstream, method, error),
     });
-    this.#race = {
-      attempt: (upstream, asking, cancellation, isHedge) =>
-        this.#attempts.make(upstream, asking, cancellation, isHedge),
-      second: (asking) => this.#second(asking),
-      isSure: ({ upstream, verdict }, asking) => verdict.final && !this.#doubts(asking, verdict.reply, upstream),
-      onHedged: (isWon) => {
-        meters.hedged(isWon ? 'won' : 'lost');
+    this.#hedgeOptions = {
+      attempt: (upstream, routedCall, cancellation, isHedge) =>
+        this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
+      selectHedge: (routedCall) => this.#selectHedge(routedCall),
+      isConclusive: ({ upstream, verdict }, routedCall) => verdict.final && !this.#needsConfirmation(routedCall, verdict.response, upstream),
+      onHedged: (hasWon) => {
+        metrics.hedged(hasWon ? 'won' : 'lost');
       },
       onLost: (upstream, { method, group }, startedAt) => {
         const now = performance.now();
-        upstream.standing.replied(group, now - startedAt, now);
+        upstream.latencyScore.recordSuccess(group, now - startedAt, now);
         // Broken off, it never times out: without this, one that is gone would have to be hedged for ever.
-        if (upstream.hasReplied(startedAt)) return;
+        if (upstream.hasResponded(startedAt)) return;
         this.#attempts.failed(upstream, method.name, new UpstreamFailure('slow', 'another one was quicker'));
       },
     };
@@ -122,43 +122,43 @@ export class Upstreams {
    * @param queue that it has entered, and leaves then
    * @throws RpcError when none could answer, Cancelled
    */
-  async ask(call: AskedCall, queue?: CallQueue): Promise<Reply> {
+  async request(call: UpstreamCall, queue?: CallQueue): Promise<UpstreamResponse> {
     try {
       const { method, deadline } = call;
-      const isMarked = this.#isLackedByAll(method.name);
+      const isMarked = this.#isUnsupportedByAll(method.name);
       if (isMarked && !this.#trials.isDue(method.name, performance.now())) return unsupported(method);
-      const blocks = this.all.length > 1 ? namedBlocks(method, call.params) : undefined;
-      const taker = this.#sent.takerFor(method.name, call.params);
-      const asking = askingOf(call, blocks, isMarked ? this.#choice.longestMarked(method.name) : taker);
-      let doubted: Reply | undefined;
+      const blocks = this.all.length > 1 ? blocksNamedBy(method, call.params) : undefined;
+      const taker = this.#sent.upstreamFor(method.name, call.params);
+      const routedCall = createRoutedCall(call, blocks, isMarked ? this.#selector.longestMarked(method.name) : taker);
+      let unconfirmed: UpstreamResponse | undefined;
       for (;;) {
         const now = performance.now();
-        if (asking.asked.length === 0) this.#budget.called(now);
-        const upstream = this.#next(asking, now);
-        if (doubted !== undefined && upstream?.health.isUp !== true) return this.#served.agreed(asking, doubted);
-        if (upstream === undefined) return exhausted(asking, this.all, this.latest, now);
-        if (asking.asked.length > 0 && doubted === undefined) this.#options.meters.failedOver(upstream.name);
-        asking.asked.push(upstream);
-        if (asking.failed.length > 0 && !upstream.health.isUp) await backOff(asking.failed.length, deadline - now);
-        const { isUp } = upstream.health;
-        const hedgeMs = this.#hedgeDelay?.of(asking, upstream, deadline - now);
-        let by = upstream;
+        if (routedCall.tried.length === 0) this.#budget.countCall(now);
+        const upstream = this.#selectNext(routedCall, now);
+        if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true) return this.#monotonic.acceptOlder(routedCall, unconfirmed);
+        if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.newestServed, now);
+        if (routedCall.tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
+        routedCall.tried.push(upstream);
+        if (routedCall.failed.length > 0 && !upstream.circuit.isClosed) await backOff(routedCall.failed.length, deadline - now);
+        const { isClosed: isUp } = upstream.circuit;
+        const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
+        let respondent = upstream;
         let verdict: Verdict;
-        if (hedgeMs === undefined) verdict = await this.#attempts.make(upstream, asking, asking.cancellation);
-        else ({ upstream: by, verdict } = await Race.run(upstream, hedgeMs, asking, this.#race));
+        if (hedgeMs === undefined) verdict = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
+        else ({ upstream: respondent, verdict } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
         if (verdict.final) {
-          const reply = doubted === undefined ? verdict.reply : this.#served.better(doubted, verdict.reply);
-          const isDoubted =
-            doubted === undefined ? this.#doubts(asking, reply, by) : this.#served.isOlder(asking, reply);
-          if (!isDoubted) return this.all.length > 1 ? this.#served.notBelow(method, reply) : reply;
-          doubted = reply;
+          const upstreamResponse = unconfirmed === undefined ? verdict.response : this.#monotonic.newer(unconfirmed, verdict.response);
+          const isUnconfirmed =
+            unconfirmed === undefined ? this.#needsConfirmation(routedCall, upstreamResponse, respondent) : this.#monotonic.isOlder(routedCall, upstreamResponse);
+          if (!isUnconfirmed) return this.all.length > 1 ? this.#monotonic.raiseToServed(method, upstreamResponse) : upstreamResponse;
+          unconfirmed = upstreamResponse;
           continue;
         }
         // Whom we asked for a second opinion had none.
-        if (doubted !== undefined) return doubted;
-        const isLastResort = !isUp && verdict.reply === undefined;
-        asking.failed = [...asking.failed, isLastResort ? { ...verdict, wasDown: true } : verdict];
-        const response = this.#responseAfter(asking, by, verdict);
+        if (unconfirmed !== undefined) return unconfirmed;
+        const isLastResort = !isUp && verdict.response === undefined;
+        routedCall.failed = [...routedCall.failed, isLastResort ? { ...verdict, wasDown: true } : verdict];
+        const response = this.#responseAfter(routedCall, respondent, verdict);
         if (response !== undefined) return response;
       }
     } finally {
@@ -172,79 +172,79 @@ export class Upstreams {
   }
 
   /** The number of the newest block that callers may know of. */
-  get latest(): bigint {
-    return this.#served.latest;
+  get newestServed(): bigint {
+    return this.#monotonic.newest;
   }
 
-  #isLackedByAll(method: string): boolean {
-    for (const { methods } of this.all) if (!methods.hasNot(method)) return false;
+  #isUnsupportedByAll(method: string): boolean {
+    for (const { methods } of this.all) if (!methods.isUnsupported(method)) return false;
     return true;
   }
 
   /** The response where a failure shows that to ask another upstream is useless. */
-  #responseAfter(asking: Asking, by: Upstream, { failure, reply }: Failed): Reply | undefined {
-    const { method } = asking;
+  #responseAfter(routedCall: RoutedCall, respondent: Upstream, { failure, response }: FailedVerdict): UpstreamResponse | undefined {
+    const { method } = routedCall;
     if (failure === 'no-block' && !method.nullable)
-      return isAboveHead(asking, by, this.all, this.#heads, this.#served) ? reply : undefined;
-    if (failure !== 'unsupported' || !this.#isLackedByAll(method.name)) return undefined;
+      return isAboveHead(routedCall, respondent, this.all, this.#heads, this.#monotonic) ? response : undefined;
+    if (failure !== 'unsupported' || !this.#isUnsupportedByAll(method.name)) return undefined;
     const now = performance.now();
     this.#trials.isDue(method.name, now);
-    return exhausted(asking, this.all, this.latest, now);
+    return exhaustedResponse(routedCall, this.all, this.newestServed, now);
   }
 
   /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
-  #next(asking: Asking, now: number): Upstream | undefined {
-    const { asked, failed, deadline, method } = asking;
-    const isFirst = asked.length === 0;
-    if (deadline - now <= (isFirst ? 0 : LEAST_TIME_MS)) return undefined;
-    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= UNKNOWN_ERRORS_MAX) {
+  #selectNext(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const { tried: requested, failed, deadline, method } = routedCall;
+    const isFirst = requested.length === 0;
+    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
+    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= MAX_UNKNOWN_ERRORS) {
       return undefined;
     }
-    const upstream = this.#choice.next(asking, now);
+    const upstream = this.#selector.select(routedCall, now);
     if (isFirst || upstream === undefined) return upstream;
-    if (upstream.health.isUp || method.sends === true) {
-      this.#budget.note();
+    if (upstream.circuit.isClosed || method.sends === true) {
+      this.#budget.countExtra();
       return upstream;
     }
-    if (this.#mayRetry(now)) return upstream;
-    asking.observer?.refused('retry');
+    if (this.#canRetry(now)) return upstream;
+    routedCall.observer?.budgetExceeded('retry');
     // One that works may come after it, marked or not.
-    return this.#choice.working(asking, now);
+    return this.#selector.working(routedCall, now);
   }
 
-  #mayRetry(now: number): boolean {
-    const mayRetry = this.#budget.draw(now);
-    if (!mayRetry) this.#options.meters.refused('retry');
-    return mayRetry;
+  #canRetry(now: number): boolean {
+    const canRetry = this.#budget.takeExtra(now);
+    if (!canRetry) this.#options.metrics.budgetExceeded('retry');
+    return canRetry;
   }
 
-  #second(asking: Asking): Upstream | undefined {
+  #selectHedge(routedCall: RoutedCall): Upstream | undefined {
     const now = performance.now();
-    const upstream = this.#choice.second(asking, now);
+    const upstream = this.#selector.selectHedge(routedCall, now);
     if (upstream === undefined) return undefined;
-    if (!this.#budget.draw(now)) {
-      this.#options.meters.refused('hedge');
-      asking.observer?.refused('hedge');
+    if (!this.#budget.takeExtra(now)) {
+      this.#options.metrics.budgetExceeded('hedge');
+      routedCall.observer?.budgetExceeded('hedge');
       return undefined;
     }
-    this.#options.meters.hedged('started');
-    asking.asked.push(upstream);
+    this.#options.metrics.hedged('started');
+    routedCall.tried.push(upstream);
     return upstream;
   }
 
-  #doubts(asking: Asking, reply: Reply, by: Upstream): boolean {
+  #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondent: Upstream): boolean {
     if (this.all.length === 1) return false;
-    if (this.#served.isOlder(asking, reply)) return true;
-    const isBehind = (): boolean => by.blocks.lacksHistory || this.#served.lags(by);
-    return doubtsNull(this.#options.confirmNull, asking.method, reply, isBehind, () => this.#served.knows(asking));
+    if (this.#monotonic.isOlder(routedCall, response)) return true;
+    const isBehind = (): boolean => respondent.blocks.isMissingHistory || this.#monotonic.isLagging(respondent);
+    return needsNullConfirmation(this.#options.confirmNull, routedCall.method, response, isBehind, () => this.#monotonic.hasServed(routedCall));
   }
 
-  #replied(upstream: Upstream, asking: Asking, reply: Reply, ms: number, now: number): void {
+  #recordResponse(upstream: Upstream, routedCall: RoutedCall, response: UpstreamResponse, ms: number, now: number): void {
     if (this.all.length > 1) {
-      upstream.standing.replied(asking.group, ms, now);
-      this.#hedgeDelay?.add(asking.method.name, ms, now);
+      upstream.latencyScore.recordSuccess(routedCall.group, ms, now);
+      this.#hedgeDelay?.add(routedCall.method.name, ms, now);
     }
-    this.#heads.used(now);
-    this.#served.gave(upstream, asking, reply, now);
+    this.#heads.markUsed(now);
+    this.#monotonic.recordServed(upstream, routedCall, response, now);
   }
 }

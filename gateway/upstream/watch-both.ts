@@ -1,25 +1,25 @@
-import type { CallObserver, CallWatch } from './asking.ts';
+import type { CallObserver, CallObserverFactory } from './asking.ts';
 
 /** Two who want to know how calls come to their answers. */
-export function watchBoth(one: CallWatch, other: CallWatch): CallWatch {
-  return { begin: (...call) => observeBoth(one.begin(...call), other.begin(...call)) };
+export function combineObservers(one: CallObserverFactory, other: CallObserverFactory): CallObserverFactory {
+  return { begin: (...call) => combineCallObservers(one.begin(...call), other.begin(...call)) };
 }
 
-function observeBoth(one: CallObserver, other: CallObserver): CallObserver {
+function combineCallObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
-    passedOver: (...given) => {
-      one.passedOver(...given);
-      other.passedOver(...given);
+    skipped: (...given) => {
+      one.skipped(...given);
+      other.skipped(...given);
     },
-    attempt: (...given) => {
-      const ends = [one.attempt(...given), other.attempt(...given)];
+    attemptStarted: (...given) => {
+      const ends = [one.attemptStarted(...given), other.attemptStarted(...given)];
       return (outcome) => {
         for (const end of ends) end(outcome);
       };
     },
-    refused: (what) => {
-      one.refused(what);
-      other.refused(what);
+    budgetExceeded: (what) => {
+      one.budgetExceeded(what);
+      other.budgetExceeded(what);
     },
     cached: (verdict) => {
       one.cached(verdict);

@@ -1,10 +1,10 @@
 import { WebSocket } from 'ws';
 import { errorCode } from '../config/log.ts';
 import type { Cancellation, Cancelled } from './cancellation.ts';
-import type { HttpReply } from './http-upstream.ts';
-import { replyId } from './reply-id.ts';
+import type { HttpResponse } from './http-upstream.ts';
+import { responseId } from './reply-id.ts';
 import { TimedOut, UpstreamFailure } from './reply.ts';
-import { WaitingCalls } from './waiting-calls.ts';
+import { PendingCalls } from './waiting-calls.ts';
 
 export interface WebSocketConnectionOptions {
   readonly url: URL;
@@ -28,12 +28,12 @@ export interface ConnectionTimes {
 }
 
 /** An upstream that takes so much and reads none of it has gone. */
-const UNSENT_MAX_BYTES = 16_000_000;
+const MAX_UNSENT_BYTES = 16_000_000;
 
 /** Older ones are never going to be answered. */
-const GIVEN_UP_MAX = 1_000;
+const MAX_ABANDONED = 1_000;
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 /** One WebSocket from handshake to end, and the calls that wait for replies over it. */
 export class WebSocketConnection {
@@ -41,13 +41,13 @@ export class WebSocketConnection {
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
-  readonly #waiting = new WaitingCalls((id, reason) => {
-    this.#left(id, reason);
+  readonly #pending = new PendingCalls((id, reason) => {
+    this.#abandon(id, reason);
   });
   /** Calls that nobody waits for any more, whose replies may still come. */
-  readonly #givenUp = new Set<number>();
+  readonly #abandoned = new Set<number>();
   #heartbeat: NodeJS.Timeout | undefined;
-  #pongLimit: NodeJS.Timeout | undefined;
+  #pongTimer: NodeJS.Timeout | undefined;
   #hasOpened = false;
   #hasEnded = false;
   #usedAt = 0;
@@ -76,10 +76,10 @@ export class WebSocketConnection {
         this.#received(data as Buffer);
       })
       .on('pong', () => {
-        this.#stopPongLimit();
+        this.#stopPongTimer();
       })
       .on('unexpected-response', (_, { statusCode = 0 }) => {
-        this.#refused(statusCode);
+        this.#handshakeRejected(statusCode);
       })
       .on('error', (error) => {
         this.#end(this.#failureFrom(error));
@@ -99,12 +99,12 @@ export class WebSocketConnection {
    * @param cancellation breaks it off: the reply is dropped when it comes
    * @throws UpstreamFailure, Cancelled
    */
-  exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply> {
+  exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     this.#usedAt = performance.now();
-    const reply = this.#waiting.wait(body, limitMs, id, cancellation);
-    if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
+    const response = this.#pending.add(body, timeLimitMs, id, cancellation);
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
     else if (this.#hasOpened) this.#socket.send(body);
-    return reply;
+    return response;
   }
 
   /** Breaks off what is under way. */
@@ -114,9 +114,9 @@ export class WebSocketConnection {
 
   #opened(): void {
     this.#hasOpened = true;
-    for (const body of this.#waiting.bodies()) this.#socket.send(body);
+    for (const body of this.#pending.bodies()) this.#socket.send(body);
     this.#heartbeat = setInterval(() => {
-      const isIdle = this.#waiting.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
+      const isIdle = this.#pending.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
       if (isIdle) this.#socket.close(1000);
       else this.#ping();
     }, this.#times.pingMs);
@@ -124,52 +124,52 @@ export class WebSocketConnection {
 
   /** An error without an id, and words that are no JSON-RPC, can only be matched when one call is without a reply. */
   #received(body: Buffer): void {
-    const id = replyId(body);
+    const id = responseId(body);
     if (id === 'notification') {
       this.#usedAt = performance.now();
       this.#onNotification?.(body);
     } else if (id !== undefined) this.#settle(id, { status: 200, body });
-    else if (this.#waiting.size === 1 && this.#givenUp.size === 0)
-      for (const only of this.#waiting.ids()) this.#settle(only, { status: 200, body });
+    else if (this.#pending.size === 1 && this.#abandoned.size === 0)
+      for (const only of this.#pending.ids()) this.#settle(only, { status: 200, body });
   }
 
   /** The handshake was answered as plain HTTP: the status is the reply to all calls. */
-  #refused(status: number): void {
-    for (const id of this.#waiting.ids()) this.#settle(id, { status, body: NOTHING });
+  #handshakeRejected(status: number): void {
+    for (const id of this.#pending.ids()) this.#settle(id, { status, body: EMPTY });
     this.close();
   }
 
-  #settle(id: number, reply: HttpReply): void {
-    if (this.#givenUp.size > 0) this.#givenUp.delete(id);
-    this.#waiting.settle(id, reply);
+  #settle(id: number, response: HttpResponse): void {
+    if (this.#abandoned.size > 0) this.#abandoned.delete(id);
+    this.#pending.settle(id, response);
   }
 
   /** It took too long, or the connection is dead without having told us: the next ping shows which. */
-  #left(id: number, reason: TimedOut | Cancelled): void {
+  #abandon(id: number, reason: TimedOut | Cancelled): void {
     if (!this.#hasOpened) return;
-    this.#givenUp.add(id);
-    const [oldest] = this.#givenUp;
-    if (oldest !== undefined && this.#givenUp.size > GIVEN_UP_MAX) this.#givenUp.delete(oldest);
+    this.#abandoned.add(id);
+    const [oldest] = this.#abandoned;
+    if (oldest !== undefined && this.#abandoned.size > MAX_ABANDONED) this.#abandoned.delete(oldest);
     if (reason instanceof TimedOut) this.#ping();
   }
 
   #ping(): void {
-    if (this.#pongLimit !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
+    if (this.#pongTimer !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#socket.ping();
-    this.#pongLimit = setTimeout(() => {
+    this.#pongTimer = setTimeout(() => {
       this.#end(new UpstreamFailure('transport', 'no pong', true));
     }, this.#times.pongMs);
   }
 
-  #stopPongLimit(): void {
-    clearTimeout(this.#pongLimit);
-    this.#pongLimit = undefined;
+  #stopPongTimer(): void {
+    clearTimeout(this.#pongTimer);
+    this.#pongTimer = undefined;
   }
 
   #failureFrom(error: Error): UpstreamFailure {
     const code = errorCode(error);
     const isTooLarge = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-    if (isTooLarge && this.#waiting.size === 1) return new UpstreamFailure('malformed', 'the reply is too large');
+    if (isTooLarge && this.#pending.size === 1) return new UpstreamFailure('malformed', 'the reply is too large');
     // Sent again, the call with the large reply would end the next connection too.
     return new UpstreamFailure('transport', code, this.#hasOpened && !isTooLarge);
   }
@@ -178,9 +178,9 @@ export class WebSocketConnection {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearInterval(this.#heartbeat);
-    this.#stopPongLimit();
+    this.#stopPongTimer();
     this.#socket.terminate();
     this.#onEnd(this.#hasOpened);
-    this.#waiting.fail(failure);
+    this.#pending.fail(failure);
   }
 }

@@ -1,11 +1,11 @@
 import { checkChain } from './check-chain.ts';
-import type { HttpReply } from './http-upstream.ts';
-import { readReply } from './read-reply.ts';
-import type { Reply } from './reply.ts';
+import type { HttpResponse } from './http-upstream.ts';
+import { readResponse } from './read-reply.ts';
+import type { UpstreamResponse } from './reply.ts';
 
 /** A WebSocket to a node, which calls may share. */
 export interface SubscriptionLink {
-  exchange(body: string, limitMs: number, id: number): Promise<HttpReply>;
+  exchange(body: string, timeLimitMs: number, id: number): Promise<HttpResponse>;
   /** @returns stops it */
   listen(listener: LinkListener): () => void;
 }
@@ -31,12 +31,12 @@ export interface SubscriptionEvents {
   /** The node has taken it, and tells from now on. */
   started(): void;
   /** @param result of a notification, as the node gave it */
-  told(result: unknown): void;
+  notified(result: unknown): void;
   /** Once, unless it was closed from here. */
   ended(): void;
 }
 
-interface Notified {
+interface Notification {
   readonly subscription?: unknown;
   readonly result?: unknown;
 }
@@ -52,17 +52,17 @@ export function openSubscription(
 ): { close(): void } {
   let subscription: unknown;
   /** What came in the same breath as the reply to eth_subscribe. */
-  let early: Notified[] = [];
+  let earlyNotifications: Notification[] = [];
   let hasEnded = false;
 
-  const ask = async (method: string, given: string): Promise<Reply> => {
+  const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
     const id = nextId();
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${given}}`;
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${requestParams}}`;
     const { status, body } = await link.exchange(text, timeoutMs, id);
-    return readReply(status, body, id);
+    return readResponse(status, body, id);
   };
-  const tell = ({ subscription: whose, result }: Notified): void => {
-    if (!hasEnded && whose === subscription) events.told(result);
+  const deliver = ({ subscription: id, result }: Notification): void => {
+    if (!hasEnded && id === subscription) events.notified(result);
   };
   const end = (): boolean => {
     if (hasEnded) return false;
@@ -73,21 +73,21 @@ export function openSubscription(
   const stopListening = link.listen({
     notified: (body) => {
       const notified = read(body);
-      if (subscription === undefined) early.push(notified);
-      else tell(notified);
+      if (subscription === undefined) earlyNotifications.push(notified);
+      else deliver(notified);
     },
     lost: () => {
       if (end()) events.ended();
     },
   });
   const begin = async (): Promise<void> => {
-    checkChain(await ask('eth_chainId', '[]'), chainId);
-    const reply = await ask('eth_subscribe', params);
-    if (reply.kind !== 'result' || hasEnded) throw new Error('eth_subscribe is refused');
-    subscription = reply.result;
+    checkChain(await request('eth_chainId', '[]'), chainId);
+    const response = await request('eth_subscribe', params);
+    if (response.kind !== 'result' || hasEnded) throw new Error('eth_subscribe is refused');
+    subscription = response.result;
     events.started();
-    for (const notified of early) tell(notified);
-    early = [];
+    for (const notified of earlyNotifications) deliver(notified);
+    earlyNotifications = [];
   };
   begin().catch(() => {
     if (end()) events.ended();
@@ -95,16 +95,16 @@ export function openSubscription(
   return {
     close: () => {
       if (end() && subscription !== undefined) {
-        ask('eth_unsubscribe', JSON.stringify([subscription])).catch(() => undefined); // it ends with the connection
+        request('eth_unsubscribe', JSON.stringify([subscription])).catch(() => undefined); // it ends with the connection
       }
     },
   };
 }
 
 /** Of `{"method":"eth_subscription","params":{"subscription":…,"result":…}}`, the only notification that nodes know. */
-function read(body: Buffer): Notified {
+function read(body: Buffer): Notification {
   try {
-    return (JSON.parse(body.toString()) as { params?: Notified }).params ?? {};
+    return (JSON.parse(body.toString()) as { params?: Notification }).params ?? {};
   } catch {
     return {};
   }

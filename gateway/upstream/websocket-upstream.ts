@@ -1,6 +1,6 @@
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
-import type { HttpReply } from './http-upstream.ts';
+import type { HttpResponse } from './http-upstream.ts';
 import { UpstreamFailure } from './reply.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
@@ -13,11 +13,11 @@ export interface WebSocketUpstreamOptions {
   readonly times?: Partial<ConnectionTimes>;
 }
 
-const usualTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pongMs: 10_000, idleMs: 300_000 };
+const defaultTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pongMs: 10_000, idleMs: 300_000 };
 
-/** Between handshakes that fail. Longer rests are the business of `Health`, which knows of other upstreams. */
-const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 5_000;
+/** Between handshakes that fail. Longer rests are the business of `CircuitBreaker`, which knows of other upstreams. */
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
 
 /**
  * One upstream over one WebSocket, opened by the first call, shared by all, and opened again by the next call after it
@@ -29,16 +29,16 @@ export class WebSocketUpstream {
   readonly #listeners = new Set<LinkListener>();
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
-  #waitsUntil = 0;
+  #retryAt = 0;
   #isClosed = false;
 
-  constructor({ url: address, headers: given, responseMaxBytes, times }: WebSocketUpstreamOptions) {
-    const { url, headers, secrets } = credentialsOf(address, given);
+  constructor({ url: address, headers: givenHeaders, responseMaxBytes, times }: WebSocketUpstreamOptions) {
+    const { url, headers, secrets } = credentialsOf(address, givenHeaders);
     const options = {
       url,
       headers: Object.fromEntries(headers),
       responseMaxBytes,
-      times: { ...usualTimes, ...times },
+      times: { ...defaultTimes, ...times },
       onNotification: (body: Buffer) => {
         for (const listener of this.#listeners) listener.notified(body);
       },
@@ -52,18 +52,18 @@ export class WebSocketUpstream {
 
   /**
    * Sends a call and waits for the reply to it.
-   * @param limitMs from now until the reply, a handshake included
+   * @param timeLimitMs from now until the reply, a handshake included
    * @param id the id in the body: the reply is found by it
    * @param cancellation breaks it off
    * @throws UpstreamFailure, Cancelled
    */
-  async exchange(body: string, limitMs: number, id: number, cancellation?: Cancellation): Promise<HttpReply> {
+  async exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     if (this.#connection?.isUsable !== true) {
       if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-      if (performance.now() < this.#waitsUntil) throw new UpstreamFailure('transport', 'waits before a new handshake');
+      if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'waits before a new handshake');
       this.#connection = this.#open();
     }
-    return this.#connection.exchange(body, limitMs, id, cancellation);
+    return this.#connection.exchange(body, timeLimitMs, id, cancellation);
   }
 
   /** Hears what the node tells without being asked, and of the next loss of the connection. */
@@ -88,8 +88,8 @@ export class WebSocketUpstream {
       this.#failedHandshakes = 0;
       return;
     }
-    const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(this.#failedHandshakes, 10), LONGEST_WAIT_MS);
+    const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(this.#failedHandshakes, 10), MAX_BACKOFF_MS);
     this.#failedHandshakes++;
-    this.#waitsUntil = performance.now() + wait * (0.5 + Math.random() / 2);
+    this.#retryAt = performance.now() + backoffMs * (0.5 + Math.random() / 2);
   }
 }

@@ -2,15 +2,15 @@
  * Waits for what others may be waiting for too, but only so long. It goes on all the same.
  * @throws what `tooLate` makes when it takes longer
  */
-export async function within<T>(waitedFor: Promise<T>, limitMs: number, tooLate: () => Error): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, makeError: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(tooLate());
-    }, limitMs);
+      reject(makeError());
+    }, timeoutMs);
   });
   try {
-    return await Promise.race([waitedFor, limit]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import { causeOf, type Log } from '../config/log.ts';
 import { withFileLock } from '../keys/file-lock.ts';
 import { makePrivateFolderFor } from '../keys/private-file.ts';
-import { appendUsage, sumUpUsage, usageOf } from './usage-file.ts';
+import { appendUsage, compactUsage, usageOf } from './usage-file.ts';
 import {
   byDayAndMethod,
   lastDays,
   rowOf,
-  usageKeptDays,
+  usageRetentionDays,
   type UsageBatch,
   type UsageRow,
   type UsageStore,
 } from './usage-store.ts';
 
 /** A file is summed up when it is so many times as long as it was then, and so many bytes more. */
-const growthMax = 4;
-const growthMin = 100_000;
+const maxGrowthFactor = 4;
+const minGrowthBytes = 100_000;
 
 /**
  * A folder for each day, `usage/<YYYY-MM-DD>/` under DATA_DIR, with a file for each first digit of key ids: calls wait
@@ -27,8 +27,8 @@ export class FileUsageStore implements UsageStore {
   readonly #folder: string;
   readonly #log: Log;
   /** Bytes that files had when they were summed up last, by path. */
-  readonly #summed = new Map<string, number>();
-  #tidiedOn = '';
+  readonly #compactedSizes = new Map<string, number>();
+  #removedBefore = '';
   #hasFailed = false;
 
   constructor(dataDir: string, log: Log) {
@@ -42,10 +42,10 @@ export class FileUsageStore implements UsageStore {
       const lock = join(this.#folder, 'lock');
       makePrivateFolderFor(lock);
       // Two gateways may share the folder.
-      const left = await withFileLock(lock, () => this.#addAll(batches));
-      this.#tidy();
-      this.#hasFailed = left.length > 0;
-      return left;
+      const failed = await withFileLock(lock, () => this.#addAll(batches));
+      this.#removeExpired();
+      this.#hasFailed = failed.length > 0;
+      return failed;
     } catch (error) {
       this.#failed(error);
       return batches;
@@ -68,30 +68,30 @@ export class FileUsageStore implements UsageStore {
   }
 
   #addAll(batches: readonly UsageBatch[]): readonly UsageBatch[] {
-    const left: UsageBatch[] = [];
+    const failed: UsageBatch[] = [];
     let longest: { readonly path: string; readonly size: number } | undefined;
     for (const [path, own] of this.#byPath(batches)) {
       try {
         const size = appendUsage(path, own);
-        const isDue = size > growthMax * (this.#summed.get(path) ?? 0) + growthMin;
+        const isDue = size > maxGrowthFactor * (this.#compactedSizes.get(path) ?? 0) + minGrowthBytes;
         if (isDue && size > (longest?.size ?? 0)) longest = { path, size };
       } catch (error) {
-        left.push(...own);
+        failed.push(...own);
         this.#failed(error);
       }
     }
     // One at a time, lest calls wait for all of them.
-    if (longest !== undefined) this.#sumUp(longest.path, longest.size);
-    return left;
+    if (longest !== undefined) this.#compact(longest.path, longest.size);
+    return failed;
   }
 
   /** What was appended is there by then, whatever comes of this. */
-  #sumUp(path: string, size: number): void {
+  #compact(path: string, size: number): void {
     try {
-      this.#summed.set(path, sumUpUsage(path));
+      this.#compactedSizes.set(path, compactUsage(path));
     } catch (error) {
       // Tried again when it has grown as much again.
-      this.#summed.set(path, size);
+      this.#compactedSizes.set(path, size);
       this.#log.warn(causeOf(error), 'a file of usage cannot be summed up: it grows');
     }
   }
@@ -116,11 +116,11 @@ export class FileUsageStore implements UsageStore {
     this.#hasFailed = true;
   }
 
-  #tidy(): void {
-    const [oldest = ''] = lastDays(usageKeptDays);
-    if (this.#tidiedOn === oldest) return;
-    this.#tidiedOn = oldest;
-    this.#summed.clear();
+  #removeExpired(): void {
+    const [oldest = ''] = lastDays(usageRetentionDays);
+    if (this.#removedBefore === oldest) return;
+    this.#removedBefore = oldest;
+    this.#compactedSizes.clear();
     try {
       for (const name of readdirSync(this.#folder)) {
         if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;

@@ -26,12 +26,12 @@ export class MethodUsage {
   /** `<network> <method>` */
   readonly place: string;
   readonly #counts = new Map<string, Count>();
-  readonly #onBegun: (key: string, count: Count) => void;
+  readonly #onFirstUse: (key: string, count: Count) => void;
 
-  /** @param onBegun hears of each count that was at zero until now */
-  constructor(network: string, method: string, onBegun: (key: string, count: Count) => void) {
+  /** @param onFirstUse hears of each count that was at zero until now */
+  constructor(network: string, method: string, onFirstUse: (key: string, count: Count) => void) {
     this.place = `${network} ${method}`;
-    this.#onBegun = onBegun;
+    this.#onFirstUse = onFirstUse;
   }
 
   /** How many keys it knows. */
@@ -49,7 +49,7 @@ export class MethodUsage {
     if (count === undefined) this.#counts.set(key, (count = new Count(this.place)));
     if (count.calls === 0) {
       count.isIdle = false;
-      this.#onBegun(key, count);
+      this.#onFirstUse(key, count);
     }
     count.calls += 1;
     count.units += units;

@@ -13,5 +13,5 @@ export function openUsageStore(
 ): UsageStore {
   return url === undefined
     ? new FileUsageStore(DATA_DIR, log)
-    : new RedisUsageStore(new RedisLink({ purpose: 'usage', address: parseRedisUrl(url), log, writesTogether: true }));
+    : new RedisUsageStore(new RedisLink({ purpose: 'usage', address: parseRedisUrl(url), log, autoPipelining: true }));
 }

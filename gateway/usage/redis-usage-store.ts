@@ -7,7 +7,7 @@ import {
   newAmounts,
   rowOf,
   textOf,
-  usageKeptDays,
+  usageRetentionDays,
   type Amounts,
   type UsageBatch,
   type UsageRow,
@@ -62,8 +62,8 @@ export class RedisUsageStore implements UsageStore {
     const left: UsageBatch[] = [];
     for (let from = 0; from < batches.length; from += step) {
       const some = batches.slice(from, from + step);
-      const kept = await Promise.all(some.map((batch) => this.#keep(batch)));
-      left.push(...some.filter((_, index) => kept[index] !== true));
+      const written = await Promise.all(some.map((batch) => this.#write(batch)));
+      left.push(...some.filter((_, index) => written[index] !== true));
     }
     return left;
   }
@@ -77,22 +77,22 @@ export class RedisUsageStore implements UsageStore {
     }
   }
 
-  async opened(limitMs: number): Promise<void> {
-    await this.#link.whenUp(limitMs);
+  async opened(timeoutMs: number): Promise<void> {
+    await this.#link.waitUntilUp(timeoutMs);
   }
 
   close(): Promise<void> {
     return this.#link.close();
   }
 
-  async #keep({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
+  async #write({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
     if (!this.#link.up) return false;
     try {
       await this.#redis.gatehouseUse(
         nameOf(key, day),
         this.#from,
         number,
-        usageKeptDays * 86_400,
+        usageRetentionDays * 86_400,
         ...amounts.map(textOf),
       );
       return true;

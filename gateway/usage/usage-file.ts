@@ -47,7 +47,7 @@ function openToAppend(path: string): number {
 }
 
 /** Makes one line of those that belong together. @returns bytes that the file has then */
-export function sumUpUsage(path: string): number {
+export function compactUsage(path: string): number {
   const text = [...sums(read(path))].map(([place, amounts]) => `${textOf({ place, ...amounts })}\n`).join('');
   // It is written to each second: to wait for the disk would hold up calls.
   writePrivateFile(path, text, { isLasting: false });

@@ -1,12 +1,12 @@
 import { MethodUsage, type Count } from './method-usage.ts';
 import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
 
-const writeEveryMs = 1_000;
-const forgetEveryMs = 30_000;
+const writeIntervalMs = 1_000;
+const forgetIntervalMs = 30_000;
 
 /** Keys that are written at a time; where more wait, a tenth of them, so that each has its turn within ten seconds. */
-const keysAtOnce = 1_000;
-const shareAtOnce = 0.1;
+const minKeysPerWrite = 1_000;
+const shareOfKeysPerWrite = 0.1;
 
 /**
  * Counts what keys do, and writes it to the store each second, off the hot path: of thousands of keys those that wait
@@ -16,26 +16,26 @@ const shareAtOnce = 0.1;
  */
 export class UsageLedger {
   readonly #store: UsageStore;
-  readonly #onTaken: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
+  readonly #onWritten: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
   readonly #timers: readonly NodeJS.Timeout[];
   /** Counts that are above zero, by key. Keys that wait longest come first. */
-  readonly #begun = new Map<string, Count[]>();
+  readonly #active = new Map<string, Count[]>();
   #day = dayOf(Date.now());
   /** Given to the store, then what is of a day that is over: one list after the other. */
-  readonly #due: (readonly UsageBatch[])[] = [];
+  readonly #pending: (readonly UsageBatch[])[] = [];
   #number = 0;
   #writing: Promise<void> | undefined;
 
-  /** @param onTaken hears of each key what it did with each method, as often as that is written */
-  constructor(store: UsageStore, onTaken?: (key: string, amounts: Readonly<Amounts>) => void) {
+  /** @param onWritten hears of each key what it did with each method, as often as that is written */
+  constructor(store: UsageStore, onWritten?: (key: string, amounts: Readonly<Amounts>) => void) {
     this.#store = store;
-    this.#onTaken = onTaken;
+    this.#onWritten = onWritten;
     this.#timers = [
-      setInterval(() => void this.write(), writeEveryMs).unref(),
+      setInterval(() => void this.write(), writeIntervalMs).unref(),
       setInterval(() => {
         for (const usage of this.#methods.values()) usage.forgetIdle();
-      }, forgetEveryMs).unref(),
+      }, forgetIntervalMs).unref(),
     ];
   }
 
@@ -54,10 +54,10 @@ export class UsageLedger {
 
   /**
    * One at a time: a store that is slow is not asked twice. Never rejects.
-   * @param atMost keys; unset: those whose turn it is
+   * @param maxKeys keys; unset: those whose turn it is
    */
-  write(atMost?: number): Promise<void> {
-    return (this.#writing ??= this.#write(atMost).finally(() => {
+  write(maxKeys?: number): Promise<void> {
+    return (this.#writing ??= this.#write(maxKeys).finally(() => {
       this.#writing = undefined;
     }));
   }
@@ -71,40 +71,40 @@ export class UsageLedger {
   }
 
   readonly #begin = (key: string, count: Count): void => {
-    const counts = this.#begun.get(key);
-    if (counts === undefined) this.#begun.set(key, [count]);
+    const counts = this.#active.get(key);
+    if (counts === undefined) this.#active.set(key, [count]);
     else counts.push(count);
   };
 
-  async #write(atMost = Math.max(keysAtOnce, this.#begun.size * shareAtOnce)): Promise<void> {
+  async #write(maxKeys = Math.max(minKeysPerWrite, this.#active.size * shareOfKeysPerWrite)): Promise<void> {
     const today = dayOf(Date.now());
-    if (today !== this.#day) this.#due.push(this.#take(Infinity));
+    if (today !== this.#day) this.#pending.push(this.#take(Infinity));
     this.#day = today;
-    if (!this.#store.up || !(await this.#give()) || this.#begun.size === 0) return;
-    this.#due.push(this.#take(atMost));
-    await this.#give();
+    if (!this.#store.up || !(await this.#flush()) || this.#active.size === 0) return;
+    this.#pending.push(this.#take(maxKeys));
+    await this.#flush();
   }
 
   /** @returns whether the store has confirmed all of it */
-  async #give(): Promise<boolean> {
-    for (let [first] = this.#due; first !== undefined; [first] = this.#due) {
+  async #flush(): Promise<boolean> {
+    for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const left = await this.#store.add(first);
       if (left.length > 0) {
-        this.#due[0] = left;
+        this.#pending[0] = left;
         return false;
       }
-      this.#due.shift();
+      this.#pending.shift();
     }
     return true;
   }
 
-  #take(atMost: number): UsageBatch[] {
+  #take(maxKeys: number): UsageBatch[] {
     const batches: UsageBatch[] = [];
-    for (const [key, counts] of this.#begun) {
-      if (batches.length >= atMost) break;
-      this.#begun.delete(key);
+    for (const [key, counts] of this.#active) {
+      if (batches.length >= maxKeys) break;
+      this.#active.delete(key);
       const amounts = counts.map((count) => count.take());
-      for (const each of amounts) this.#onTaken?.(key, each);
+      for (const each of amounts) this.#onWritten?.(key, each);
       batches.push({ key, day: this.#day, number: ++this.#number, amounts });
     }
     return batches;

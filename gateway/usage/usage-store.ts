@@ -1,5 +1,5 @@
 /** How long the usage of a day is kept. */
-export const usageKeptDays = 90;
+export const usageRetentionDays = 90;
 
 /** What a key did: calls, their weights where an upstream was asked, those answered with an error, bytes of answers. */
 export interface Amounts {
@@ -46,7 +46,7 @@ export interface UsageStore {
   /** By day, network and method. @throws KeyStoreUnreachable, or what the system says of a file */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
   /** Waits until it can be asked, for `limitMs` at most. */
-  opened(limitMs: number): Promise<void>;
+  opened(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
  * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
  * they would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
  */
-export const endings = {
+export const closeReasons = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
   'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
   'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
@@ -18,13 +18,13 @@ export const endings = {
   silent: undefined,
 } as const satisfies Record<string, { code: number; text: string } | undefined>;
 
-export type Ending = keyof typeof endings;
+export type CloseReason = keyof typeof closeReasons;
 
 /** Of those, the ones that answer what came before. */
-export type Leaving = 'stopping' | 'network-gone';
+export type DrainReason = 'stopping' | 'network-gone';
 
 /** Why a key that was let in before is not any more. */
-export function endingFor(error: unknown): Ending {
+export function closeReasonFor(error: unknown): CloseReason {
   const reason = error instanceof RpcError ? error.reason : undefined;
   return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
     ? reason
@@ -32,7 +32,7 @@ export function endingFor(error: unknown): Ending {
 }
 
 /** What a caller did that ended its socket: the label of the metric. */
-export function faultIn({ code }: NodeJS.ErrnoException): string {
+export function closeReasonOfError({ code }: NodeJS.ErrnoException): string {
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
   return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';
 }

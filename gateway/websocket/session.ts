@@ -1,60 +1,60 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { handleBody, refuseBody } from '../handle-body.ts';
+import { handleBody, rejectBody } from '../handle-body.ts';
 import { bodyRefusalAnswer } from '../jsonrpc/answer.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { refusalOf } from '../jsonrpc/refusal-of.ts';
-import { takenBytes } from '../load.ts';
-import type { ServedNetwork } from '../served-network.ts';
+import { rejectionOf } from '../jsonrpc/refusal-of.ts';
+import { sentBytes } from '../load.ts';
+import type { Network } from '../served-network.ts';
 import { Cancellation } from '../upstream/cancellation.ts';
 import { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
-import { endingFor, endings, faultIn, type Ending, type Leaving } from './ending.ts';
+import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './ending.ts';
 import { Notifications } from './notifications.ts';
-import { contextOf, type SessionParts } from './session-parts.ts';
-import { UnfinishedMessage } from './unfinished-message.ts';
+import { contextOf, type SessionOptions } from './session-parts.ts';
+import { FragmentedMessage } from './unfinished-message.ts';
 
 /** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
-const PING_EVERY_MS = 30_000;
+const PING_INTERVAL_MS = 30_000;
 /** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
-const UNREAD_USUAL_BYTES = 1_000_000;
+const MAX_NORMAL_UNREAD_BYTES = 1_000_000;
 
 /** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
 export class Session {
   readonly #socket: WebSocket;
-  readonly #wire: Socket;
-  readonly #parts: SessionParts;
-  #network: ServedNetwork;
-  #underWay = 0;
+  readonly #connection: Socket;
+  readonly #parts: SessionOptions;
+  #network: Network;
+  #inFlight = 0;
   /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
   readonly #waiting: Buffer[] = [];
   readonly #caller = new Cancellation();
-  #leaving: Leaving | undefined;
-  #endedBy: string | undefined;
-  #pingAt = performance.now() + PING_EVERY_MS;
-  #seen = { read: 0, taken: 0, unread: 0 };
-  readonly #unfinished: UnfinishedMessage;
+  #drainReason: DrainReason | undefined;
+  #closeReason: string | undefined;
+  #pingAt = performance.now() + PING_INTERVAL_MS;
+  #lastPing = { read: 0, taken: 0, unread: 0 };
+  readonly #unfinished: FragmentedMessage;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
 
   /**
-   * @param wire the connection under the socket
+   * @param connection the connection under the socket
    * @param onClosed hears once, when the socket is no more, of an ending's name, or `caller`, `message-too-large`, `bad-frame`
    */
-  constructor(socket: WebSocket, wire: Socket, parts: SessionParts, onClosed: (reason: string) => void) {
+  constructor(socket: WebSocket, connection: Socket, parts: SessionOptions, onClosed: (reason: string) => void) {
     this.#socket = socket;
-    this.#wire = wire;
+    this.#connection = connection;
     this.#parts = parts;
     this.#network = parts.network;
     this.#network.use.begin();
-    this.#unfinished = new UnfinishedMessage(wire, parts.load);
-    const end = this.end.bind(this);
-    this.#notifications = new Notifications(socket, wire, parts.load, end);
+    this.#unfinished = new FragmentedMessage(connection, parts.memory);
+    const close = this.close.bind(this);
+    this.#notifications = new Notifications(socket, connection, parts.memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: parts.network.subscriptions,
-      holder: parts.holder,
+      keySessions: parts.keySessions,
       max: parts.subscriptionsPerKey,
       send: this.#notifications.send.bind(this.#notifications),
-      end,
+      end: close,
     });
     // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
     socket.on('message', (data) => {
@@ -63,100 +63,100 @@ export class Session {
     });
     // ws has queued the pong already: a caller may not fill our memory with those either.
     socket.on('pong', (data) => {
-      this.#unfinished.passed(data);
+      this.#unfinished.countControlFrame(data);
     });
     socket.on('ping', (data) => {
-      this.#unfinished.passed(data);
-      if (this.#leavesTooMuchUnread()) this.end('slow-reader');
+      this.#unfinished.countControlFrame(data);
+      if (this.#hasTooMuchUnread()) this.close('slow-reader');
     });
     // What is wrong with a frame ws tells the caller by itself, with 1002, 1007 or 1009.
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.#endedBy ??= faultIn(error);
+      this.#closeReason ??= closeReasonOfError(error);
     });
     socket.on('close', () => {
       this.#waiting.length = 0;
       this.#unfinished.release();
-      this.#notifications.taken();
+      this.#notifications.drained();
       this.#subscriptions.close();
-      this.#caller.breakOff();
-      onClosed(this.#endedBy ?? 'caller');
+      this.#caller.cancel();
+      onClosed(this.#closeReason ?? 'caller');
       this.#network.use.end();
     });
-    wire.on('drain', () => {
-      this.#notifications.taken();
+    connection.on('drain', () => {
+      this.#notifications.drained();
       this.#proceed();
     });
   }
 
   /** To be called a few times a second. @param now as `performance.now()` has it */
-  beat(now: number): void {
-    this.#askRules();
-    this.#subscriptions.confirm();
-    const fault = this.#unfinished.look(now, this.#socket.isPaused);
-    if (fault !== undefined) this.end(fault);
+  tick(now: number): void {
+    this.#recheckPermissions();
+    this.#subscriptions.recheckPermissions();
+    const fault = this.#unfinished.check(now, this.#socket.isPaused);
+    if (fault !== undefined) this.close(fault);
     if (now < this.#pingAt || !this.#isOpen()) return;
-    this.#pingAt = now + PING_EVERY_MS;
+    this.#pingAt = now + PING_INTERVAL_MS;
     if (!this.#isAlive()) {
-      this.end('silent');
+      this.close('silent');
       return;
     }
     this.#socket.ping();
-    this.#seen = { read: this.#wire.bytesRead, taken: takenBytes(this.#wire), unread: this.#socket.bufferedAmount };
+    this.#lastPing = { read: this.#connection.bytesRead, taken: sentBytes(this.#connection), unread: this.#socket.bufferedAmount };
   }
 
   /** Whoever could not come in any more shall not stay. */
-  #askRules(): void {
-    const { caller, holder } = this.#parts;
+  #recheckPermissions(): void {
+    const { caller, keySessions } = this.#parts;
     try {
-      holder.access.entry?.admit(caller);
+      keySessions.access.entry?.check(caller);
     } catch (error) {
-      this.end(endingFor(error));
+      this.close(closeReasonFor(error));
     }
   }
 
-  get network(): ServedNetwork {
+  get network(): Network {
     return this.#network;
   }
 
   /** From the next message on, the network is as its file says now. */
-  moveTo(network: ServedNetwork): void {
+  moveTo(network: Network): void {
     network.use.begin();
     this.#network.use.end();
     // Another chain has come in its place.
-    if (network.subscriptions !== this.#network.subscriptions) this.end('missed-blocks');
+    if (network.subscriptions !== this.#network.subscriptions) this.close('missed-blocks');
     this.#network = network;
   }
 
   /** Takes no more messages, answers those that came, then ends. */
-  leave(reason: Leaving): void {
-    this.#leaving ??= reason;
+  drain(reason: DrainReason): void {
+    this.#drainReason ??= reason;
     this.#proceed();
   }
 
   /** Ends at once: answers under way are dropped. */
-  end(reason: Ending): void {
+  close(reason: CloseReason): void {
     if (!this.#isOpen()) return;
-    this.#endedBy ??= reason;
+    this.#closeReason ??= reason;
     this.#waiting.length = 0;
-    const ending = endings[reason];
-    if (ending === undefined) this.#socket.terminate();
-    else this.#socket.close(ending.code, ending.text);
+    const closeFrame = closeReasons[reason];
+    if (closeFrame === undefined) this.#socket.terminate();
+    else this.#socket.close(closeFrame.code, closeFrame.text);
     // Else the caller's own close frame would never be read.
     this.#socket.resume();
   }
 
   #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
-    this.#network.sockets.heard();
-    if (this.#leaving !== undefined) {
-      const { holder, batch } = this.#parts;
-      const refusal = new RpcError(this.#leaving === 'stopping' ? 'stopping' : 'unknown-network');
-      const answer = refuseBody(message, refusal, { network: this.#network, access: holder.access }, batch);
-      if (answer !== undefined) this.#say(answer.body);
+    this.#network.sockets.received();
+    if (this.#drainReason !== undefined) {
+      const { keySessions, batch } = this.#parts;
+      const rejection = new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network');
+      const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
+      if (response !== undefined) this.#send(response.body);
       return;
     }
-    if (this.#mayBegin()) {
-      void this.#answer(message);
+    if (this.#canBegin()) {
+      void this.#handle(message);
       return;
     }
     // Not refused, since a client that sends each call by itself would see its 101st fail: TCP makes it wait.
@@ -164,49 +164,49 @@ export class Session {
     this.#socket.pause();
   }
 
-  #mayBegin(): boolean {
-    return this.#underWay < this.#parts.messagesMax && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
+  #canBegin(): boolean {
+    return this.#inFlight < this.#parts.messagesMax && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
   }
 
   #proceed(): void {
-    while (this.#waiting.length > 0 && this.#mayBegin()) void this.#answer(this.#waiting.shift() as Buffer);
+    while (this.#waiting.length > 0 && this.#canBegin()) void this.#handle(this.#waiting.shift() as Buffer);
     if (this.#waiting.length > 0) return;
-    if (this.#leaving !== undefined && this.#underWay === 0) this.end(this.#leaving);
+    if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
   /** Never rejects. */
-  async #answer(message: Buffer): Promise<void> {
-    const { batch, load, metrics, requestId, log } = this.#parts;
+  async #handle(message: Buffer): Promise<void> {
+    const { batch, memory, metrics, requestId, log } = this.#parts;
     const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
-    let held: number | undefined;
-    this.#underWay++;
+    let reservedBytes: number | undefined;
+    this.#inFlight++;
     context.network.use.begin();
     try {
-      load.begin(message.length);
-      held = message.length;
-      const answer = await handleBody(message, context, batch);
-      context.note?.write();
-      if (answer !== undefined) this.#say(answer.body);
+      memory.beginRequest(message.length);
+      reservedBytes = message.length;
+      const response = await handleBody(message, context, batch);
+      context.logEntry?.write();
+      if (response !== undefined) this.#send(response.body);
     } catch (error) {
-      const refusal = refusalOf(error, requestId, log);
-      metrics.refused(refusal.reason);
-      context.note?.write(refusal.reason);
-      this.#say(bodyRefusalAnswer(refusal).body);
+      const rejection = rejectionOf(error, requestId, log);
+      metrics.rejected(rejection.reason);
+      context.logEntry?.write(rejection.reason);
+      this.#send(bodyRefusalAnswer(rejection).body);
     } finally {
-      if (held !== undefined) load.end(held);
+      if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
       context.network.use.end();
-      this.#underWay--;
-      this.#subscriptions.answered(context);
+      this.#inFlight--;
+      this.#subscriptions.messageAnswered(context);
       this.#proceed();
     }
   }
 
   /** Where the caller has left there is nobody to tell. */
-  #say(body: string | Buffer): void {
+  #send(body: string | Buffer): void {
     if (!this.#isOpen()) return;
     // Looked at before, so that one answer of any size gets through.
-    if (this.#leavesTooMuchUnread()) this.end('slow-reader');
+    if (this.#hasTooMuchUnread()) this.close('slow-reader');
     else this.#socket.send(body, { binary: false });
   }
 
@@ -214,16 +214,16 @@ export class Session {
     return this.#socket.readyState === this.#socket.OPEN;
   }
 
-  #leavesTooMuchUnread(): boolean {
+  #hasTooMuchUnread(): boolean {
     return this.#socket.bufferedAmount > this.#parts.unreadMaxBytes;
   }
 
   /** Whether anything was heard of the caller since the last ping. */
   #isAlive(): boolean {
-    if (this.#wire.bytesRead !== this.#seen.read) return true;
+    if (this.#connection.bytesRead !== this.#lastPing.read) return true;
     // Our ping stands behind a large answer, which the caller is taking.
-    if (this.#seen.unread > 0 && takenBytes(this.#wire) !== this.#seen.taken) return true;
+    if (this.#lastPing.unread > 0 && sentBytes(this.#connection) !== this.#lastPing.taken) return true;
     // We do not listen, because of calls under way; they have their own time limit.
-    return this.#socket.isPaused && this.#socket.bufferedAmount <= UNREAD_USUAL_BYTES;
+    return this.#socket.isPaused && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
   }
 }

@@ -4,7 +4,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Log } from '../config/log.ts';
 import type { BatchLimits } from '../handle-body.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { refusalOf } from '../jsonrpc/refusal-of.ts';
+import { rejectionOf } from '../jsonrpc/refusal-of.ts';
 import type { Authenticator } from '../keys/authenticate.ts';
 import type { Caller } from '../keys/entry-rules.ts';
 import { accountOf, type KeyAccess } from '../keys/key-access.ts';
@@ -13,21 +13,21 @@ import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkFinder } from '../network/find-network.ts';
-import type { Load } from '../load.ts';
-import { noteOf } from '../request-note.ts';
-import type { ServedNetwork } from '../served-network.ts';
+import type { MemoryBudget } from '../load.ts';
+import { openAccessLogEntry } from '../request-note.ts';
+import type { Network } from '../served-network.ts';
 import type { CallTracing } from '../upstream/trace-calls.ts';
-import { endingFor } from './ending.ts';
+import { closeReasonFor } from './ending.ts';
 import { Session } from './session.ts';
 
 /** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
-const BEAT_MS = 250;
+const TICK_MS = 250;
 /** At a restart sockets are closed over so long, and so far apart at most: clients come back as soon as they are. */
 const STAGGER_MS = 3_000;
 const STAGGER_GAP_MS = 100;
 
-export interface WebSocketDoorParts {
-  readonly networks: NetworkFinder<ServedNetwork>;
+export interface WebSocketUpgradesOptions {
+  readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
@@ -35,7 +35,7 @@ export interface WebSocketDoorParts {
   readonly log: Log;
   /** Undefined: upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
-  readonly load: Load;
+  readonly memory: MemoryBudget;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
   readonly messageMaxBytes: number;
@@ -47,31 +47,31 @@ export interface WebSocketDoorParts {
 }
 
 /** What the keys of one account have open: a key, and those that it was rotated to. */
-interface Open {
+interface OpenCounts {
   sockets: number;
   subscriptions: number;
 }
 
 /** The sessions of one key. */
-interface Holder {
+interface KeySessions {
   readonly digest: string;
   access: KeyAccess;
   readonly sessions: Set<Session>;
   readonly account: string;
-  readonly open: Open;
+  readonly open: OpenCounts;
   isBeingConfirmed: boolean;
 }
 
 /** `<base>/ws/v3/<KEY>`: lets WebSockets in, for as long as a call with their key would be let in. */
-export class WebSocketDoor {
-  readonly #parts: WebSocketDoorParts;
+export class WebSocketUpgrades {
+  readonly #parts: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
-  readonly #holders = new Map<string, Holder>();
-  readonly #accounts = new Map<string, Open>();
+  readonly #keySessions = new Map<string, KeySessions>();
+  readonly #accounts = new Map<string, OpenCounts>();
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
-  constructor(parts: WebSocketDoorParts) {
+  constructor(parts: WebSocketUpgradesOptions) {
     this.#parts = parts;
     this.#server = new WebSocketServer({
       noServer: true,
@@ -83,16 +83,16 @@ export class WebSocketDoor {
   }
 
   /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
-  async admit(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): Promise<void> {
-    const note = noteOf(this.#parts.accessLog, requestId);
+  async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
+    const logEntry = openAccessLogEntry(this.#parts.accessLog, requestId);
     try {
       const { network: found, key } = this.#routeOf(request);
-      note?.networkIs(found.config.slug);
+      logEntry?.setNetwork(found.config.slug);
       const address = this.#parts.proxies.addressOf(request);
       const access = await this.#parts.authenticator.authenticate(key, address);
-      note?.keyIs(access.record.id);
+      logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
-      access.entry?.admit(caller);
+      access.entry?.check(caller);
       // It may have been replaced, or be gone, by the time that its key is known.
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
@@ -100,44 +100,44 @@ export class WebSocketDoor {
       if ((this.#accounts.get(accountOf(access))?.sockets ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
-      const socket = this.#shakeHands(request, wire, head, requestId);
+      const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined)
-        this.#open(socket, wire, { network, caller, holder: this.#holderOf(digest, access), requestId });
-      note?.write(socket === undefined ? 'aborted' : 'upgraded');
+        this.#open(socket, connection, { network, caller, keySessions: this.#sessionsOf(digest, access), requestId });
+      logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
-      const refusal = refusalOf(error, requestId, this.#parts.log);
-      this.#parts.metrics.refused(refusal.reason);
-      note?.write(refusal.reason);
-      throw refusal;
+      const rejection = rejectionOf(error, requestId, this.#parts.log);
+      this.#parts.metrics.rejected(rejection.reason);
+      logEntry?.write(rejection.reason);
+      throw rejection;
     }
   }
 
   /** Closes all sockets, one after the other within half of `limitMs`, each when its calls under way are answered. */
-  drain(limitMs: number): void {
+  drain(timeoutMs: number): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    const sessions = [...this.#holders.values()].flatMap((holder) => [...holder.sessions]);
-    const gap = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, limitMs / 2) / sessions.length);
+    const sessions = [...this.#keySessions.values()].flatMap((keySessions) => [...keySessions.sessions]);
+    const gap = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, timeoutMs / 2) / sessions.length);
     for (const [index, session] of sessions.entries()) {
       setTimeout(() => {
-        session.leave('stopping');
+        session.drain('stopping');
       }, gap * index).unref();
     }
   }
 
   /** The networks are others than before: sockets go on with what theirs is now, or end where it is no more. */
-  follow(): void {
-    for (const { sessions } of this.#holders.values()) {
+  followNetworks(): void {
+    for (const { sessions } of this.#keySessions.values()) {
       for (const session of sessions) {
         const { slug, chainId } = session.network.config;
-        const network = this.#parts.networks.named(slug);
+        const network = this.#parts.networks.get(slug);
         if (network?.config.chainId === chainId) session.moveTo(network);
-        else session.leave('network-gone');
+        else session.drain('network-gone');
       }
     }
   }
 
-  #routeOf(request: IncomingMessage): { network: ServedNetwork; key: string } {
+  #routeOf(request: IncomingMessage): { network: Network; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
     const route = this.#parts.networks.find(request.url ?? '', this.#parts.proxies.hostOf(request));
     if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.networks.hint);
@@ -147,21 +147,21 @@ export class WebSocketDoor {
   }
 
   /** @returns undefined when the caller has left */
-  #shakeHands(request: IncomingMessage, wire: Socket, head: Buffer, requestId: string): WebSocket | undefined {
+  #completeHandshake(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): WebSocket | undefined {
     let socket: WebSocket | undefined;
-    let complaint: string | undefined;
+    let problem: string | undefined;
     const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${requestId}`);
-    const noteComplaint = (error: Error): void => void (complaint = error.message);
+    const onClientError = (error: Error): void => void (problem = error.message);
     // All of it happens within the call: there is nothing to wait for.
-    this.#server.on('headers', addRequestId).on('wsClientError', noteComplaint);
-    this.#server.handleUpgrade(request, wire, head, (opened) => (socket = opened));
-    this.#server.off('headers', addRequestId).off('wsClientError', noteComplaint);
-    if (complaint !== undefined) throw new RpcError('bad-http', `bad HTTP request: ${complaint}`);
+    this.#server.on('headers', addRequestId).on('wsClientError', onClientError);
+    this.#server.handleUpgrade(request, connection, head, (opened) => (socket = opened));
+    this.#server.off('headers', addRequestId).off('wsClientError', onClientError);
+    if (problem !== undefined) throw new RpcError('bad-http', `bad HTTP request: ${problem}`);
     return socket;
   }
 
-  #holderOf(digest: string, access: KeyAccess): Holder {
-    const known = this.#holders.get(digest);
+  #sessionsOf(digest: string, access: KeyAccess): KeySessions {
+    const known = this.#keySessions.get(digest);
     if (known !== undefined) {
       known.access = access;
       return known;
@@ -173,56 +173,56 @@ export class WebSocketDoor {
 
   #open(
     socket: WebSocket,
-    wire: Socket,
-    own: { network: ServedNetwork; caller: Caller; holder: Holder; requestId: string },
+    connection: Socket,
+    own: { network: Network; caller: Caller; keySessions: KeySessions; requestId: string },
   ): void {
-    const { network, holder } = own;
-    const { digest, account, open } = holder;
-    const session = new Session(socket, wire, { ...this.#parts, ...own }, (reason) => {
+    const { network, keySessions } = own;
+    const { digest, account, open } = keySessions;
+    const session = new Session(socket, connection, { ...this.#parts, ...own }, (reason) => {
       network.sockets.closed(reason);
-      holder.sessions.delete(session);
+      keySessions.sessions.delete(session);
       if (--open.sockets === 0) this.#accounts.delete(account);
-      if (holder.sessions.size === 0) this.#holders.delete(digest);
-      if (this.#holders.size > 0) return;
+      if (keySessions.sessions.size === 0) this.#keySessions.delete(digest);
+      if (this.#keySessions.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
     network.sockets.opened();
-    holder.sessions.add(session);
-    this.#holders.set(digest, holder);
+    keySessions.sessions.add(session);
+    this.#keySessions.set(digest, keySessions);
     open.sockets++;
     this.#accounts.set(account, open);
     this.#timer ??= setInterval(() => {
-      this.#beat();
-    }, BEAT_MS).unref();
+      this.#tick();
+    }, TICK_MS).unref();
   }
 
-  #beat(): void {
+  #tick(): void {
     const now = performance.now();
-    for (const holder of this.#holders.values()) {
-      this.#confirm(holder);
-      for (const session of holder.sessions) session.beat(now);
+    for (const keySessions of this.#keySessions.values()) {
+      this.#recheckKey(keySessions);
+      for (const session of keySessions.sessions) session.tick(now);
     }
   }
 
   /** Costs a look-up only where the store told of a change, or may have missed to. */
-  #confirm(holder: Holder): void {
-    if (holder.isBeingConfirmed) return;
-    const confirmed = this.#parts.authenticator.confirm(holder.digest, BEAT_MS);
+  #recheckKey(keySessions: KeySessions): void {
+    if (keySessions.isBeingConfirmed) return;
+    const confirmed = this.#parts.authenticator.confirm(keySessions.digest, TICK_MS);
     if (!(confirmed instanceof Promise)) {
-      holder.access = confirmed;
+      keySessions.access = confirmed;
       return;
     }
-    holder.isBeingConfirmed = true;
+    keySessions.isBeingConfirmed = true;
     confirmed
       .then((access) => {
-        holder.access = access;
+        keySessions.access = access;
       })
       .catch((error: unknown) => {
-        for (const session of holder.sessions) session.end(endingFor(error));
+        for (const session of keySessions.sessions) session.close(closeReasonFor(error));
       })
       .finally(() => {
-        holder.isBeingConfirmed = false;
+        keySessions.isBeingConfirmed = false;
       });
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AskedCalls } from '../../bench/asked-calls.ts';
+import { CheckedCalls } from '../../bench/asked-calls.ts';
 import type { CallKind } from '../../bench/wallet-calls.ts';
 
 const word: CallKind = {
@@ -36,13 +36,13 @@ describe('a single call of the bench', () => {
   });
 
   it('that is lost has failed', () => {
-    const calls = new AskedCalls([word]);
+    const calls = new CheckedCalls([word]);
     calls.lost(calls.next());
     expect(calls.outcomes).toEqual({ right: 0, refused: 0, failed: 1 });
   });
 
   it('is told from the next by what is asked, until they begin anew', () => {
-    const calls = new AskedCalls([word], 0, 2);
+    const calls = new CheckedCalls([word], 0, 2);
     const texts = [calls.next(), calls.next(), calls.next()].map(({ text }) => /0x\w+/.exec(text)?.[0]);
     expect(texts).toEqual(['0xbeef10000000', '0xbeef10000001', '0xbeef10000000']);
   });
@@ -66,7 +66,7 @@ describe('a batch of the bench', () => {
 });
 
 function outcomesOf(kinds: readonly CallKind[], batch: number, body: string) {
-  const calls = new AskedCalls(kinds, batch);
+  const calls = new CheckedCalls(kinds, batch);
   calls.answered(calls.next(), body);
   return calls.outcomes;
 }

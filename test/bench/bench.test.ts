@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AskedCalls } from '../../bench/asked-calls.ts';
+import { CheckedCalls } from '../../bench/asked-calls.ts';
 import { openParts } from '../../bench/gateway-parts.ts';
 import { Lines } from '../../bench/load.ts';
 import { pages } from '../../bench/pages.ts';
@@ -42,7 +42,7 @@ it('measures a round of one scenario, with all calls answered rightly', async ()
 
 it('sends calls at moments of chance, at a rate', async () => {
   const door = { port: await rig.upstreamPort, paths: ['/'] };
-  const lines = await Lines.open(door, 8, new AskedCalls([...walletMix, ...wholeBlocks]));
+  const lines = await Lines.open(door, 8, new CheckedCalls([...walletMix, ...wholeBlocks]));
   const { p50, p99 } = await lines.pace(500, 0.2, new Random(1));
   lines.close();
   expect(lines.outcomes.right).toBeGreaterThan(50);

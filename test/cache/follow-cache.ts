@@ -1,11 +1,11 @@
 import { expect, vi } from 'vitest';
-import { AnswerCache } from '../../gateway/cache/answer-cache.ts';
+import { ResponseCache } from '../../gateway/cache/answer-cache.ts';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
-import type { SharedAnswers } from '../../gateway/cache/shared-answers.ts';
-import { ToldBlock } from '../../gateway/cache/told-block.ts';
+import type { RedisCache } from '../../gateway/cache/shared-answers.ts';
+import { NewestServedBlock } from '../../gateway/cache/told-block.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { Reply } from '../../gateway/upstream/reply.ts';
+import type { UpstreamResponse } from '../../gateway/upstream/reply.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
 
@@ -16,13 +16,13 @@ export const latest = [account, 'latest'];
 export async function followCache({
   finalized = -1,
   maxBytes = 1_000_000,
-  shared = undefined as SharedAnswers | undefined,
+  shared = undefined as RedisCache | undefined,
 } = {}) {
   const chain = new ScriptedChain({ from: 100 });
   const { heads, watch, nodes } = await withHeads([chain]);
   await watch();
-  const answers = new AnswerCache(maxBytes);
-  const told = new ToldBlock();
+  const answers = new ResponseCache(maxBytes);
+  const told = new NewestServedBlock();
   let finalBlock = chain.byNumber(quantity(finalized));
   const final = new FinalizedBlock(heads, () => Promise.resolve(finalBlock));
   let looks = 0;
@@ -36,20 +36,20 @@ export async function followCache({
     return final.includes(BigInt(block?.number ?? 0), performance.now());
   };
   if (finalBlock !== null) expect(await finalise(finalBlock)).toBe(true);
-  const counted = { hit: 0, shared: 0, miss: 0 };
+  const counted = { hit: 0, redis: 0, miss: 0 };
   const cacheOf = (name: string): MethodCache => {
     const spec = methods.find((method) => method.name === name);
     if (spec === undefined) throw new Error(`no method ${name}`);
     const count = (outcome: keyof typeof counted): void => {
       counted[outcome]++;
     };
-    return new MethodCache({ network: 'test:7', spec, answers, shared, chain: heads, finalized: final, told, count });
+    return new MethodCache({ network: 'test:7', spec, cache: answers, redisCache: shared, chain: heads, finalized: final, newestServed: told, count });
   };
   return {
     chain,
     nodes,
     heads,
-    answers,
+    responses: answers,
     counted,
     finalise,
     cacheOf,
@@ -57,7 +57,7 @@ export async function followCache({
     keep: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
-      cache.keep(params, text, replyOf(result), headHash);
+      cache.store(params, text, replyOf(result), headHash);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -68,7 +68,7 @@ export async function followCache({
   };
 }
 
-export function replyOf(result: unknown): Reply {
+export function replyOf(result: unknown): UpstreamResponse {
   return Buffer.isBuffer(result)
     ? { kind: 'large', parts: [result], parse: () => ({ kind: 'result', result: JSON.parse(result.toString()) }) }
     : { kind: 'result', result };
@@ -83,8 +83,8 @@ function quantity(number: number): string {
 }
 
 /** What a call is answered: as it was kept, or anew. */
-export function askCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<Reply>) {
+export function askCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<UpstreamResponse>) {
   const text = JSON.stringify(params);
   const result = cache.find(text);
-  return result === undefined ? cache.fetch(params, text, ask) : Promise.resolve({ kind: 'kept' as const, result });
+  return result === undefined ? cache.fetch(params, text, ask) : Promise.resolve({ kind: 'cached' as const, result });
 }

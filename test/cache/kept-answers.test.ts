@@ -14,15 +14,15 @@ const word = (digit: string): string => `0x${digit.repeat(64)}`;
 let chain: ScriptedChain;
 let node: FakeNode;
 let gateway: TestGateway;
-const asked = (method: string): number => node.callsOf(method).length;
+const requested = (method: string): number => node.callsOf(method).length;
 
 beforeEach(async () => {
   chain = new ScriptedChain({ from: 100 });
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word('1'), eth_gasPrice: '0x7' } });
-  node.answer('eth_getBlockByNumber', ([which]: [string]) =>
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word('1'), eth_gasPrice: '0x7' } });
+  node.response('eth_getBlockByNumber', ([which]: [string]) =>
     which === 'finalized' ? chain.byNumber('0x64') : chain.byNumber(which),
   );
-  node.answer('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
+  node.response('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
   await open({ CACHE_MAX_BYTES: '1000000' });
 });
 afterEach(async () => {
@@ -44,7 +44,7 @@ it('what is true until the head moves is asked once, and answered under each id'
   for (const id of [1, 'two', 3]) {
     expect(await gateway.call('main', 'eth_getStorageAt', slot, id)).toEqual({ jsonrpc: '2.0', id, result: word('1') });
   }
-  expect(asked('eth_getStorageAt')).toBe(1);
+  expect(requested('eth_getStorageAt')).toBe(1);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'hit' })).toBe(2);
   expect(value('gatehouse_cache_entries')).toBeGreaterThan(0);
@@ -72,18 +72,18 @@ it('state at a final block and a block by hash are there when the upstream is go
 it('a key is told only what it may ask', async () => {
   await gateway.call('main', 'eth_getStorageAt', slot);
   const key = makeKey();
-  const record = { name: 'bob', createdAt: new Date().toISOString(), rules: { methods: 'eth_blockNumber' } };
+  const record = { name: 'bob', createdAt: new Date().toISOString(), permissions: { methods: 'eth_blockNumber' } };
   await gateway.gateway.keys.add(digestOf(key), record);
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: slot });
-  const refused = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
-  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
+  const rejected = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
+  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
 });
 
 it.each([1337, 31337])(
   'on the development chain %i nothing is kept, for anything in it may change',
   async (chainId) => {
-    const own = await startFakeNode({ chainId, answers: { eth_getBalance: '0x1' } });
-    own.answer('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+    const own = await startFakeNode({ chainId, responses: { eth_getBalance: '0x1' } });
+    own.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
     const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
     await development.call('main', 'eth_getBalance', [account, 'latest']);
     await eventually(
@@ -103,5 +103,5 @@ it('nothing is kept unless CACHE_MAX_BYTES says so', async () => {
   await gateway.stop();
   await open({ CACHE_MAX_BYTES: '0' });
   for (const id of [1, 2, 3]) await gateway.call('main', 'eth_getStorageAt', slot, id);
-  expect(asked('eth_getStorageAt')).toBe(3);
+  expect(requested('eth_getStorageAt')).toBe(3);
 });

@@ -85,7 +85,7 @@ it('state at a final block is kept for good, whatever becomes of the chain', asy
 });
 
 it('nulls, empty lists, errors and what is pending, safe or finalized are not kept', async () => {
-  const { chain, keep, answers } = await followCache({ finalized: 100 });
+  const { chain, keep, responses: answers } = await followCache({ finalized: 100 });
   expect(keep('eth_getBlockByHash', [chain.head.hash, false], null).first).toBeUndefined();
   expect(keep('eth_getBlockReceipts', ['0x64'], []).first).toBeUndefined();
   for (const tag of ['pending', 'safe', 'finalized']) {
@@ -113,7 +113,7 @@ it('no node can make final what is above the head', async () => {
 });
 
 it('memory is bounded, and hits and misses are counted', async () => {
-  const { keep, answers, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
+  const { keep, responses: answers, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
   for (let slot = 0; slot < 200; slot++)
     keep('eth_getStorageAt', [account, `0x${slot}`, '0x64'], `0x${'1'.repeat(64)}`);
   expect(answers.counts.bytes).toBeLessThanOrEqual(20_000);
@@ -122,8 +122,8 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(counted).toEqual({ hit: 200, shared: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const ask = () => Promise.resolve(replyOf('0x5'));
-  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
-  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
+  expect(await askCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(counted).toEqual({ hit: 201, shared: 0, miss: 1 });
 });
 

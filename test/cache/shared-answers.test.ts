@@ -1,11 +1,11 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { openSharedAnswers } from '../../gateway/cache/open-shared-answers.ts';
-import { SharedAnswers } from '../../gateway/cache/shared-answers.ts';
+import { openRedisCache } from '../../gateway/cache/open-shared-answers.ts';
+import { RedisCache } from '../../gateway/cache/shared-answers.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { digestOf, makeKey } from '../../gateway/keys/key.ts';
 import { RedisLink } from '../../gateway/keys/redis-link.ts';
 import { parseRedisUrl } from '../../gateway/keys/redis-url.ts';
-import type { Reply } from '../../gateway/upstream/reply.ts';
+import type { UpstreamResponse } from '../../gateway/upstream/reply.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
 import { eventually } from '../keys/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
@@ -17,7 +17,7 @@ import { account, askCache, followCache, receiptIn, replyOf } from './follow-cac
 
 const atFinal = [account, '0x0', '0x64'];
 const word = `0x${'7'.repeat(64)}`;
-const nobody = (): Promise<Reply> => Promise.reject(new Error('an upstream was asked'));
+const nobody = (): Promise<UpstreamResponse> => Promise.reject(new Error('an upstream was asked'));
 
 let redis: RedisServer;
 let acts: Record<string, number>;
@@ -33,9 +33,9 @@ function count(outcome: string): void {
 }
 
 /** One gateway's part in it. @param waitMaxMs long, since a loaded machine is no slow Redis */
-async function share(waitMaxMs = 2_000): Promise<SharedAnswers> {
+async function share(waitMaxMs = 2_000): Promise<RedisCache> {
   const link = new RedisLink({ purpose: 'answers', address: parseRedisUrl(redis.url), log: openLog('silent') });
-  const shared = new SharedAnswers(link, count, waitMaxMs);
+  const shared = new RedisCache(link, count, waitMaxMs);
   onTestFinished(() => shared.close());
   // Nobody waits for Redis at start.
   await eventually(async () => {
@@ -59,7 +59,7 @@ it('what one gateway was told for good, another need not ask', async () => {
   one.keep('eth_getStorageAt', atFinal, word);
   await written();
   const cache = other.cacheOf('eth_getStorageAt');
-  expect(await askCache(cache, atFinal, nobody)).toEqual({ kind: 'kept', result: JSON.stringify(word) });
+  expect(await askCache(cache, atFinal, nobody)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
   // From now on it has it itself.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, shared: 1, miss: 0 });
@@ -85,7 +85,7 @@ it('what may be taken back is not shared, and becomes so once it is final', asyn
 
 it('Redis is not asked for what is true at the head only, or not final', async () => {
   const { one } = await shareOfTwo();
-  const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
+  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
   for (const block of ['latest', 'pending', '0x65'])
     await askCache(one.cacheOf('eth_getBalance'), [account, block], ask);
   expect(acts).toEqual({});
@@ -106,7 +106,7 @@ it('large answers are gzipped', async () => {
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   expect(Number(await redis.cli('STRLEN', name))).toBeLessThan(2_000);
   expect(await redis.cli('GETRANGE', name, '0', '0')).not.toBe('{');
-  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({ kind: 'kept', result: block });
+  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({ kind: 'cached', result: block });
 });
 
 it('a block that another gateway kept is not told where ours knows another one of that number', async () => {
@@ -131,8 +131,8 @@ it.each([
   await written();
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   await redis.cli('SET', name, text);
-  const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
-  expect(await askCache(other.cacheOf('eth_getStorageAt'), atFinal, ask)).toEqual({ kind: 'kept', result: '"0x5"' });
+  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
+  expect(await askCache(other.cacheOf('eth_getStorageAt'), atFinal, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
   // And is written anew: Redis itself is well.
   await written(2);
   expect(acts).toMatchObject({ failed: 1 });
@@ -140,16 +140,16 @@ it.each([
 
 it('a Redis that hangs, or is gone, is not waited for, and is asked again when it is back', async () => {
   const { cacheOf } = await followCache({ finalized: 100, shared: await share(20) });
-  const ask = (): Promise<Reply> => Promise.resolve(replyOf('0x5'));
+  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
   let slot = 0;
   const call = async (): Promise<void> => {
-    const reply = await askCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], ask);
-    expect(reply).toEqual({ kind: 'kept', result: '"0x5"' });
+    const response = await askCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], ask);
+    expect(response).toEqual({ kind: 'cached', result: '"0x5"' });
   };
   redis.pause();
   for (let calls = 0; calls < 8; calls++) await call();
   // Waited for once, and not eight times.
-  expect(acts).toMatchObject({ late: 1, 'not-asked': 7 });
+  expect(acts).toMatchObject({ late: 1, 'not-requested': 7 });
   redis.resume();
   await eventually(async () => {
     await call();
@@ -160,16 +160,16 @@ it('a Redis that hangs, or is gone, is not waited for, and is asked again when i
 });
 
 it('a URL that cannot be read is told by the name of its setting, and not shown', () => {
-  const open = (): unknown => openSharedAnswers({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
+  const open = (): unknown => openRedisCache({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
   expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
   expect(open).not.toThrow(/secret/);
 });
 
 it('between two real gateways a key is told only what it may ask, and Redis holds no key', async () => {
   const chain = new ScriptedChain({ from: 100 });
-  const nodes = await Promise.all([0, 1].map(() => startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } })));
+  const nodes = await Promise.all([0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } })));
   for (const node of nodes) {
-    node.answer('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+    node.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
   }
   const env = { CACHE_MAX_BYTES: '1000000', CACHE_REDIS_URL: redis.url };
   const [one, other] = (await Promise.all(
@@ -185,14 +185,14 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
   nodes[1]?.always(status(500));
   const key = makeKey();
   const rules = { contracts: `0x${'34'.repeat(20)}` };
-  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), rules });
+  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), permissions: rules });
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: atFinal });
-  const refused = await fetch(`${other.address}/main/v3/${key}`, { method: 'POST', body });
-  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
+  const rejected = await fetch(`${other.address}/main/v3/${key}`, { method: 'POST', body });
+  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
   // By Redis, unless that was late.
   await eventually(async () => (await other.call('main', 'eth_getStorageAt', atFinal)).result === word, 4_000);
   const { value } = await readMetrics(other.address);
-  expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'shared' })).toBe(1);
+  expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'redis' })).toBe(1);
   expect(value('gatehouse_cache_redis_acts_total', { outcome: 'found' })).toBe(1);
   const names = await redis.cli('KEYS', '*');
   for (const secret of [one.key, other.key, key]) {

@@ -82,12 +82,12 @@ describe('gatehouse check beside a gateway that runs', () => {
     expect((await check([], env)).stdout).toMatch(/\nthe running gateway has these files in force, read \d{4}-\S+Z\n$/);
     place.withNetworks({ base: { ...base, chainId: 'x' } });
     gateway.signal('SIGHUP');
-    const refused = /\nthe running gateway has other files in force, read \S+Z; it refused these \d{4}-\S+Z\n$/;
+    const rejected = /\nthe running gateway has other files in force, read \S+Z; it refused these \d{4}-\S+Z\n$/;
     const told = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
     await eventually(async () => (await told()).includes('"mistakes":['), 10_000);
-    expect((await check([], env)).stderr).toMatch(refused);
+    expect((await check([], env)).stderr).toMatch(rejected);
     const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
-    expect(running.refused).toMatchObject({ mistakes: [expect.stringContaining('base.yaml:1:26 chainId: expected ')] });
+    expect(running.refused).toMatchObject({ diagnostics: [expect.stringContaining('base.yaml:1:26 chainId: expected ')] });
     expect(JSON.stringify(running)).not.toContain(secret);
   });
 });
@@ -104,7 +104,7 @@ describe('gatehouse check --json', () => {
         { file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
         { file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
       ],
-      mistakes: [],
+      diagnostics: [],
     });
     expect(stdout).not.toContain('://');
   });
@@ -114,9 +114,9 @@ describe('gatehouse check --json', () => {
     const { code, stdout, stderr } = await check(['--json']);
     expect([code, stderr]).toEqual([EX_CONFIG, '']);
     const timeout = 'upstreams[0].timeout is not known; did you mean timeoutMs?';
-    const { ok, networks, mistakes } = JSON.parse(stdout) as Record<string, unknown>;
+    const { ok, networks, mistakes: diagnostics } = JSON.parse(stdout) as Record<string, unknown>;
     expect([ok, networks]).toEqual([false, []]);
-    expect(mistakes).toEqual([
+    expect(diagnostics).toEqual([
       {
         ...{ file: 'networks/broken.yaml', line: 2, column: 10 },
         message: 'chainId: expected whole number from 1 to 9007199254740991, not text',
@@ -134,10 +134,10 @@ describe('gatehouse check --json', () => {
   it('has null for a place that there is not', async () => {
     const missing = JSON.parse((await check(['--json'], { NETWORKS_DIR: 'nets' })).stdout) as object;
     const message = expect.stringMatching(/^nets .*: the folder of network files cannot be read/) as string;
-    expect(missing).toEqual({ ok: false, networks: [], mistakes: [{ file: null, line: null, column: null, message }] });
+    expect(missing).toEqual({ ok: false, networks: [], diagnostics: [{ file: null, line: null, column: null, message }] });
     place.withNetworks({ many: `name: Many\nchainId: 1\nupstreams: []\nmethods: [${'x, '.repeat(150)}]\n` });
-    const { mistakes } = JSON.parse((await check(['--json'])).stdout) as { mistakes: object[] };
-    expect(mistakes).toHaveLength(101);
-    expect(mistakes.at(-1)).toEqual({ file: 'networks/many.yaml', line: null, column: null, message: 'and 51 more' });
+    const { diagnostics } = JSON.parse((await check(['--json'])).stdout) as { diagnostics: object[] };
+    expect(diagnostics).toHaveLength(101);
+    expect(diagnostics.at(-1)).toEqual({ file: 'networks/many.yaml', line: null, column: null, message: 'and 51 more' });
   });
 });

@@ -82,26 +82,26 @@ describe('gatehouse demo', () => {
       gateway.always(async ({ response }) => {
         const call = gateway.calls.at(-1);
         const headers = { 'content-type': 'application/json' };
-        const reply = await fetch(anvil.url, { method: 'POST', headers, body: call?.body ?? '' });
-        response.end(await reply.text());
+        const upstreamResponse = await fetch(anvil.url, { method: 'POST', headers, body: call?.body ?? '' });
+        response.end(await upstreamResponse.text());
       });
     });
     afterEach(() => gateway.close());
 
     it('each with its answer', async () => {
       write(`${gateway.url}/local`);
-      const replies: Record<string, unknown> = {};
+      const responses: Record<string, unknown> = {};
       const lines = demoLines(dataDir).filter((line) => !line.startsWith('#'));
       for (const [at, line] of lines.entries()) {
         const { stdout, stderr } = await run('sh', ['-c', line]);
         expect(stderr).toBe('');
         expect(stdout).toMatch(/\}\n$/);
-        replies[`${at} ${gateway.calls.at(-1)?.method ?? ''}`] = JSON.parse(stdout);
+        responses[`${at} ${gateway.calls.at(-1)?.method ?? ''}`] = JSON.parse(stdout);
         expect(gateway.calls.at(-1)?.path).toBe(`/local/v3/${key}`);
       }
       const { value } = anvil.chain.counter;
       const stored = `0x${value.toString(16).padStart(64, '0')}`;
-      expect(replies).toMatchObject({
+      expect(responses).toMatchObject({
         '0 eth_getStorageAt': { result: stored },
         '1 eth_getStorageAt': { result: stored },
         '2 eth_getBlockByHash': { result: { hash: anvil.chain.blockHash } },
@@ -111,7 +111,7 @@ describe('gatehouse demo', () => {
         '6 eth_estimateGas': { error: { code: 3, message: 'execution reverted: the gate is closed' } },
         '7 eth_getTransactionByHash': { result: { hash: anvil.chain.transferTransaction } },
       });
-      expect(replies).toMatchObject({
+      expect(responses).toMatchObject({
         '8 eth_blockNumber': { result: '0x3' },
         '9 eth_getBalance': { result: expect.stringMatching(/^0x[1-9a-f]/) as string },
         '10 eth_call': { result: stored },

@@ -5,7 +5,7 @@ import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { knownChain, type KnownChain } from '../../gateway/network/known-chain.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { load } from '../network/load.ts';
+import { memory } from '../network/load.ts';
 
 let place: Workplace;
 
@@ -46,7 +46,7 @@ describe('gatehouse networks add', () => {
   it('writes a network of which only the chain is known', async () => {
     const { code, stdout } = await place.run(['networks', 'add', '100']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis\.yaml\. .* put your own/)]);
-    const [network] = load({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
+    const [network] = memory({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
     expect(network).toMatchObject({ name: 'Gnosis', chainId: 100, upstreams: [{ name: 'public' }] });
   });
 
@@ -99,6 +99,6 @@ describe('known chains', () => {
   it('make files that load', () => {
     // All at once: a folder of them, as `gatehouse check` would see it.
     const files = Object.entries(chains).map(([id, chain]) => [`c${id}.yaml`, networkFileOf(chain, Number(id))]);
-    expect(load(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
+    expect(memory(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
   });
 });

@@ -43,14 +43,14 @@ function inPage<Given, Result>(run: (given: Given) => Promise<Result>, given: Gi
 }
 
 async function post({ url, bodies }: { url: string; bodies: object[] }) {
-  const answers: { status: number; retryAfter: string | null; answer: unknown }[] = [];
+  const responses: { status: number; retryAfter: string | null; response: unknown }[] = [];
   for (const body of bodies) {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
     const retryAfter = response.headers.get('retry-after');
-    answers.push({ status: response.status, retryAfter, answer: await response.json() });
+    responses.push({ status: response.status, retryAfter, response: await response.json() });
   }
-  return answers;
+  return responses;
 }
 
 const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', id: 1, method, params });
@@ -61,11 +61,11 @@ describe('a page of another origin, in Chromium,', () => {
     const before = world.wire.requests.length;
     const storage = call('eth_getStorageAt', counter.address, counter.numberPosition, 'latest');
     const bodies = [call('eth_chainId'), storage, [storage, call('eth_chainId')], call('no_such')];
-    const answers = await inPage(post, { url: world.place.http, bodies });
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(answers[0]?.answer).toEqual({ jsonrpc: '2.0', id: 1, result: '0x539' });
-    expect(Number((answers[1]?.answer as { result: string }).result)).toBe(counter.value);
-    expect(answers[3]?.answer).toMatchObject({ error: { code: -32_601 } });
+    const responses = await inPage(post, { url: world.place.http, bodies });
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(responses[0]?.response).toEqual({ jsonrpc: '2.0', id: 1, result: '0x539' });
+    expect(Number((responses[1]?.response as { result: string }).result)).toBe(counter.value);
+    expect(responses[3]?.response).toMatchObject({ error: { code: -32_601 } });
     expect(verbs(before)).toEqual(['OPTIONS', 'POST', 'POST', 'POST', 'POST']);
   });
 
@@ -83,14 +83,14 @@ describe('a page of another origin, in Chromium,', () => {
     await world.rules({ rate: '1', burst: '1' });
     try {
       await world.exhaust();
-      const [refused] = await inPage(post, { url: world.place.http, bodies: [call('eth_blockNumber')] });
-      expect(refused).toMatchObject({ status: 429, retryAfter: '01', answer: { error: { code: -32_005 } } });
+      const [rejected] = await inPage(post, { url: world.place.http, bodies: [call('eth_blockNumber')] });
+      expect(rejected).toMatchObject({ status: 429, retryAfter: '01', response: { error: { code: -32_005 } } });
     } finally {
       await world.rules({ rate: undefined, burst: undefined });
     }
     const url = world.place.http.replace(/[^/]+$/, 'f'.repeat(32));
     const [unknown] = await inPage(post, { url, bodies: [call('eth_chainId')] });
-    expect(unknown).toMatchObject({ status: 401, answer: { error: { message: 'invalid project id' } } });
+    expect(unknown).toMatchObject({ status: 401, response: { error: { message: 'invalid project id' } } });
   });
 
   it('subscribes over a WebSocket, and is told of blocks and logs', async () => {
@@ -99,7 +99,7 @@ describe('a page of another origin, in Chromium,', () => {
     const hash = await askLocalNode(world.anvil.url, 'eth_sendTransaction', [
       { from: caller, to: counter.address, data: counter.calls.set },
     ]);
-    await page.until('window.told.every((results) => results.length > 0)');
+    await page.deadline('window.told.every((results) => results.length > 0)');
     const [heads, logs] = await page.evaluate<[{ number: string }[], object[]]>('window.told');
     expect(logs).toMatchObject([{ address: counter.address, transactionHash: hash, removed: false }]);
     expect(logs).toMatchObject([{ blockNumber: heads[0]?.number }]);
@@ -118,11 +118,11 @@ describe('a page of another origin, in Chromium,', () => {
         { from: caller, to: counter.address, data: counter.calls.set },
       ]);
     await mine();
-    await page.until(`window.seen.logs.includes(${from + 1})`);
+    await page.deadline(`window.seen.logs.includes(${from + 1})`);
     await world.cut('first');
     await mine();
     await mine();
-    await page.until(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
+    await page.deadline(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
     await world.mend();
     expect(await page.evaluate('window.seen')).toEqual({
       read: { chainId: 1337, value },

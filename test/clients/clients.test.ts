@@ -62,7 +62,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
       expect.arrayContaining([setTransaction]),
       counter.value,
     ]);
-    table.note(kind.name, 'reads', 'yes');
+    table.logEntry(kind.name, 'reads', 'yes');
   });
 
   it('estimates, and hears why a call reverts', inTurn, async () => {
@@ -71,13 +71,13 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     await expect(client.estimate({ from: account, to: gate.address, data: gate.calls.open })).rejects.toThrow(
       /the gate is closed/,
     );
-    table.note(kind.name, 'estimates', 'yes');
+    table.logEntry(kind.name, 'estimates', 'yes');
   });
 
   it('sends, and waits for the receipt', inTurn, async () => {
     expect((await client.send(set(1001))).succeeded).toBe(true);
     expect(await number()).toBe(1001);
-    table.note(kind.name, 'sends', 'yes');
+    table.logEntry(kind.name, 'sends', 'yes');
   });
 
   it('does not see upstreams restart', inTurn, async () => {
@@ -89,7 +89,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     expect((await client.send(set(1003))).succeeded).toBe(true);
     expect(await number()).toBe(1003);
     expect(statuses(before)).toEqual(new Set([200]));
-    table.note(kind.name, 'survives failover', 'yes');
+    table.logEntry(kind.name, 'survives failover', 'yes');
   });
 
   it('watches blocks and logs, an upstream’s end among them', { ...inTurn, timeout: 90_000 }, async () => {
@@ -116,16 +116,16 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     const sent = [await send(), await send()];
     await sendUntilSeen(...sent);
     for (const stop of stops) await stop?.();
-    const { asked } = world.wire;
+    const { asked: requested } = world.wire;
     const how = (filter: string): string =>
-      asked.has('eth_subscribe') ? 'over WebSocket' : asked.has(filter) ? 'by a filter' : 'by polling';
+      requested.has('eth_subscribe') ? 'over WebSocket' : requested.has(filter) ? 'by a filter' : 'by polling';
     const heard = client.watchBlocks === undefined ? 'not supported' : how('eth_newBlockFilter');
     const [from = 0, to = 0] = sent;
     const isOfThem = (block: number): boolean => block >= from && block <= to;
     expect(logs.filter(isOfThem)).toEqual(sent);
     if (heard === 'over WebSocket' || heard === 'by a filter') expect(blocks.filter(isOfThem)).toEqual(sent);
-    table.note(kind.name, 'watches blocks', heard);
-    table.note(kind.name, 'watches logs', how('eth_newFilter'));
+    table.logEntry(kind.name, 'watches blocks', heard);
+    table.logEntry(kind.name, 'watches logs', how('eth_newFilter'));
   });
 
   it('meets 429, and keeps its peace', inTurn, async () => {
@@ -145,7 +145,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
           });
         return isLimited();
       }, 30_000);
-      table.note(kind.name, 'at 429', whatCameOf(await read));
+      table.logEntry(kind.name, 'at 429', whatCameOf(await read));
       // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
       expect(world.wire.requests.slice(before).filter(({ status }) => status === 429).length).toBeLessThan(15);
     } finally {
@@ -161,13 +161,13 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     // A batch is HTTP 200, whatever its items say.
     await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 15_000);
     await world.mend();
-    table.note(kind.name, 'at 503', whatCameOf(await read));
+    table.logEntry(kind.name, 'at 503', whatCameOf(await read));
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
   it('is told of no method that there is none, but those in the table', inTurn, () => {
     const missing = [...world.wire.missing].sort();
-    table.note(kind.name, 'unsupported methods', missing.map((method) => `\`${method}\``).join(', ') || 'none');
+    table.logEntry(kind.name, 'unsupported methods', missing.map((method) => `\`${method}\``).join(', ') || 'none');
   });
 
   function statuses(since: number): Set<number> {

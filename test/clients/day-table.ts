@@ -8,7 +8,7 @@ export const steps = [
 export class DayTable {
   readonly #cells = new Map<string, Map<string, string>>();
 
-  note(client: string, step: (typeof steps)[number], cell: string): void {
+  logEntry(client: string, step: (typeof steps)[number], cell: string): void {
     const own = this.#cells.get(client) ?? new Map<string, string>();
     this.#cells.set(client, own.set(step, cell));
   }

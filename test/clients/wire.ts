@@ -36,11 +36,11 @@ interface Message {
 /** @param gateway its address */
 export async function startWire(gateway: string): Promise<Wire> {
   const requests: Noted[] = [];
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const missing = new Set<string>();
-  let underWay = 0;
+  let inFlight = 0;
 
-  function note(sent: string, answered: string): void {
+  function logEntry(sent: string, answered: string): void {
     const calls = messagesIn(sent);
     for (const { id, error } of messagesIn(answered)) {
       const method = calls.find((call) => call.id === id)?.method;
@@ -49,29 +49,29 @@ export async function startWire(gateway: string): Promise<Wire> {
   }
 
   function noteAsked(text: string): void {
-    for (const { method } of messagesIn(text)) if (method !== undefined) asked.add(method);
+    for (const { method } of messagesIn(text)) if (method !== undefined) requested.add(method);
   }
 
   async function relay(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await textOf(request);
     noteAsked(body);
     const headers = Object.entries(request.headers).filter(([name]) => !hopByHop.includes(name)) as [string, string][];
-    const answer = await fetch(gateway + (request.url ?? ''), {
+    const rpcResponse = await fetch(gateway + (request.url ?? ''), {
       method: request.method ?? 'POST',
       headers,
       ...(request.method === 'POST' && { body }),
     });
-    const text = await answer.text();
+    const text = await rpcResponse.text();
     const errors = messagesIn(text).flatMap(({ error }) => error?.code ?? []);
-    requests.push({ verb: request.method ?? '', status: answer.status, errors });
-    note(body, text);
-    const back = [...answer.headers].filter(([name]) => !hopByHop.includes(name));
-    response.writeHead(answer.status, Object.fromEntries(back)).end(text);
+    requests.push({ verb: request.method ?? '', status: rpcResponse.status, errors });
+    logEntry(body, text);
+    const back = [...rpcResponse.headers].filter(([name]) => !hopByHop.includes(name));
+    response.writeHead(rpcResponse.status, Object.fromEntries(back)).end(text);
   }
 
   const server = createServer((request, response) => {
-    underWay++;
-    response.once('close', () => underWay--);
+    inFlight++;
+    response.once('close', () => inFlight--);
     relay(request, response).catch(() => response.writeHead(503).end());
   });
   const sockets = new WebSocketServer({ server });
@@ -89,7 +89,7 @@ export async function startWire(gateway: string): Promise<Wire> {
     });
     far.on('message', (data) => {
       const text = (data as Buffer).toString();
-      if (text.includes('-32601')) for (const message of sent) note(message, text);
+      if (text.includes('-32601')) for (const message of sent) logEntry(message, text);
       near.send(text);
     });
     near.on('error', ignore).on('close', () => {
@@ -104,10 +104,10 @@ export async function startWire(gateway: string): Promise<Wire> {
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    asked,
+    asked: requested,
     missing,
     get isQuiet() {
-      return underWay === 0;
+      return inFlight === 0;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { RuleChange } from '../../gateway/keys/key-store.ts';
+import type { PermissionChange } from '../../gateway/keys/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../keys/tcp-proxy.ts';
@@ -16,7 +16,7 @@ export interface World {
   cut(which: 'first' | 'second' | 'both'): Promise<void>;
   mend(): Promise<void>;
   /** Changes the rules of the client's key. */
-  rules(change: RuleChange): Promise<void>;
+  rules(change: PermissionChange): Promise<void>;
   /** Uses up what the key has left, by calls of our own. */
   exhaust(): Promise<void>;
   /** When what its client still asked is answered. */

@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { checkNetworks } from '../../gateway/cli/check.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
-import { ruleFields } from '../../gateway/keys/key-rules.ts';
+import { permissionFields } from '../../gateway/keys/key-rules.ts';
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { load, mistakesOf } from '../network/load.ts';
+import { memory, mistakesOf } from '../network/load.ts';
 
 /** The rows of the table under a heading of a page, without its head: cells, trimmed. */
 function tableUnder(page: string, heading: string): string[][] {
@@ -50,7 +50,7 @@ describe('the generated tables in docs/', () => {
   });
 
   it('keys.md has every permission and limit, its flag and its meaning', () => {
-    const rows = ruleFields.map(({ name, flag, meaning }) => [
+    const rows = permissionFields.map(({ name, flag, meaning }) => [
       ...[`\`${name}\``, flag === '' ? '' : `\`${flag}\``, meaning],
     ]);
     expect(tableUnder('docs/keys.md', 'Permissions and limits')).toEqual(rows);
@@ -60,10 +60,10 @@ describe('the generated tables in docs/', () => {
     const rows = tableUnder('docs/methods.md', 'Standard methods');
     const meanings = new Map(rows.map(([name = '', meaning = '']) => [name.replaceAll('`', ''), meaning]));
     expect([...meanings.keys()].toSorted()).toEqual(methods.map(({ name }) => name).toSorted());
-    for (const { name, nullable, reverts, answer } of methods) {
+    for (const { name, nullable, reverts, handledBy: response } of methods) {
       const meaning = meanings.get(name) ?? '';
       expect([name, /\bnull\b/.test(meaning)]).toEqual([name, nullable]);
-      expect([name, meaning.includes('Served by the gateway itself')]).toEqual([name, answer === 'local']);
+      expect([name, meaning.includes('Served by the gateway itself')]).toEqual([name, response === 'local']);
       expect([name, meaning.includes('code 3')]).toEqual([name, reverts]);
     }
   });
@@ -90,7 +90,7 @@ describe('the examples in README.md and docs/networks.md', () => {
 
   it('have network files that load', () => {
     const yaml = codeUnder('docs/networks.md', 'Network file', 'yaml');
-    const [network] = load({ 'ethereum-mainnet.yaml': yaml }, { PROVIDER_KEY: 'k', PROVIDER_TOKEN: 't' });
+    const [network] = memory({ 'ethereum-mainnet.yaml': yaml }, { PROVIDER_KEY: 'k', PROVIDER_TOKEN: 't' });
     expect(network).toMatchObject({
       name: 'Ethereum Mainnet',
       chainId: 1,
@@ -103,7 +103,7 @@ describe('the examples in README.md and docs/networks.md', () => {
     // The header's variable has a default, the URL's has none.
     expect(mistakesOf(yaml)).toEqual([expect.stringContaining('the environment has no PROVIDER_KEY')]);
     const short = codeUnder('README.md', 'First network', 'yaml');
-    expect(load({ 'base.yaml': short }, { PROVIDER_KEY: 'k' })[0]).toMatchObject({ name: 'Base', chainId: 8453 });
+    expect(memory({ 'base.yaml': short }, { PROVIDER_KEY: 'k' })[0]).toMatchObject({ name: 'Base', chainId: 8453 });
   });
 
   it('show a diagnostic as `gatehouse check` prints it', () => {

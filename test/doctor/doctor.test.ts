@@ -26,10 +26,10 @@ beforeAll(async () => {
 beforeEach(async () => {
   place = new Workplace();
   node = await startFakeNode({ chainId: 5 });
-  node.answer('eth_getBlockByNumber', () => ({ number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: now() }));
-  node.answer('eth_blockNumber', `0x${head.toString(16)}`);
-  node.answer('eth_getBalance', '0x0');
-  node.answer('eth_getLogs', []);
+  node.response('eth_getBlockByNumber', () => ({ number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: now() }));
+  node.response('eth_blockNumber', `0x${head.toString(16)}`);
+  node.response('eth_getBalance', '0x0');
+  node.response('eth_getLogs', []);
 });
 afterEach(async () => {
   await place.close();
@@ -115,7 +115,7 @@ describe('gatehouse doctor', () => {
   });
 
   it('tells what a node says in refusal, without what is secret and what a terminal would obey', async () => {
-    node.answer('eth_chainId', rpcError(-32000, `\u001b[2Jinvalid api key ${secret} at https://me.example/x`));
+    node.response('eth_chainId', rpcError(-32000, `\u001b[2Jinvalid api key ${secret} at https://me.example/x`));
     place.withNetworks({ five: network(5, [`${node.url}/${secret}`]) });
     expect(await examined()).toMatchObject({
       code: 1,
@@ -141,10 +141,10 @@ describe('gatehouse doctor', () => {
   });
 
   it('tells how far back the state goes, and that the head is old', async () => {
-    node.answer('eth_getBalance', ([, block]: [string, string]) =>
+    node.response('eth_getBalance', ([, block]: [string, string]) =>
       Number(block) < head - 1_000 ? rpcError(-32000, 'missing trie node') : '0x0',
     );
-    node.answer('eth_getBlockByNumber', { number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: '0x65000000' });
+    node.response('eth_getBlockByNumber', { number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: '0x65000000' });
     place.withNetworks({ five: network(5, [node.url]) });
     const { code, history, notes } = await examined();
     expect([code, history]).toEqual([0, 1_000]);
@@ -153,7 +153,7 @@ describe('gatehouse doctor', () => {
 
   it('tells who is behind, and that a WebSocket does not open', async () => {
     const late = await startFakeNode({ chainId: 5 });
-    late.answer('eth_getBlockByNumber', () => ({
+    late.response('eth_getBlockByNumber', () => ({
       number: '0x10',
       gasLimit: '0x1',
       timestamp: `0x${(Math.floor(Date.now() / 1000) - 300).toString(16)}`,

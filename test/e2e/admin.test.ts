@@ -14,7 +14,7 @@ const wrongToken = 'T0ken-0f-a-stranger';
 describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept in %s', (kind) => {
   it('lets no token, key or secret be seen: in logs at any level, metrics, files or Redis', async () => {
     const redis: RedisServer | undefined = kind === 'redis' ? await startRedis() : undefined;
-    const node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+    const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
     const place = new Workplace().withNetworks({ test: network(7, [node.url]) });
     onTestFinished(async () => {
       await place.close();
@@ -33,7 +33,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
         headers: { authorization: `Bearer ${given}` },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-    const note = async (response: Response): Promise<void> => void seen.push(await response.text());
+    const logEntry = async (response: Response): Promise<void> => void seen.push(await response.text());
 
     type Once = { id: string; key: string; secret: string };
     const made = (await (await ask('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
@@ -47,22 +47,22 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     const call = (): Promise<Response> =>
       fetch(`${gateway.address}/test/v3/${rotated.key}`, { method: 'POST', headers: { authorization }, body });
     await eventually(async () => (await call()).status === 200, 2_000);
-    await note(await call());
+    await logEntry(await call());
 
-    await note(await ask('GET', '/admin/keys', undefined, wrongToken));
-    await note(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
-    await note(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
-    await note(await ask('POST', '/admin/keys', { name: made.secret, key: made.key }));
-    await note(await ask('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
-    await note(await ask('GET', '/admin/keys'));
-    await note(await ask('GET', `/admin/keys/${made.id}`));
-    await note(await ask('POST', `/admin/keys/${made.id}/revoke`));
+    await logEntry(await ask('GET', '/admin/keys', undefined, wrongToken));
+    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
+    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
+    await logEntry(await ask('POST', '/admin/keys', { name: made.secret, key: made.key }));
+    await logEntry(await ask('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
+    await logEntry(await ask('GET', '/admin/keys'));
+    await logEntry(await ask('GET', `/admin/keys/${made.id}`));
+    await logEntry(await ask('POST', `/admin/keys/${made.id}/revoke`));
     await eventually(
       async () => (await (await ask('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
       3_000,
     );
-    await note(await ask('GET', '/metrics'));
-    await note(await ask('GET', `/admin/keys/${rotated.id}/usage`));
+    await logEntry(await ask('GET', '/metrics'));
+    await logEntry(await ask('GET', `/admin/keys/${rotated.id}/usage`));
 
     const { stdout, stderr } = await gateway.stop();
     seen.push(stdout, stderr);
@@ -70,10 +70,10 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
     // What is kept holds digests of secrets, and nothing else of them.
-    const kept = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
-    expect(kept).toContain(digestOf(made.key));
-    expect(kept).toContain('admin API, 127.0.0.1');
-    for (const one of hidden.slice(0, -1)) expect(kept).not.toContain(one);
+    const cached = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
+    expect(cached).toContain(digestOf(made.key));
+    expect(cached).toContain('admin API, 127.0.0.1');
+    for (const one of hidden.slice(0, -1)) expect(cached).not.toContain(one);
   }, 40_000);
 });
 

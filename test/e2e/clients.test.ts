@@ -39,7 +39,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   [anvil, zksyncNode] = await Promise.all([
     startAnvil(),
-    startFakeNode({ chainId: zksync.id, answers: { zks_estimateFee: fee } }),
+    startFakeNode({ chainId: zksync.id, responses: { zks_estimateFee: fee } }),
   ]);
   gateway = await startGateway({
     local: network(1337, [anvil.url]),
@@ -217,7 +217,7 @@ describe('viem’s zkSync client', () => {
   });
 
   it('is told of a revert', async () => {
-    zksyncNode.answer('zks_estimateFee', rpcError(3, 'execution reverted', '0x'));
+    zksyncNode.response('zks_estimateFee', rpcError(3, 'execution reverted', '0x'));
     await expect(client('zksync').estimateFee({ account, to: account })).rejects.toMatchObject({
       code: 3,
       details: 'execution reverted',

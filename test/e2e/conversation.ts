@@ -13,7 +13,7 @@ export interface Exchange {
   readonly request: string;
   readonly toNode: string;
   readonly fromNode: string;
-  readonly answer: string;
+  readonly response: string;
 }
 
 export function readConversation(text: string): Exchange[] {
@@ -28,7 +28,7 @@ export function readConversation(text: string): Exchange[] {
     if (mark !== '<<') continue;
     const { '>>': request } = lines;
     if (request === undefined || title === '') throw new Error(`no comment or no request before: ${line}`);
-    exchanges.push({ title, request, toNode: lines['->'] ?? request, fromNode: lines['<-'] ?? rest, answer: rest });
+    exchanges.push({ title, request, toNode: lines['->'] ?? request, fromNode: lines['<-'] ?? rest, response: rest });
     lines = {};
   }
   return exchanges;
@@ -51,11 +51,11 @@ export async function gatewayFor(exchanges: readonly Exchange[], chainId: number
     said: JSON.parse(fromNode) as Message,
   }));
   const node = await startFakeNode({ chainId });
-  for (const method of new Set(script.map(({ asked }) => asked.method))) {
+  for (const method of new Set(script.map(({ asked: requested }) => requested.method))) {
     if (method === 'eth_chainId') continue;
-    node.answer(method, (params: unknown) => {
+    node.response(method, (params: unknown) => {
       const found = script.find(
-        ({ asked }) => asked.method === method && isDeepStrictEqual(asked.params ?? [], params),
+        ({ asked: requested }) => requested.method === method && isDeepStrictEqual(requested.params ?? [], params),
       );
       if (found === undefined && method === 'eth_getBlockByNumber' && isDeepStrictEqual(params, look.params))
         return look.head;
@@ -74,6 +74,6 @@ export async function gatewayFor(exchanges: readonly Exchange[], chainId: number
 }
 
 /** Sends the request as it stands, and gives the answer as it came. */
-export async function answerTo(gateway: TestGateway, { request }: Exchange): Promise<string> {
+export async function responseTo(gateway: TestGateway, { request }: Exchange): Promise<string> {
   return (await gateway.post('chain', request)).text();
 }

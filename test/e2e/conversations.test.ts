@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { answerTo, gatewayFor, readConversation, type Exchange } from './conversation.ts';
+import { responseTo, gatewayFor, readConversation, type Exchange } from './conversation.ts';
 
 interface Named extends Exchange {
   readonly name: string;
 }
 type Result = Readonly<Record<string, unknown>>;
-interface Answer {
+interface RpcResponse {
   readonly jsonrpc: string;
   readonly id: unknown;
   readonly result?: Result;
@@ -28,7 +28,7 @@ describe('our own conversations (test/cases), to the letter', () => {
     const exchanges = read(folder, file);
     const gateway = await gatewayFor(exchanges, 1337);
     for (const exchange of exchanges) {
-      expect.soft(await answerTo(gateway, exchange), exchange.title).toBe(exchange.answer);
+      expect.soft(await responseTo(gateway, exchange), exchange.title).toBe(exchange.response);
     }
   });
 
@@ -50,7 +50,7 @@ describe('our own conversations (test/cases), to the letter', () => {
 
 interface Deviation {
   readonly reason: string;
-  readonly ours: (theirs: Answer) => Answer;
+  readonly ours: (theirs: RpcResponse) => RpcResponse;
 }
 
 /** Where we answer otherwise than the reference chain: why, and what in place of its answer. */
@@ -97,13 +97,13 @@ describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC tes
   it('come out equal but for the deviations that are listed', { timeout: 20_000 }, async () => {
     const gateway = await gatewayFor(exchanges, Number(0xc72dd9d5e883en));
     for (const exchange of exchanges.filter(({ name }) => !(name in deviations))) {
-      expect.soft(await answerTo(gateway, exchange), exchange.name).toBe(exchange.answer);
+      expect.soft(await responseTo(gateway, exchange), exchange.name).toBe(exchange.response);
     }
     for (const exchange of exchanges) {
       const deviation = deviations[exchange.name];
       if (deviation === undefined) continue;
-      const ours = JSON.parse(await answerTo(gateway, exchange)) as Answer;
-      const theirs = JSON.parse(exchange.answer) as Answer;
+      const ours = JSON.parse(await responseTo(gateway, exchange)) as RpcResponse;
+      const theirs = JSON.parse(exchange.response) as RpcResponse;
       expect.soft(ours, exchange.name).toEqual(deviation.ours(theirs));
       expect.soft(ours, `${exchange.name} does not deviate any more`).not.toEqual(theirs);
     }
@@ -116,7 +116,7 @@ describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC tes
   });
 });
 
-function invalidParams({ jsonrpc, id }: Answer, complaint: string): Answer {
+function invalidParams({ jsonrpc, id }: RpcResponse, complaint: string): RpcResponse {
   return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${complaint}` } };
 }
 

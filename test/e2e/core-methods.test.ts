@@ -34,7 +34,7 @@ async function result(method: string, params: unknown[]): Promise<unknown> {
 }
 
 /** Calls that a real node has an answer to, and something that the answer holds. */
-function calls(): [method: string, params: unknown[], holds: unknown][] {
+function calls(): [method: string, params: unknown[], validity: unknown][] {
   const { caller, other, counter, blockHash, setTransaction, transferTransaction } = anvil.chain;
   const call = { from: caller, to: counter.address, data: counter.calls.number };
   const stored = `0x${counter.value.toString(16).padStart(64, '0')}`;
@@ -99,19 +99,19 @@ function calls(): [method: string, params: unknown[], holds: unknown][] {
 describe('on a real node', () => {
   it('every method gives what its schema promises', async () => {
     const ajv = strictAjv();
-    for (const [method, params, holds] of calls()) {
+    for (const [method, params, validity] of calls()) {
       const given = await result(method, params);
       const where = `${method} ${JSON.stringify(params)}`;
       const fits = ajv.compile(schemas[method] as object);
       expect.soft(fits(given), `${where}: ${ajv.errorsText(fits.errors)}`).toBe(true);
-      if (typeof holds === 'object') expect.soft(given, where).toMatchObject(holds as object);
-      else expect.soft(given, where).toBe(holds);
+      if (typeof validity === 'object') expect.soft(given, where).toMatchObject(validity as object);
+      else expect.soft(given, where).toBe(validity);
     }
   });
 
   it('every method that is forwarded is called here, but for the one that sends', () => {
     const called = new Set(calls().map(([method]) => method));
-    const forwarded = methods.filter(({ namespace, answer }) => namespace === 'eth' && answer === undefined);
+    const forwarded = methods.filter(({ namespace, handledBy: response }) => namespace === 'eth' && response === undefined);
     expect(forwarded.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([
       ...['eth_getUncleByBlockHashAndIndex', 'eth_sendRawTransaction', 'eth_getUncleByBlockNumberAndIndex'],
     ]);

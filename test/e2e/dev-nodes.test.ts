@@ -97,8 +97,8 @@ describe('anvil and ganache give the same answers through the gateway', () => {
 
   it('eth_getStorageAt of nothing', async () => {
     for (const node of ['anvil', 'ganache']) {
-      const answer = await gateway.call(node, 'eth_getStorageAt', [reverting[node], '0x63', 'latest']);
-      expect(answer, node).toMatchObject({ result: `0x${'0'.repeat(64)}` });
+      const response = await gateway.call(node, 'eth_getStorageAt', [reverting[node], '0x63', 'latest']);
+      expect(response, node).toMatchObject({ result: `0x${'0'.repeat(64)}` });
     }
   });
 });

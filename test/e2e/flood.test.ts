@@ -24,7 +24,7 @@ beforeAll(async () => {
   redis = await startRedis();
   node = await startFakeNode({
     chainId: 1,
-    answers: {
+    responses: {
       eth_getStorageAt: () => {
         arrivals.push(performance.now());
         return `0x${'0'.repeat(64)}`;

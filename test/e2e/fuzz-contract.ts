@@ -51,29 +51,29 @@ export function breachOf(request: FuzzRequest, response: FuzzResponse, options: 
 }
 
 function breachOfBody(text: string, due: DueItem | readonly DueItem[], status: number): string | undefined {
-  let answer: unknown;
+  let response: unknown;
   try {
-    answer = JSON.parse(text);
+    response = JSON.parse(text);
   } catch {
     return 'not JSON';
   }
-  if (!Array.isArray(due)) return breachOfItem(answer, due as DueItem, status);
-  if (!Array.isArray(answer)) return 'not an array';
-  if (answer.length !== due.length) return `${answer.length} answers in place of ${due.length}`;
+  if (!Array.isArray(due)) return breachOfItem(response, due as DueItem, status);
+  if (!Array.isArray(response)) return 'not an array';
+  if (response.length !== due.length) return `${response.length} answers in place of ${due.length}`;
   for (const [index, item] of due.entries()) {
-    const breach = breachOfItem(answer[index], item as DueItem, 200);
+    const breach = breachOfItem(response[index], item as DueItem, 200);
     if (breach !== undefined) return `item ${index}: ${breach}`;
   }
   return undefined;
 }
 
-function breachOfItem(answer: unknown, { id, codes }: DueItem, status: number): string | undefined {
-  if (typeof answer !== 'object' || answer === null) return 'not an object';
-  const { jsonrpc, error, ...rest } = answer as Json;
+function breachOfItem(response: unknown, { id, codes }: DueItem, status: number): string | undefined {
+  if (typeof response !== 'object' || response === null) return 'not an object';
+  const { jsonrpc, error, ...rest } = response as Json;
   if (jsonrpc !== '2.0') return 'jsonrpc is not 2.0';
   if (!('id' in rest) || !Object.is(rest['id'], id))
     return `the id is ${JSON.stringify(rest['id'])}, not ${JSON.stringify(id)}`;
-  const members = Object.keys(answer).sort().join();
+  const members = Object.keys(response).sort().join();
   if (error === undefined) {
     if (members !== 'id,jsonrpc,result') return `the members are ${members}`;
     return codes === undefined && status === 200 ? undefined : 'a result where an error is due';

@@ -29,8 +29,8 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
       .map(([{ method, params }, idText]) => callText(method, params, idText));
   const goodCall = call(good);
   const fuzzedCall = call(fuzzedCalls(chain));
-  const notACall = fc.oneof(fc.json({ maxDepth: 3 }), brokenEnvelopes());
-  const anyItem = fc.oneof({ weight: 3, arbitrary: goodCall }, { weight: 3, arbitrary: fuzzedCall }, notACall);
+  const invalidItem = fc.oneof(fc.json({ maxDepth: 3 }), brokenEnvelopes());
+  const anyItem = fc.oneof({ weight: 3, arbitrary: goodCall }, { weight: 3, arbitrary: fuzzedCall }, invalidItem);
   const batch = (of: fc.Arbitrary<string>, maxLength = 12): fc.Arbitrary<string> =>
     fc.array(of, { maxLength }).map((items) => `[${items.join(',')}]`);
   const brokenText = fc
@@ -64,7 +64,7 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     { weight: 20, arbitrary: of('good call', goodCall) },
     { weight: 30, arbitrary: of('fuzzed params', fuzzedCall) },
     { weight: 12, arbitrary: of('batch', batch(anyItem)) },
-    { weight: 8, arbitrary: of('no call', notACall) },
+    { weight: 8, arbitrary: of('no call', invalidItem) },
     { weight: 10, arbitrary: of('broken JSON', brokenText) },
     {
       weight: 3,

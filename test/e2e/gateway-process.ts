@@ -89,7 +89,7 @@ export class Workplace {
     const started = this.spawn(['start'], { PORT: '0', ...env });
     const isEnded = await Promise.race([
       started.ended.then(() => true),
-      eventually(() => isWhole(started.stdout()), 20_000),
+      eventually(() => isFull(started.stdout()), 20_000),
     ]);
     const banner = started.stdout();
     const address = /^Gatehouse \S+ listens on (\S+)$/m.exec(banner)?.[1];
@@ -114,7 +114,7 @@ export class Workplace {
 }
 
 /** The banner is written at once: what it ends with is there when its last part has begun. */
-function isWhole(stdout: string): boolean {
+function isFull(stdout: string): boolean {
   return stdout.includes('\nKeys: ') && stdout.endsWith('\n');
 }
 

@@ -26,7 +26,7 @@ let redisPort: number;
 const redisUrl = (port = redisPort): Record<string, string> => ({ REDIS_URL: `redis://127.0.0.1:${port}/0` });
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
+  node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
   place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
   redisPort = await freePort();
   wire = await startTcpProxy(redisPort);
@@ -128,16 +128,16 @@ describe('a gateway with Redis', () => {
   });
 
   it('lets keys go on when Redis is killed, and confirms them anew when it is back', async () => {
-    const [{ key: kept }, { key: lost }] = await Promise.all([make('ivan'), make('judy')]);
-    for (const key of [kept, lost]) await used(key);
+    const [{ key: cached }, { key: lost }] = await Promise.all([make('ivan'), make('judy')]);
+    for (const key of [cached, lost]) await used(key);
     await redis.kill();
     await eventually(async () => !(await keyStoreOf(gateway)), 2 * second);
-    for (const key of [kept, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
+    for (const key of [cached, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
     await redis.restart(); // empty: as if one of them had been deleted in between
-    await redis.cli('HSET', `gatehouse:key:${digestOf(kept)}`, 'name', 'ivan');
+    await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
     await eventually(async () => await keyStoreOf(gateway), 2 * second);
     await refusedWithin(second, lost, gateway);
-    expect(await call(gateway, kept)).toEqual({ status: 200 });
+    expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
 
   it('stops while Redis is away, and has shown no key', async () => {
@@ -163,8 +163,8 @@ async function used(key: string): Promise<void> {
   for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
 }
 
-async function refusedWithin(limitMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
-  await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, limitMs)));
+async function refusedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
+  await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, timeoutMs)));
 }
 
 async function call(to: Gateway, key: string): Promise<{ status: number; code?: number }> {

@@ -7,7 +7,7 @@ import { network } from '../support/gateway.ts';
 import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
 // Ones that no other test starts a chain with.
-const [kept, gone, added] = [7_310_011, 7_310_012, 7_310_013] as const;
+const [cached, gone, added] = [7_310_011, 7_310_012, 7_310_013] as const;
 const chain = (chainId: number): object => ({ name: 'Mine', chainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] });
 const pidsOf = (chainId: number): number[] => processesWith(`--chain-id ${chainId}`);
 
@@ -16,13 +16,13 @@ let place: Workplace;
 let gateway: Gateway;
 
 beforeEach(async () => {
-  node = await startFakeNode({ chainId: 10, answers: { eth_getBalance: '0x1' } });
+  node = await startFakeNode({ chainId: 10, responses: { eth_getBalance: '0x1' } });
   place = new Workplace();
 });
 afterEach(async () => {
   await place.close();
   await node.close();
-  expect([kept, gone, added].flatMap(pidsOf)).toEqual([]);
+  expect([cached, gone, added].flatMap(pidsOf)).toEqual([]);
 });
 
 async function ask(slug: string, method: string, params: unknown[]): Promise<unknown> {
@@ -59,19 +59,19 @@ it('tells of bad files once, with the place, and again when SIGHUP asks', async 
 });
 
 it('starts the chains of new networks, ends those of networks that are gone, and leaves the others running', async () => {
-  place.withNetworks({ kept: chain(kept), gone: chain(gone) });
+  place.withNetworks({ cached: chain(cached), gone: chain(gone) });
   gateway = await place.start();
-  const [before] = [pidsOf(kept), pidsOf(gone)];
+  const [before] = [pidsOf(cached), pidsOf(gone)];
   expect(before).not.toEqual([]);
   await eventually(async () => (await ask('gone', 'eth_gasPrice', [])) !== undefined, 5_000);
   const block = await ask('kept', 'eth_getBlockByNumber', ['latest', false]);
   const folder = join(place.folder, 'networks');
   renameSync(join(folder, 'gone.yaml'), join(folder, 'gone.yaml.off'));
-  place.withNetworks({ added: chain(added), kept: { ...chain(kept), name: 'Still mine' } });
+  place.withNetworks({ added: chain(added), cached: { ...chain(cached), name: 'Still mine' } });
   await eventually(() => pidsOf(gone).length === 0 && pidsOf(added).length > 0, 10_000);
   await eventually(async () => (await ask('added', 'eth_gasPrice', [])) !== undefined, 10_000);
   expect(await ask('kept', 'eth_getBlockByNumber', ['latest', false])).toEqual(block);
-  expect(pidsOf(kept)).toEqual(before);
+  expect(pidsOf(cached)).toEqual(before);
   rmSync(join(folder, 'added.yaml'));
   await eventually(() => pidsOf(added).length === 0, 10_000);
   expect(await gateway.stop()).toMatchObject({ code: 0 });

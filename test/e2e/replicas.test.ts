@@ -28,7 +28,7 @@ let balancer: Balancer;
 // HAProxy may have to be installed.
 beforeAll(async () => {
   redis = await startRedis();
-  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: word } });
   place = new Workplace().withNetworks({ main: network(10, [node.url]) });
   // Ports first, of all of them: two may not be given the same.
   const ports: { port: number; opsPort: number }[] = [];
@@ -50,7 +50,7 @@ async function startReplica({ port, opsPort }: { port: number; opsPort: number }
 // Each test takes up where the one before it ended.
 it('a key that is made at one gateway is good at all of them', async () => {
   const { key } = await act(0, '', { name: 'alice' });
-  for (let asked = 0; asked < 9; asked++) expect(await call(balancer.address, key)).toBe(200);
+  for (let requested = 0; requested < 9; requested++) expect(await call(balancer.address, key)).toBe(200);
   for (const replica of replicas) expect(await counted(replica, 'result')).toBeGreaterThan(0);
 });
 
@@ -70,13 +70,13 @@ it('a rate is shared: all three together let through no more than it allows', as
   expect(passed).toBeLessThanOrEqual(burst + rate * seconds);
   expect(passed).toBeGreaterThanOrEqual(burst / 2);
   const after = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
-  for (const [index, refused] of after.entries()) expect(refused).toBeGreaterThan(before[index] ?? 0);
+  for (const [index, rejected] of after.entries()) expect(rejected).toBeGreaterThan(before[index] ?? 0);
 });
 
 it('a daily quota is shared, to the last call', async () => {
   const { key } = await act(2, '', { name: 'carol', rules: { daily: 10 } });
   const statuses: number[] = [];
-  for (let asked = 0; asked < 15; asked++) statuses.push(await call(balancer.address, key));
+  for (let requested = 0; requested < 15; requested++) statuses.push(await call(balancer.address, key));
   expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(429)]);
 });
 
@@ -90,11 +90,11 @@ it('a key that is revoked at one gateway ends at all of them within a second, an
   for (const { gateway } of replicas) expect(await call(gateway.address, key)).toBe(200);
   await act(2, `/${id}/revoke`);
   const revokedAt = performance.now();
-  const refused = replicas.map(({ gateway }) =>
+  const rejected = replicas.map(({ gateway }) =>
     eventually(async () => (await call(gateway.address, key)) === 401, second),
   );
   const closed = Promise.all(sockets.map((socket) => socket.closed));
-  await Promise.all(refused);
+  await Promise.all(rejected);
   expect((await closed).map(({ code }) => code)).toEqual([1008, 1008, 1008, 1008]);
   expect(performance.now() - revokedAt).toBeLessThan(second);
   expect(await call(balancer.address, key)).toBe(401);
@@ -104,7 +104,7 @@ it('when a gateway is killed, the others answer all calls', async () => {
   const { key } = await act(0, '', { name: 'erin' });
   replicas[1]?.gateway.signal('SIGKILL');
   await replicas[1]?.gateway.ended;
-  for (let asked = 0; asked < 9; asked++) expect(await call(balancer.address, key)).toBe(200);
+  for (let requested = 0; requested < 9; requested++) expect(await call(balancer.address, key)).toBe(200);
 });
 
 /** What an operator does over the admin API of one of the gateways. */

@@ -41,19 +41,19 @@ it('two gateways behind nginx are restarted one after the other under load, and 
   const { key } = JSON.parse(stdout) as { key: string };
   // Whoever ends without waiting cuts calls off that the node has already: nobody may send those again.
   node.always(slow(15));
-  const load = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
+  const memory = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
   for (const [index, gateway] of gateways.entries()) {
-    await load.more(100);
+    await memory.more(100);
     gateway.signal('SIGTERM');
     await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
-    await load.more(20);
+    await memory.more(20);
     expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
     const next = await start(ports[index]);
     await eventually(async () => (await answered(next)) > 20, 5_000);
   }
-  const { sent, wrong } = await load.stop();
+  const { sent, wrong } = await memory.stop();
   expect(wrong).toEqual([]);
-  expect(load.received().toSorted()).toEqual(sent.toSorted());
+  expect(memory.received().toSorted()).toEqual(sent.toSorted());
   expect(sent.length).toBeGreaterThan(300);
 }, 60_000);
 

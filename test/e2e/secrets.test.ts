@@ -85,11 +85,11 @@ describe('no key and no upstream’s address is seen', () => {
       `no such method at ${node.url}/v2/${secret}`,
       `key in http://x/v2/${secret} is rate limited`,
     ]) {
-      node.answer('eth_getStorageAt', rpcError(-32000, message, { url: `${node.url}/v2/${secret}` }));
+      node.response('eth_getStorageAt', rpcError(-32000, message, { url: `${node.url}/v2/${secret}` }));
       await post('fake', key);
     }
     for (const slug of ['dead', 'lost', 'alien']) expect(await post(slug, key)).toBe(503);
-    node.answer('eth_getStorageAt', `0x${'0'.repeat(64)}`);
+    node.response('eth_getStorageAt', `0x${'0'.repeat(64)}`);
     expect(await post('basic', key)).toBe(200);
   });
 
@@ -136,7 +136,7 @@ describe('no key and no upstream’s address is seen', () => {
       [`${gateway.address}/v3/${key}`, { method: 'POST', body: '{}' }],
       [`${gateway.address}/fake?key=${key}`, { method: 'GET' }],
     ];
-    for (const [address, request] of requests) await note(await fetch(address, request));
+    for (const [address, request] of requests) await logEntry(await fetch(address, request));
     for (const line of [
       `POST /fake/v3/${key} HTTP/9.9\r\n\r\n`,
       `POST /fake/v3/${key}\u0001 HTTP/1.1\r\n\r\n`,
@@ -148,7 +148,7 @@ describe('no key and no upstream’s address is seen', () => {
   });
 
   it('in metrics and in health', async () => {
-    for (const path of ['metrics', 'readyz', 'livez']) await note(await fetch(`${gateway.address}/${path}`));
+    for (const path of ['metrics', 'readyz', 'livez']) await logEntry(await fetch(`${gateway.address}/${path}`));
     const attempt = 'gatehouse_upstream_attempts_total{network="dead",upstream="dead",outcome="transport"} 1';
     expect(said.some((text) => text.includes(attempt))).toBe(true);
   });
@@ -193,7 +193,7 @@ async function post(slug: string, withKey: string, credentials?: string): Promis
     body: request,
     ...(credentials !== undefined && { headers: { authorization: `Basic ${credentials}` } }),
   });
-  await note(response);
+  await logEntry(response);
   return response.status;
 }
 
@@ -204,15 +204,15 @@ async function inTurn(keys: readonly string[]): Promise<number[]> {
 }
 
 /** All that a caller is told. */
-async function note(response: Response): Promise<void> {
+async function logEntry(response: Response): Promise<void> {
   said.push(JSON.stringify([...response.headers]), await response.text());
 }
 
 async function sendRaw(text: string): Promise<string> {
   const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1').setEncoding('utf8');
-  let answer = '';
-  socket.on('data', (part: string) => (answer += part));
+  let response = '';
+  socket.on('data', (part: string) => (response += part));
   socket.write(text);
   await once(socket, 'close');
-  return answer;
+  return response;
 }

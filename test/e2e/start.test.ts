@@ -68,9 +68,9 @@ describe('a first start, with nothing set and nothing there', () => {
     const { stdout, stderr, code } = await place.run(['demo']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n').filter((line) => line.startsWith('curl '));
-    const answers = await Promise.all(lines.map(runCurlLine));
+    const responses = await Promise.all(lines.map(runCurlLine));
     const revert = { code: 3, message: 'execution reverted: the gate is closed' };
-    expect(answers).toMatchObject([
+    expect(responses).toMatchObject([
       counterIs42,
       counterIs42,
       { result: { transactions: [expect.any(String), expect.any(String), expect.any(String)] } },

@@ -15,7 +15,7 @@ let node: FakeNode;
 let place: Workplace;
 
 beforeEach(async () => {
-  node = await startFakeNode({ chainId: 10, answers: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
+  node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
   place = new Workplace().withNetworks({
     fake: network(10, [node.url]),
     mine: { name: 'Mine', chainId: localChainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] },

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import type { Behaviour } from '../support/behaviours.ts';
-import { startFakeNode, type Answer, type FakeNode } from '../support/fake-node.ts';
+import { startFakeNode, type RpcResponse, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startBlackHole } from './black-hole.ts';
 import { startFaultProxy, type WireFault } from './fault-proxy.ts';
@@ -25,13 +25,13 @@ export interface BadUpstream {
 export const word = `0x${'2a'.padStart(64, '0')}`;
 export const transaction = { hash: `0x${'7a'.repeat(32)}`, blockHash: `0x${'b1'.repeat(32)}`, blockNumber: '0x10' };
 /** Twelve seconds apart. */
-export const head = (number: number): Answer => ({
+export const head = (number: number): RpcResponse => ({
   number: `0x${number.toString(16)}`,
   timestamp: `0x${(1_700_000_000 + 12 * number).toString(16)}`,
   gasLimit: '0x1c9c380',
 });
 
-export const goodAnswers: Readonly<Record<string, Answer>> = {
+export const goodAnswers: Readonly<Record<string, RpcResponse>> = {
   eth_getStorageAt: word,
   eth_getTransactionByHash: transaction,
   eth_getBlockByNumber: head(0x10),
@@ -44,13 +44,13 @@ export function node(behaviour: Behaviour): () => Promise<BadUpstream> {
   });
 }
 
-/** A node that is there, and is changed. @param answers of its own, from the start */
+/** A node that is there, and is changed. @param responses of its own, from the start */
 export function nodeThat(
   change: (bad: FakeNode) => void,
-  answers: Readonly<Record<string, Answer>> = {},
+  responses: Readonly<Record<string, RpcResponse>> = {},
 ): () => Promise<BadUpstream> {
   return async () => {
-    const bad = await startFakeNode({ chainId: CHAIN_ID, answers: { ...goodAnswers, ...answers } });
+    const bad = await startFakeNode({ chainId: CHAIN_ID, responses: { ...goodAnswers, ...responses } });
     return {
       upstream: { url: bad.url },
       received: (method) => bad.callsOf(method).length,
@@ -65,7 +65,7 @@ export function nodeThat(
 /** A good node behind a wire that fails. */
 export function wire(fault: WireFault | undefined, protocol: 'http' | 'https' = 'http'): () => Promise<BadUpstream> {
   return async () => {
-    const good = await startFakeNode({ chainId: CHAIN_ID, answers: goodAnswers });
+    const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodAnswers });
     const proxy = await startFaultProxy(Number(new URL(good.url).port));
     return {
       upstream: { url: `${protocol}://127.0.0.1:${proxy.port}` },
@@ -83,7 +83,7 @@ export function socket(change: (bad: FakeWebSocketNode) => Promise<void> | void,
     const proxy = await startFaultProxy(Number(new URL(bad.url).port));
     return {
       upstream: { websocketUrl: `ws://127.0.0.1:${proxy.port}` },
-      received: (asked) => bad.calls.filter(({ method }) => method === asked).length,
+      received: (requested) => bad.calls.filter(({ method }) => method === requested).length,
       fail: async () => {
         await change(bad);
         await proxy.fail(fault);

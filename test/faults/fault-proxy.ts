@@ -123,9 +123,9 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
 }
 
 /** How much of a reply is let through before the fault; undefined: all of it, since there is none. */
-function bytesThatPass(fault: WireFault | undefined, reply: Buffer): number | undefined {
+function bytesThatPass(fault: WireFault | undefined, response: Buffer): number | undefined {
   if (fault === undefined || !('at' in fault)) return undefined;
-  const bodyAt = reply.indexOf('\r\n\r\n') + 4;
+  const bodyAt = response.indexOf('\r\n\r\n') + 4;
   switch (fault.at) {
     case 'reply':
       return 0;
@@ -134,7 +134,7 @@ function bytesThatPass(fault: WireFault | undefined, reply: Buffer): number | un
     case 'body-start':
       return bodyAt;
     case 'body':
-      return Math.floor((bodyAt + reply.length) / 2);
+      return Math.floor((bodyAt + response.length) / 2);
     // The reply to a request that passed before the fault.
     default:
       return undefined;

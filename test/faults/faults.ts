@@ -78,11 +78,11 @@ const statuses = [401, 403, 500, 502, 503, 504].map((code) => ({
 const retryAfter: Behaviour = ({ response }) => void response.writeHead(429, { 'retry-after': '30' }).end();
 
 function lags(bad: FakeNode): void {
-  bad.answer(find.method, null);
+  bad.response(find.method, null);
 }
 
 function otherChain(bad: FakeNode): void {
-  bad.answer('eth_chainId', '0x8');
+  bad.response('eth_chainId', '0x8');
 }
 
 function closeAll(bad: FakeWebSocketNode): void {
@@ -141,7 +141,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'an impossible result',
     open: nodeThat((bad) => {
-      bad.answer(storage.method, 7);
+      bad.response(storage.method, 7);
     }),
     ...once,
   },
@@ -153,7 +153,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'HTTP 429 with a JSON-RPC error',
     open: nodeThat((bad) => {
-      bad.answer(storage.method, rpcError(-32005, 'rate limit exceeded'));
+      bad.response(storage.method, rpcError(-32005, 'rate limit exceeded'));
       bad.always(statusWithReply(429));
     }),
     ...once,

@@ -35,7 +35,7 @@ beforeAll(async () => {
     faults.map(async (fault, index) => {
       const [pair, alone] = await Promise.all([fault.open(), fault.open()]);
       if (fault.fromStart === true) await Promise.all([pair.fail(), alone.fail()]);
-      const good = await startFakeNode({ chainId: CHAIN_ID, answers: goodAnswers });
+      const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodAnswers });
       return { fault, slug: `fault-${index}`, pair, alone, good };
     }),
   );
@@ -59,26 +59,26 @@ afterAll(async () => {
 
 interface Told {
   readonly status: number;
-  readonly answer: JsonRpcAnswer;
+  readonly response: JsonRpcAnswer;
   readonly ms: number;
 }
 
 async function ask(slug: string, { method, params }: Asked): Promise<Told> {
   const began = performance.now();
   const response = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
-  const answer = (await response.json()) as JsonRpcAnswer;
-  expect(answer.id).toBe(slug);
-  return { status: response.status, answer, ms: performance.now() - began };
+  const rpcResponse = (await response.json()) as JsonRpcAnswer;
+  expect(rpcResponse.id).toBe(slug);
+  return { status: response.status, response: rpcResponse, ms: performance.now() - began };
 }
 
 /** Lets it answer once, so that connections are there and heads are seen, and then lets it fail. */
 async function goBad(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNode): Promise<void> {
-  expect(await ask(slug, storage)).toMatchObject({ status: 200, answer: { result: storage.result } });
+  expect(await ask(slug, storage)).toMatchObject({ status: 200, response: { result: storage.result } });
   await headsAreSeen(bad, good, 1);
   await bad.fail();
   if (fault.standsStill === true) {
     const clock = shiftClock();
-    good?.answer('eth_getBlockByNumber', head(0x20));
+    good?.response('eth_getBlockByNumber', head(0x20));
     clock.forward(LOOK_AGAIN_MS);
     await ask(slug, storage);
     await headsAreSeen(bad, good, 2);
@@ -102,41 +102,41 @@ async function headsAreSeen(bad: BadUpstream, good: FakeNode | undefined, times:
 }
 
 describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ index, ...fault }) => {
-  const asked = fault.asks ?? storage;
+  const requested = fault.asks ?? storage;
   let times = { ms: NaN, nextMs: NaN };
 
   it('beside a good upstream: the right answer, in time', async () => {
     const { slug, pair, good } = cases[index] as Case;
     if (fault.fromStart !== true) await goBad(fault, slug, pair, good);
-    const before = { bad: pair.received(asked.method), good: good.callsOf(asked.method).length };
-    const first = await ask(slug, asked);
-    expect(first).toMatchObject({ status: 200, answer: { result: asked.result } });
+    const before = { bad: pair.received(requested.method), good: good.callsOf(requested.method).length };
+    const first = await ask(slug, requested);
+    expect(first).toMatchObject({ status: 200, response: { result: requested.result } });
     expect(first.ms).toBeLessThan(IN_TIME_MS);
-    const received = pair.received(asked.method) - before.bad;
-    const second = good.callsOf(asked.method).length - before.good;
+    const received = pair.received(requested.method) - before.bad;
+    const second = good.callsOf(requested.method).length - before.good;
     const wasFound = fault.mayBeFound === true && received === 0;
     expect({ received: wasFound ? fault.received[0] : received, second }).toEqual({
       received: fault.received[0],
       second: fault.isHarmless === true ? 0 : 1,
     });
-    const next = await ask(slug, asked);
-    expect(next).toMatchObject({ status: 200, answer: { result: asked.result } });
+    const next = await ask(slug, requested);
+    expect(next).toMatchObject({ status: 200, response: { result: requested.result } });
     times = { ms: first.ms, nextMs: next.ms };
   });
 
   it('by itself: what the contract says, in time', async () => {
     const { slug, alone } = cases[index] as Case;
     if (fault.fromStart !== true) await goBad(fault, `${slug}-alone`, alone);
-    const before = alone.received(asked.method);
-    const { status, answer, ms } = await ask(`${slug}-alone`, asked);
+    const before = alone.received(requested.method);
+    const { status, response, ms } = await ask(`${slug}-alone`, requested);
     const { error, result } = fault.alone;
-    expect({ status, error: answer.error, result: answer.result }).toEqual({
+    expect({ status, error: response.error, result: response.result }).toEqual({
       status: fault.alone.status,
       error,
       result,
     });
     expect(ms).toBeLessThan(IN_TIME_MS);
-    const received = alone.received(asked.method) - before;
+    const received = alone.received(requested.method) - before;
     const wasFound = fault.mayBeFound === true && received === 0;
     expect(wasFound ? fault.received[1] : received).toBe(fault.received[1]);
     rows.push({ fault, ...times, aloneMs: ms });

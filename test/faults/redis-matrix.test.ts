@@ -16,7 +16,7 @@ const rows: RedisRow[] = [];
 let node: FakeNode;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: CHAIN_ID, answers: goodAnswers });
+  node = await startFakeNode({ chainId: CHAIN_ID, responses: goodAnswers });
 });
 afterAll(async () => {
   await node.close();
@@ -24,13 +24,13 @@ afterAll(async () => {
   if (file !== undefined) writeTable(file, 'redis', rows.map(redisRowOf));
 });
 
-async function ask(gateway: TestGateway, key: string): Promise<{ status: number; answer: JsonRpcAnswer; ms: number }> {
+async function ask(gateway: TestGateway, key: string): Promise<{ status: number; response: JsonRpcAnswer; ms: number }> {
   const began = performance.now();
   const { method, params } = storage;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params });
   const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
-  const answer = (await response.json()) as JsonRpcAnswer;
-  return { status: response.status, answer, ms: performance.now() - began };
+  const rpcResponse = (await response.json()) as JsonRpcAnswer;
+  return { status: response.status, response: rpcResponse, ms: performance.now() - began };
 }
 
 async function addKey(redis: BadRedis, ...rules: string[]): Promise<string> {
@@ -40,10 +40,10 @@ async function addKey(redis: BadRedis, ...rules: string[]): Promise<string> {
   return key;
 }
 
-const right = { status: 200, answer: { id: 'x', result: storage.result } };
+const right = { status: 200, response: { id: 'x', result: storage.result } };
 const unchecked = {
   status: 503,
-  answer: { error: { code: -32603, message: 'the key cannot be checked at the moment' } },
+  response: { error: { code: -32603, message: 'the key cannot be checked at the moment' } },
 };
 
 describe.each(redisFaults)('$name', ({ name, open }) => {
@@ -59,8 +59,8 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
     const unseen = await addKey(redis);
     await eventually(async () => (await ask(gateway, seen)).status === 200, IN_TIME_MS);
     expect(await ask(gateway, limited)).toMatchObject(right);
-    const asked = (): number => node.callsOf(storage.method).length;
-    const before = asked();
+    const requested = (): number => node.callsOf(storage.method).length;
+    const before = requested();
     await redis.fail();
 
     const first = await ask(gateway, seen);
@@ -70,7 +70,7 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
     const answered = [first, withLimits, told].filter(({ status }) => status === 200).length;
     if (told.status !== 200) expect(told).toMatchObject(unchecked);
     for (const { ms } of [first, withLimits, told]) expect(ms).toBeLessThan(IN_TIME_MS);
-    expect(asked() - before).toBe(answered);
+    expect(requested() - before).toBe(answered);
 
     await redis.mend();
     const backMs = await eventually(async () => (await ask(gateway, unseen)).status === 200, BACK_MS);

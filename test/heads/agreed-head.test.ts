@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { agreedHead } from '../../gateway/heads/agreed-head.ts';
-import type { Look } from '../../gateway/heads/look.ts';
+import type { PolledHead } from '../../gateway/heads/look.ts';
 
 const HOUR = 3_600;
 const now = 1_700_000_000;
 
 /** A head, and the age of its block in seconds where that is known. */
-function look(number: number | bigint, age?: number, at = 0): Look {
+function look(number: number | bigint, age?: number, at = 0): PolledHead {
   const timestamp = age === undefined ? undefined : BigInt(now - age);
   return { number: BigInt(number), timestamp, gasLimit: undefined, header: undefined, at };
 }
 
-const agreed = (looks: readonly Look[], last?: Look, blockMs = 12_000) =>
+const agreed = (looks: readonly PolledHead[], last?: PolledHead, blockMs = 12_000) =>
   Number(agreedHead(looks, last, blockMs)?.number ?? -1);
 
 describe('the head that upstreams agree on', () => {

@@ -69,12 +69,12 @@ describe('the canonical chain', () => {
     const old = chain.head;
     const onlyLatest = (latest: () => unknown) => (params: unknown) =>
       (params as string[])[0] === 'latest' ? latest() : null;
-    nodes[0]?.answer(
+    nodes[0]?.response(
       'eth_getBlockByNumber',
       onlyLatest(() => chain.head),
     );
     nodes[0]?.always(status(500), 'eth_getBlockByHash');
-    nodes[1]?.answer(
+    nodes[1]?.response(
       'eth_getBlockByNumber',
       onlyLatest(() => old),
     );
@@ -158,7 +158,7 @@ describe('the canonical chain', () => {
     await watch();
     let looks = 0;
     const older = chain.byNumber('0x68');
-    nodes[0]?.answer('eth_getBlockByNumber', () => (looks++ % 3 === 2 ? chain.head : older));
+    nodes[0]?.response('eth_getBlockByNumber', () => (looks++ % 3 === 2 ? chain.head : older));
     await until(() => looks > 12);
     expect([changes, heads.number, heads.head?.hash]).toEqual([[], 105n, chain.head.hash]);
   });

@@ -10,7 +10,7 @@ import { CHAIN_ID, pause, scriptedNode, tellHead, withHeads } from './with-heads
 
 it('heads are followed from the first call on, of its network only, and counted apart from calls', async () => {
   const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
-  for (const node of nodes) node.answer('eth_getStorageAt', word(1));
+  for (const node of nodes) node.response('eth_getStorageAt', word(1));
   const network = (...urls: string[]) => ({
     name: 'Test',
     chainId: CHAIN_ID,
@@ -30,15 +30,15 @@ it('heads are followed from the first call on, of its network only, and counted 
   // One poll serves all calls; the other network is left alone.
   expect(nodes.map(({ calls }) => calls.length)).toEqual([7, 2, 0]);
   const { value } = await readMetrics(gateway.address);
-  const upstream = (index: number) => ({ network: 'used', upstream: `node-${index}`, outcome: 'reply' });
+  const upstream = (index: number) => ({ network: 'used', upstream: `node-${index}`, outcome: 'response' });
   expect([0, 1].map((index) => value('gatehouse_upstream_attempts_total', upstream(index)) ?? 0)).toEqual([5, 0]);
   expect([0, 1].map((index) => value('gatehouse_head_polls_total', upstream(index)))).toEqual([1, 1]);
 });
 
 it('an upstream with url and websocketUrl tells of new heads over the WebSocket, and is asked over the URL', async () => {
   const chain = new ScriptedChain();
-  const node = await startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(1) } });
-  node.answer('eth_getBlockByNumber', () => chain.head);
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(1) } });
+  node.response('eth_getBlockByNumber', () => chain.head);
   const feed = await startFakeWebSocketNode(CHAIN_ID);
   const upstreams = [{ name: 'node', url: node.url, websocketUrl: feed.url }];
   const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } });
@@ -70,12 +70,12 @@ it('an upstream that failed is up again when it tells its head after its rest, t
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as { msg: string; upstream: string }) });
   const { upstreams, watch, nodes } = await withHeads([chain, chain], {}, log);
   await watch();
-  upstreams[1]?.failed('eth_call', { final: false, failure: 'transport', reply: undefined }, performance.now());
+  upstreams[1]?.recordFailure('eth_call', { final: false, failure: 'transport', response: undefined }, performance.now());
   const looks = nodes[1]?.looks() ?? 0;
   await until(() => (nodes[1]?.looks() ?? 0) > looks + 2);
   // It rests, whatever it tells.
-  expect(upstreams[1]?.health.isUp).toBe(false);
-  await expect.poll(() => upstreams[1]?.health.isUp, { timeout: 3_000 }).toBe(true);
+  expect(upstreams[1]?.circuit.isClosed).toBe(false);
+  await expect.poll(() => upstreams[1]?.circuit.isClosed, { timeout: 3_000 }).toBe(true);
   const after = nodes[1]?.looks() ?? 0;
   await until(() => (nodes[1]?.looks() ?? 0) > after + 1);
   expect(lines).toMatchObject([{ msg: 'upstream is back', upstream: 'node-1' }]);

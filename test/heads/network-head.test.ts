@@ -12,21 +12,21 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
     times,
   );
   const { heads, nodes } = all;
-  heads.used(performance.now());
+  heads.markUsed(performance.now());
   await until(() => nodes.every(({ looks }) => looks() > 0) && heads.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
     const block = chain.mine();
-    for (const index of on) nodes[index]?.answer('eth_getBlockByNumber', block);
+    for (const index of on) nodes[index]?.response('eth_getBlockByNumber', block);
   };
   return { ...all, mine };
 }
 
 /** Goes on using the network until something holds. */
-async function untilUsed({ heads }: WithHeads, holds: () => boolean): Promise<void> {
+async function untilUsed({ heads }: WithHeads, validity: () => boolean): Promise<void> {
   await until(() => {
-    heads.used(performance.now());
-    return holds();
+    heads.markUsed(performance.now());
+    return validity();
   });
 }
 
@@ -56,7 +56,7 @@ describe('the network’s head', () => {
   it('is not raised by an absurd number', async () => {
     const all = await inUse(3);
     const absurd = { ...all.nodes[1]?.chain.head, number: `0x${(10n ** 18n).toString(16)}` };
-    all.nodes[1]?.answer('eth_getBlockByNumber', absurd);
+    all.nodes[1]?.response('eth_getBlockByNumber', absurd);
     await looks(all, 3);
     expect([all.heads.number, all.heads.head?.number]).toEqual([100n, 100n]);
     all.mine(0, 2);
@@ -67,7 +67,7 @@ describe('the network’s head', () => {
   it('is not raised by an upstream of another chain, which is asked for its chain id only, and once', async () => {
     const [one, other] = [new ScriptedChain(), new ScriptedChain({ from: 105 })];
     const all = await withHeads([one, other]);
-    all.nodes[1]?.answer('eth_chainId', '0x8');
+    all.nodes[1]?.response('eth_chainId', '0x8');
     await looks(all, 3, all.nodes.slice(0, 1));
     expect(all.heads.number).toBe(100n);
     expect(all.nodes[1]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
@@ -79,11 +79,11 @@ describe('the network’s head', () => {
     await first?.refuse();
     await expect
       .poll(() => {
-        all.heads.used(performance.now());
+        all.heads.markUsed(performance.now());
         return all.metrics.registry.metrics();
       })
       .toContain('gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}');
-    first?.answer('eth_chainId', '0x8');
+    first?.response('eth_chainId', '0x8');
     await first?.listen();
     await untilUsed(all, () => first?.callsOf('eth_chainId').length === 2);
     const before = first?.looks();
@@ -125,9 +125,9 @@ describe('the network’s head', () => {
     const { heads, upstreams } = await inUse(2, { usedMin: 1_000, usedMax: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    heads.saw(first, 0x65n, performance.now());
+    heads.observe(first, 0x65n, performance.now());
     expect([heads.number, heads.hasBlock(first, 101n), heads.hasBlock(second, 101n)]).toEqual([101n, true, false]);
-    heads.saw(second, 0xde0b6b3a7640000n, performance.now());
+    heads.observe(second, 0xde0b6b3a7640000n, performance.now());
     expect(heads.number).toBe(101n);
   });
 });
@@ -165,7 +165,7 @@ describe('an upstream', () => {
   });
 
   it('that fails is looked at more and more rarely, and counted', async () => {
-    const all = await inUse(2, { restMax: 10_000 });
+    const all = await inUse(2, { backoffMax: 10_000 });
     all.nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     const start = performance.now();
     await looks(all, 8, all.nodes.slice(1));
@@ -212,9 +212,9 @@ describe('polls', () => {
   it('are never more than one at a time of each upstream, however many calls there are', async () => {
     const { heads, nodes } = await withHeads([new ScriptedChain()]);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
-    for (let calls = 0; calls < 1_000; calls++) heads.used(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
     await pause(150);
-    for (let calls = 0; calls < 1_000; calls++) heads.used(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
     await pause(20);
     expect(nodes[0]?.looks()).toBe(1);
   });

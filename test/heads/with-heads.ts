@@ -20,10 +20,10 @@ export const quick: HeadTimes = {
   usedMin: 30,
   usedMax: 60,
   usedFor: 400,
-  doubt: 10,
+  confirmMin: 10,
   silence: 100,
-  late: 20,
-  restMax: 50,
+  lateMs: 20,
+  backoffMax: 50,
   start: 300,
 };
 
@@ -46,8 +46,8 @@ export async function scriptedNode(chain: ScriptedChain): Promise<ScriptedNode> 
       node.callsOf('eth_getBlockByHash').length +
       node.callsOf('eth_getBlockByNumber').filter(({ params }) => firstOf(params) !== 'latest').length,
   };
-  node.answer('eth_getBlockByNumber', (params: unknown) => scripted.chain.byNumber(firstOf(params)));
-  node.answer('eth_getBlockByHash', (params: unknown) => scripted.chain.byHash(firstOf(params)));
+  node.response('eth_getBlockByNumber', (params: unknown) => scripted.chain.byNumber(firstOf(params)));
+  node.response('eth_getBlockByHash', (params: unknown) => scripted.chain.byHash(firstOf(params)));
   onTestFinished(() => node.close());
   return scripted;
 }
@@ -81,11 +81,11 @@ export function follow(
       transport: new HttpUpstream({ url, connections: 8, ...options }),
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),
       timeoutMs: 1_000,
-      meters: metrics.upstreamMeters('test', `node-${index}`),
+      metrics: metrics.upstreamMetrics('test', `node-${index}`),
       log,
     });
   });
-  const heads = new NetworkHeads(upstreams, metrics.heads.networkMeters('test'), { ...quick, ...times });
+  const heads = new NetworkHeads(upstreams, metrics.heads.networkMetrics('test'), { ...quick, ...times });
   const changes: ChainChange[] = [];
   onTestFinished(async () => {
     heads.close();
@@ -134,7 +134,7 @@ export function tellHead({ sockets, calls }: FakeWebSocketNode, { head }: Script
 export function replay(changes: readonly ChainChange[]): string[] {
   const chain: string[] = [];
   let parent: string | undefined;
-  for (const { removed, added, isFresh } of changes) {
+  for (const { removed, added, hasGap: isFresh } of changes) {
     if (isFresh === true) {
       chain.length = 0;
       parent = undefined;

@@ -11,7 +11,7 @@ type Line = Record<string, unknown>;
 async function open(env: Record<string, string>): Promise<{ gateway: TestGateway; lines: Line[] }> {
   const lines: Line[] = [];
   const log = pino({ level: 'trace', base: null }, { write: (text) => void lines.push(JSON.parse(text) as Line) });
-  const node = await startFakeNode({ chainId: 7, answers: { eth_getTransactionReceipt: null } });
+  const node = await startFakeNode({ chainId: 7, responses: { eth_getTransactionReceipt: null } });
   const gateway = await startGateway({ test: network(7, [node.url]) }, env, log);
   onTestFinished(async () => {
     await gateway.stop();
@@ -54,8 +54,8 @@ it('with ACCESS_LOG=on has a line for each request: who, what, and what came of 
   const unknown = await lineOf(() => fetch(`${gateway.address}/test/v3/${makeKey()}`, { method: 'POST', body: '{}' }));
   expect(unknown).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
   const upgrade = socketUrl(gateway, 'test', makeKey());
-  const refused = await lineOf(() => openCaller(upgrade).catch(() => undefined));
-  expect(refused).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
+  const rejected = await lineOf(() => openCaller(upgrade).catch(() => undefined));
+  expect(rejected).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
 
   await gateway.gateway.keys.update(key, { rate: '0.01', burst: '1' });
   expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'rate-limit' });

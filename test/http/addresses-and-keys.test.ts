@@ -9,7 +9,7 @@ import { expectAnswer, expectNoBody, expectRefusal, resultText } from './expect-
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
-const answer = resultText('1', '5');
+const rpcResponse = resultText('1', '5');
 const noNetwork =
   'no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ' +
   '/main, https://rpc.example.org, /other';
@@ -44,14 +44,14 @@ describe('an address', () => {
   it.each(['/main/v3/KEY', '/main/v3/KEY/', '//main/v3/KEY', '/main//v3/KEY', '/main/v3//KEY', '//main//v3//KEY//'])(
     '%s is the network’s: one trailing or doubled slash is forgiven',
     async (path) => {
-      expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: answer });
+      expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: rpcResponse });
     },
   );
 
   it.each(['/main/v3/KEY?', '/main/v3/KEY?a=b', '/main/v3/KEY/?a=/v3/x', '/main/v3/KEY?%'])(
     '%s is the network’s: a query does not matter',
     async (path) => {
-      expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: answer });
+      expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: rpcResponse });
     },
   );
 
@@ -121,7 +121,7 @@ describe('a key', () => {
   it('that is revoked is 401 from then on', async () => {
     const key = makeKey();
     await gateway.gateway.keys.add(digestOf(key), { name: 'mallory', createdAt: new Date().toISOString() });
-    await expectAnswer(await post(`/main/v3/${key}`), 200, answer);
+    await expectAnswer(await post(`/main/v3/${key}`), 200, rpcResponse);
     await gateway.gateway.keys.revoke(keyIdOf(digestOf(key)));
     await expectRefusal(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
   });
@@ -152,12 +152,12 @@ it('unknown keys from one address end in 429, -32005, with Retry-After in two di
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${fresh.address}/main/v3/${key}`, { method: 'POST', body: call });
-    await expectAnswer(await send(fresh.key), 200, answer);
+    await expectAnswer(await send(fresh.key), 200, rpcResponse);
     for (let tries = 0; tries < 10; tries++) expect((await send(makeKey())).status).toBe(401);
     const response = await send(makeKey());
     expect(response.headers.get('retry-after')).toMatch(/^(0[1-9]|10)$/);
     await expectRefusal(response, 429, -32005, 'too many unknown project ids from this address');
-    await expectAnswer(await send(fresh.key), 200, answer);
+    await expectAnswer(await send(fresh.key), 200, rpcResponse);
     // Malformed ones were never looked up, so that nobody is kept from being told what is wrong.
     await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {
@@ -173,12 +173,12 @@ it('a key that cannot be checked is 503, -32603; one that is missing or malforme
       fetch(`${withRedis.address}/main/v3/${key}`, { method: 'POST', body: call });
     // Until it is answered from memory: Redis' word of the key's making may still be on its way.
     await eventually(async () => {
-      await expectAnswer(await send(withRedis.key), 200, answer);
+      await expectAnswer(await send(withRedis.key), 200, rpcResponse);
       return ((await readMetrics(withRedis.address)).value('gatehouse_key_lookups_total', { outcome: 'hit' }) ?? 0) > 0;
     }, 5_000);
     await redis.kill();
     await expectRefusal(await send(makeKey()), 503, -32603, 'the key cannot be checked at the moment');
-    await expectAnswer(await send(withRedis.key), 200, answer);
+    await expectAnswer(await send(withRedis.key), 200, rpcResponse);
     await expectRefusal(await send(''), 401, -32002, 'project id required in the url');
     await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {

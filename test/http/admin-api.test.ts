@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings, SettingsError } from '../../gateway/config/settings.ts';
-import { ruleFields } from '../../gateway/keys/key-rules.ts';
+import { permissionFields } from '../../gateway/keys/key-rules.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -12,7 +12,7 @@ import { startRedis } from '../support/redis.ts';
 const token = 'correct-horse-battery';
 const foreignKey = '0123456789abcdefABCDEF9876543210';
 
-interface Answer {
+interface RpcResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Record<string, unknown>;
@@ -21,7 +21,7 @@ interface Answer {
 let gateway: TestGateway;
 
 async function open(env: Record<string, string> = {}): Promise<void> {
-  const node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  const node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
   const started = await startGateway({ main: network(5, [node.url]) }, { OPS_PORT: '0', ADMIN_TOKEN: token, ...env });
   gateway = started;
   onTestFinished(async () => {
@@ -36,7 +36,7 @@ async function ask(
   path: string,
   given?: unknown,
   headers: Record<string, string> = { authorization: `Bearer ${token}` },
-): Promise<Answer> {
+): Promise<RpcResponse> {
   const body = typeof given === 'string' ? given : JSON.stringify(given);
   const init = { method: verb, headers, ...(given !== undefined && { body }) };
   const response = await fetch(`http://127.0.0.1:${gateway.gateway.opsPort ?? 0}${path}`, init);
@@ -221,8 +221,8 @@ describe('the admin API refuses', () => {
       ['POST', '/rotate', {}],
       ['POST', '/revoke', undefined],
     ] as const) {
-      const answer = await ask(verb, `/admin/keys/0123456789ab${path}`, body);
-      expect([verb, path, answer.status, answer.body]).toEqual([verb, path, 404, missing]);
+      const response = await ask(verb, `/admin/keys/0123456789ab${path}`, body);
+      expect([verb, path, response.status, response.body]).toEqual([verb, path, 404, missing]);
     }
     const deleted = await ask('DELETE', '/admin/keys/0123456789ab');
     expect([deleted.status, deleted.headers.get('allow')]).toEqual([405, 'GET, PATCH']);
@@ -257,9 +257,9 @@ it('is off without ADMIN_TOKEN', async () => {
 it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
   await open();
   const { id, key } = await create();
-  const refused = await ask('POST', '/admin/import');
+  const rejected = await ask('POST', '/admin/import');
   const message = 'keys import carries keys over to Redis';
-  expect([refused.status, refused.body]).toEqual([409, { error: { message } }]);
+  expect([rejected.status, rejected.body]).toEqual([409, { error: { message } }]);
 
   const redis = await startRedis();
   onTestFinished(redis.stop);
@@ -289,7 +289,7 @@ it('serves its document, which names every rule that has a flag', async () => {
     components: { schemas: { Rules: { properties: object } } };
   };
   expect([status, openapi]).toEqual([200, '3.1.0']);
-  const flags = ruleFields.filter(({ flag }) => flag.includes(' ')).map(({ name }) => name);
+  const flags = permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name }) => name);
   expect(Object.keys(components.schemas.Rules.properties)).toEqual(flags);
 });
 

@@ -11,7 +11,7 @@ let node: FakeNode;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: wordOfPosition } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: wordOfPosition } });
   gateway = await startGateway({ main: network(5, [node.url]) });
 });
 afterEach(() => {
@@ -41,10 +41,10 @@ describe('a batch', () => {
   it('of 1,000 calls is answered in order, each with its own id', async () => {
     const ids = Array.from({ length: 1000 }, (_, index) => (index % 3 === 0 ? `"id ${index}"` : `${index}.0`));
     const calls = ids.map((id, index) => (index % 2 === 0 ? chainId(id) : storageAt(index, id)));
-    const answers = ids.map((id, index) =>
+    const responses = ids.map((id, index) =>
       resultText(id, index % 2 === 0 ? '0x5' : `0x${index.toString(16).padStart(64, '0')}`),
     );
-    await expectAnswer(await post(`[${calls.join()}]`), 200, `[${answers.join()}]`);
+    await expectAnswer(await post(`[${calls.join()}]`), 200, `[${responses.join()}]`);
   });
 
   // As geth (rpc/handler.go): Go's BatchCall and web3j over WebSocket wait for an id that they sent.
@@ -90,7 +90,7 @@ describe('a batch', () => {
 
   it('may hold what is no call: each bad one is told, the good ones are answered', async () => {
     const body = `[1,${chainId('"a"')},"x",null,[],[${chainId('9')}],{},${chainId('2')},{"jsonrpc":"2.0","id":5,"method":7}]`;
-    const answers = [
+    const responses = [
       notAnObject,
       resultText('"a"', '0x5'),
       ...[notAnObject, notAnObject, notAnObject, notAnObject],
@@ -98,13 +98,13 @@ describe('a batch', () => {
       resultText('2', '0x5'),
       errorText(-32600, 'invalid request: expected method to be a string'),
     ];
-    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('may use an id twice', async () => {
     const body = `[${chainId('7')},${storageAt(1, '7')},${chainId('7')}]`;
-    const answers = [resultText('7', '0x5'), resultText('7', wordOfPosition(['', '0x1'])), resultText('7', '0x5')];
-    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+    const responses = [resultText('7', '0x5'), resultText('7', wordOfPosition(['', '0x1'])), resultText('7', '0x5')];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('of notifications is answered with 204 and no body', async () => {
@@ -115,19 +115,19 @@ describe('a batch', () => {
 
   it('with notifications among calls has no place for them in its answer', async () => {
     const body = `[${notification},${chainId('1')},${notification},5,${chainId('2')},${notification}]`;
-    const answers = [resultText('1', '0x5'), notAnObject, resultText('2', '0x5')];
-    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+    const responses = [resultText('1', '0x5'), notAnObject, resultText('2', '0x5')];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('is HTTP 200 whatever its items say', async () => {
     node.always(status(503));
     const body = `[${storageAt(1, '1')},{"jsonrpc":"2.0","id":2,"method":"no_such"},{"jsonrpc":"2.0","id":3,"method":"eth_chainId","params":[1]}]`;
-    const answers = [
+    const responses = [
       errorText(-32603, 'no upstream could answer', '1'),
       errorText(-32601, 'The method no_such does not exist/is not available', '2'),
       errorText(-32602, 'invalid params: expected no parameters', '3'),
     ];
-    await expectAnswer(await post(body), 200, `[${answers.join()}]`);
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
   });
 });
 
@@ -170,11 +170,11 @@ describe('the limits of a batch', () => {
     try {
       const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
       const tooLarge = 'the answers of this batch are too large together';
-      const answers = [
+      const responses = [
         ...['1', '2'].map((id) => resultText(id, '0x5')),
         ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
       ];
-      await expectAnswer(await small.post('main', body), 200, `[${answers.join()}]`);
+      await expectAnswer(await small.post('main', body), 200, `[${responses.join()}]`);
     } finally {
       await small.stop();
     }
@@ -185,12 +185,12 @@ describe('the limits of a batch', () => {
     try {
       const calls = Array.from({ length: 50 }, (_, index) => storageAt(index, String(index)));
       const text = await (await small.post('main', `[${calls.join()}]`)).text();
-      const answers = JSON.parse(text) as { id: number; result?: string; error?: { code: number } }[];
-      expect(answers.map(({ id }) => id)).toEqual(calls.map((_, index) => index));
-      const good = answers.filter(({ result }) => result !== undefined);
+      const responses = JSON.parse(text) as { id: number; result?: string; error?: { code: number } }[];
+      expect(responses.map(({ id }) => id)).toEqual(calls.map((_, index) => index));
+      const good = responses.filter(({ result }) => result !== undefined);
       expect(good.length).toBeGreaterThan(5);
       expect(JSON.stringify(good).length).toBeLessThanOrEqual(1_000);
-      expect(answers.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
+      expect(responses.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
       // Whatever became of them, each counts once.
       const { samples } = await readMetrics(small.address);
       const counted = samples.filter(({ name }) => name === 'gatehouse_calls_total');
@@ -202,12 +202,12 @@ describe('the limits of a batch', () => {
 
   it('keep its calls from crowding the upstream', async () => {
     let most = 0;
-    let underWay = 0;
+    let inFlight = 0;
     const wide = await startGateway({ main: network(5, [node.url]) }, { BATCH_CONCURRENCY: '4' });
     node.always(async (exchange) => {
-      most = Math.max(most, ++underWay);
+      most = Math.max(most, ++inFlight);
       await slow(5)(exchange);
-      underWay--;
+      inFlight--;
     });
     try {
       const calls = Array.from({ length: 40 }, (_, index) => storageAt(index, String(index)));

@@ -7,7 +7,7 @@ import { errorText, expectAnswer, expectRefusal, resultText } from './expect-ans
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
-const answer = resultText('1', '5');
+const rpcResponse = resultText('1', '5');
 const tooLarge = 'body too large: at most 5000000 bytes are allowed';
 
 let node: FakeNode;
@@ -27,7 +27,7 @@ const path = (): string => `/main/v3/${gateway.key}`;
 
 describe('a body', () => {
   it('of 5,000,000 bytes is read, one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(call.padEnd(5_000_000)), 200, answer);
+    await expectAnswer(await post(call.padEnd(5_000_000)), 200, rpcResponse);
     await expectRefusal(await post(call.padEnd(5_000_001)), 413, -32600, tooLarge);
   });
 
@@ -67,7 +67,7 @@ describe('a body', () => {
       expect([status, body]).toEqual([413, errorText(-32600, tooLarge)]);
       if (connectionHeader === 'keep-alive') {
         connection.send(rawPost(path(), call));
-        expect(await connection.response()).toMatchObject({ status: 200, body: answer });
+        expect(await connection.response()).toMatchObject({ status: 200, body: rpcResponse });
       } else await connection.closed;
       connection.destroy();
     },
@@ -98,20 +98,20 @@ describe('a body', () => {
   );
 
   it.each(['identity', 'Identity', ''])('in the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(call, { 'content-encoding': encoding }), 200, answer);
+    await expectAnswer(await post(call, { 'content-encoding': encoding }), 200, rpcResponse);
   });
 
   it.each(['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'application/xml', 'x'])(
     'of the content type %s is read',
     async (type) => {
-      await expectAnswer(await post(call, { 'content-type': type }), 200, answer);
+      await expectAnswer(await post(call, { 'content-type': type }), 200, rpcResponse);
     },
   );
 
   it('without a content type is read', async () => {
     const connection = await openRaw(gateway.gateway.port);
     connection.send(rawPost(path(), call));
-    expect(await connection.response()).toMatchObject({ status: 200, body: answer });
+    expect(await connection.response()).toMatchObject({ status: 200, body: rpcResponse });
     connection.destroy();
   });
 
@@ -164,10 +164,10 @@ describe('a body that is nested too deep is refused at once, and holds nobody up
   it('64 levels are not too deep, and brackets inside of strings are none', async () => {
     const nested = (levels: number): string =>
       `{"jsonrpc":"2.0","id":1,"method":"net_version","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
-    await expectAnswer(await post(nested(64)), 200, answer);
+    await expectAnswer(await post(nested(64)), 200, rpcResponse);
     await expectRefusal(await post(nested(65)), 400, -32600, 'invalid request: nested too deep, or too many values');
     const text = JSON.stringify('['.repeat(1_000_000));
-    await expectAnswer(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, answer);
+    await expectAnswer(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
   });
 
   it('5 MB of empty arrays are too many values, told within a moment', async () => {

@@ -16,7 +16,7 @@ let path: string;
 const opened: RawConnection[] = [];
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
   gateway = await startGateway({ main: network(5, [node.url]) }, { REQUEST_TIMEOUT_MS: String(requestTimeoutMs) });
   path = `/main/v3/${gateway.key}`;
 });

@@ -7,25 +7,25 @@ import { expectAnswer, resultText } from './expect-answer.ts';
 
 const word = `0x${'2a'.repeat(32)}`;
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
-const answer = resultText('1', '5');
+const rpcResponse = resultText('1', '5');
 const batch = (items: number): string => `[${Array.from({ length: items }, () => call).join(',')}]`;
-const batchAnswer = (items: number): string => `[${Array.from({ length: items }, () => answer).join(',')}]`;
+const batchAnswer = (items: number): string => `[${Array.from({ length: items }, () => rpcResponse).join(',')}]`;
 
 let node: FakeNode;
-let asked: TestGateway;
-let unasked: TestGateway;
+let requested: TestGateway;
+let untried: TestGateway;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5 });
-  node.answer('eth_getStorageAt', word);
+  node.response('eth_getStorageAt', word);
   const networks = { main: network(5, [node.url]) };
   const overBytes = String(batchAnswer(10).length);
-  [asked, unasked] = await Promise.all([
+  [requested, untried] = await Promise.all([
     startGateway(networks, { COMPRESS_ANSWERS_OVER_BYTES: overBytes }),
     startGateway(networks),
   ]);
 });
-afterAll(() => Promise.all([asked.stop(), unasked.stop(), node.close()]));
+afterAll(() => Promise.all([requested.stop(), untried.stop(), node.close()]));
 
 /** `fetch` unpacks by itself, but keeps the headers: the length is that of what was sent. */
 function post(gateway: TestGateway, body: string, acceptEncoding: string): Promise<Response> {
@@ -34,13 +34,13 @@ function post(gateway: TestGateway, body: string, acceptEncoding: string): Promi
 
 describe('an answer', () => {
   it('is never compressed unless a setting asks for it', async () => {
-    const response = await post(unasked, batch(1_000), 'gzip');
+    const response = await post(untried, batch(1_000), 'gzip');
     await expectAnswer(response, 200, batchAnswer(1_000));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, null]);
   });
 
   it('of more bytes than the setting says is gzipped, and unpacks to the letter', async () => {
-    const response = await post(asked, batch(11), 'gzip');
+    const response = await post(requested, batch(11), 'gzip');
     expect(response.headers.get('content-encoding')).toBe('gzip');
     expect(response.headers.get('vary')).toBe('Accept-Encoding');
     expect(response.headers.get('content-type')).toBe('application/json');
@@ -51,7 +51,7 @@ describe('an answer', () => {
   });
 
   it('of no more bytes than that is sent plain', async () => {
-    const response = await post(asked, batch(10), 'gzip');
+    const response = await post(requested, batch(10), 'gzip');
     await expectAnswer(response, 200, batchAnswer(10));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Accept-Encoding']);
   });
@@ -72,7 +72,7 @@ describe('an answer', () => {
     ['', false],
     ['notgzip', false],
   ])('to a caller of Accept-Encoding “%s” is gzipped: %s', async (acceptEncoding, isGzipped) => {
-    const response = await post(asked, batch(50), acceptEncoding);
+    const response = await post(requested, batch(50), acceptEncoding);
     expect(response.headers.get('content-encoding')).toBe(isGzipped ? 'gzip' : null);
     expect(await response.text()).toBe(batchAnswer(50));
   });
@@ -82,7 +82,7 @@ describe('an answer', () => {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["0x${'11'.repeat(20)}","0x0","latest"]}`;
     const bytes = await new Promise<Buffer>((resolve, reject) => {
       const headers = { 'accept-encoding': 'gzip' };
-      const outgoing = request(asked.url('main'), { method: 'POST', headers }, (response) => {
+      const outgoing = request(requested.url('main'), { method: 'POST', headers }, (response) => {
         const chunks: Buffer[] = [];
         response
           .on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -96,7 +96,7 @@ describe('an answer', () => {
   });
 
   it('to notifications only stays empty', async () => {
-    const response = await post(asked, '{"jsonrpc":"2.0","method":"net_version"}', 'gzip');
+    const response = await post(requested, '{"jsonrpc":"2.0","method":"net_version"}', 'gzip');
     expect([response.status, response.headers.get('content-encoding')]).toEqual([204, null]);
   });
 });

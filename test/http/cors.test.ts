@@ -115,9 +115,9 @@ describe('a page of any origin', () => {
 
   it('may send a notification', async () => {
     const body = '{"jsonrpc":"2.0","method":"eth_chainId"}';
-    const answer = await pageFetch(gateway.url('main'), { headers: json, body });
-    expect([answer.status, answer.text]).toEqual([204, '']);
-    expect(answer.header('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
+    const response = await pageFetch(gateway.url('main'), { headers: json, body });
+    expect([response.status, response.text]).toEqual([204, '']);
+    expect(response.header('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
   });
 
   it('may not send other verbs', async () => {
@@ -132,8 +132,8 @@ describe('a page of any origin', () => {
 
 describe('a page can read', () => {
   it('the request id of every answer', async () => {
-    const answer = await pageFetch(gateway.url('main'), { headers: json, body: call });
-    expect(answer.header('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
+    const response = await pageFetch(gateway.url('main'), { headers: json, body: call });
+    expect(response.header('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
   });
 
   it.each([
@@ -147,10 +147,10 @@ describe('a page can read', () => {
   ])('%s, and its JSON', async (_, expected, path, headers, body) => {
     node.always(status(500));
     const url = gateway.address + path.replace('KEY', gateway.key);
-    const answer = await pageFetch(url, { headers: { ...json, ...headers }, body });
+    const response = await pageFetch(url, { headers: { ...json, ...headers }, body });
     node.always(undefined);
-    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([expected, { jsonrpc: '2.0', error: {} }]);
-    expect(answer.header('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
+    expect([response.status, JSON.parse(response.text)]).toMatchObject([expected, { jsonrpc: '2.0', error: {} }]);
+    expect(response.header('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
   });
 
   it('405 for a GET', async () => {
@@ -158,10 +158,10 @@ describe('a page can read', () => {
   });
 
   it('429, and how long to wait', async () => {
-    let answer: PageResponse | undefined;
+    let response: PageResponse | undefined;
     for (let tries = 0; tries < 3; tries++) {
-      answer = await pageFetch(`${gateway.address}/main/v3/${makeKey()}`, { headers: json, body: call });
+      response = await pageFetch(`${gateway.address}/main/v3/${makeKey()}`, { headers: json, body: call });
     }
-    expect([answer?.status, answer?.header('retry-after')]).toEqual([429, expect.stringMatching(/^\d\d$/)]);
+    expect([response?.status, response?.header('retry-after')]).toEqual([429, expect.stringMatching(/^\d\d$/)]);
   });
 });

@@ -20,7 +20,7 @@ let atFirst: string[];
 const opened: RawConnection[] = [];
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
   atFirst = handles();
 });
 afterEach(async () => {
@@ -41,7 +41,7 @@ async function open(bytes?: string): Promise<RawConnection> {
   return connection;
 }
 
-async function underWay(): Promise<void> {
+async function inFlight(): Promise<void> {
   const before = node.callsOf('eth_getStorageAt').length;
   await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBeGreaterThan(before);
 }
@@ -57,7 +57,7 @@ describe('a gateway that drains', () => {
     await start();
     node.next(slow(300));
     const connection = await open(post(path, storageAt));
-    await underWay();
+    await inFlight();
     const drain = drained();
     expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', word) });
     await connection.closed;
@@ -68,7 +68,7 @@ describe('a gateway that drains', () => {
     await start();
     node.next(slow(300));
     await open(post(path, storageAt));
-    await underWay();
+    await inFlight();
     const drain = drained();
     await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await drain;
@@ -79,7 +79,7 @@ describe('a gateway that drains', () => {
     const connection = await open();
     node.next(slow(200));
     connection.send(post(path, storageAt));
-    await underWay();
+    await inFlight();
     // The beginning of a request that Node does not count as one yet.
     const late = await open('POST ');
     await sleep(50);
@@ -137,7 +137,7 @@ describe('a gateway that drains', () => {
     await start({ DRAIN_TIMEOUT_MS: '200' });
     node.next(hang);
     const hanging = await open(post(path, storageAt));
-    await underWay();
+    await inFlight();
     const halfSent = await open(`${head(`POST ${path}`, { 'content-length': 100 })}{`);
     const headless = await open('POST /main');
     await sleep(50);
@@ -180,8 +180,8 @@ describe('a gateway that drains with a delay', () => {
     const drain = gateway.gateway.drain(400).then(() => (isOver = true));
     for (const connection of [before, await open()]) {
       connection.send(post(path, storageAt));
-      const answer = await connection.response();
-      expect(answer).toMatchObject({ status: 200, body: resultText('1', word), headers: { connection: 'close' } });
+      const response = await connection.response();
+      expect(response).toMatchObject({ status: 200, body: resultText('1', word), headers: { connection: 'close' } });
       await connection.closed;
     }
     const probe = await (await open(readyz)).response();
@@ -202,7 +202,7 @@ describe('a gateway that drains with a delay', () => {
     expect(await probe()).toBe(200);
     node.next(slow(400));
     const connection = await open(post(path, storageAt));
-    await underWay();
+    await inFlight();
     const drain = gateway.gateway.drain(100);
     expect(await probe()).toBe(503);
     await eventually(isClosed, 5_000);
@@ -224,7 +224,7 @@ it.each([
   }
   node.next(slow(100));
   await open(post(path, storageAt));
-  await underWay();
+  await inFlight();
   expect(handles().length).toBeGreaterThan(atFirst.length);
   await gateway.gateway.drain();
   for (const connection of opened.splice(0)) connection.destroy();

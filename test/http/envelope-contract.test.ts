@@ -14,7 +14,7 @@ let node: FakeNode;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word, eth_getTransactionReceipt: null } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word, eth_getTransactionReceipt: null } });
   gateway = await startGateway({ main: network(5, [node.url]) });
 });
 afterAll(async () => {
@@ -40,8 +40,8 @@ describe('a call', () => {
   });
 
   it('has a request id of its own', async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => post(callText('eth_chainId', []))));
-    expect(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size).toBe(50);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => post(callText('eth_chainId', []))));
+    expect(new Set(responses.map(({ headers }) => headers.get('x-request-id'))).size).toBe(50);
   });
 
   it.each([
@@ -101,14 +101,14 @@ describe('an error of a well-formed call is HTTP 200', () => {
 
   it('a revert, with its reason and its payload', async () => {
     const payload = `0x08c379a0${'0'.repeat(62)}20${'0'.repeat(63)}2${Buffer.from('no').toString('hex').padEnd(64, '0')}`;
-    node.answer('eth_estimateGas', rpcError(3, 'execution reverted: no', payload));
+    node.response('eth_estimateGas', rpcError(3, 'execution reverted: no', payload));
     const text = errorText(3, 'execution reverted: no', '1', payload);
     await expectAnswer(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
   });
 
   it('the node’s own error, without data that is not hexadecimal', async () => {
     const message = 'insufficient funds for gas * price + value: have 0 want 1';
-    node.answer('eth_estimateGas', rpcError(-32000, message, { hint: 'a node’s own' }));
+    node.response('eth_estimateGas', rpcError(-32000, message, { hint: 'a node’s own' }));
     const text = errorText(-32000, message, '1');
     await expectAnswer(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
   });

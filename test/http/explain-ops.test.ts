@@ -27,7 +27,7 @@ describe('a call at the ops port', () => {
     const all = await withNodes(2, ops);
     all.nodes[0]?.next(status(503));
     const first = await explain(all, call(7));
-    expect(first).toMatchObject({ status: 200, says: { answer: { jsonrpc: '2.0', id: 7, result: word(2) } } });
+    expect(first).toMatchObject({ status: 200, says: { response: { jsonrpc: '2.0', id: 7, result: word(2) } } });
     expect(first.says.explanation).toEqual({
       network: 'test',
       upstreams: ['node-0', 'node-1'],
@@ -38,13 +38,13 @@ describe('a call at the ops port', () => {
           cache: 'off',
           attempts: [
             { upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'transport' },
-            { upstream: 'node-1', ms: expect.any(Number) as number, outcome: 'reply' },
+            { upstream: 'node-1', ms: expect.any(Number) as number, outcome: 'response' },
           ],
         },
       ],
     });
     const { says, text } = await explain(all, call(8));
-    expect(says.explanation).toMatchObject({ calls: [{ passedOver: { 'node-0': 'resting' } }] });
+    expect(says.explanation).toMatchObject({ calls: [{ skipped: { 'node-0': 'circuit-open' } }] });
     expect(text).not.toMatch(/127\.0\.0\.1|http/);
     expect(all.asked()).toEqual([1, 2]);
   });
@@ -86,9 +86,9 @@ describe('a call at the ops port', () => {
     const all = await withNodes(1, { ...ops, CACHE_MAX_BYTES: '1000000' });
     const chain = new ScriptedChain();
     const [node] = all.nodes;
-    node?.answer('eth_getBlockByNumber', () => chain.head);
-    node?.answer('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
-    node?.answer('eth_gasPrice', '0x1');
+    node?.response('eth_getBlockByNumber', () => chain.head);
+    node?.response('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
+    node?.response('eth_gasPrice', '0x1');
     await explain(all, call(1, 'eth_gasPrice', []));
     await until(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
     const head = async (): Promise<number | undefined> =>
@@ -104,7 +104,7 @@ describe('a call at the ops port', () => {
     await ask('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
     await ask('eth_sendRawTransaction', ['0x02c0']);
     await ask('eth_chainId', []);
-    expect(verdicts).toEqual(['miss', 'hit', 'not-kept', 'not-kept', undefined]);
+    expect(verdicts).toEqual(['miss', 'hit', 'not-cacheable', 'not-cacheable', undefined]);
     expect(node?.callsOf('eth_getBlockByHash')).toHaveLength(1);
   });
 });

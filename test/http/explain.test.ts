@@ -9,7 +9,7 @@ const call = (id: number, method = 'eth_getStorageAt', params: readonly unknown[
   method,
   params,
 });
-const asking = { 'x-gatehouse-explain': '1' };
+const routedCall = { 'x-gatehouse-explain': '1' };
 
 let all: WithNodes;
 beforeEach(async () => {
@@ -24,18 +24,18 @@ async function allow(): Promise<void> {
   for (const node of all.nodes) node.calls.length = 0;
 }
 
-async function explained(body: unknown, headers: Record<string, string> = asking, query = '') {
+async function explained(body: unknown, headers: Record<string, string> = routedCall, query = '') {
   const url = `${all.gateway.url('test')}${query}`;
   const response = await fetch(url, { method: 'POST', body: JSON.stringify(body), headers });
   const header = response.headers.get('x-gatehouse-explain');
-  return { response, header, answer: await response.json(), says: JSON.parse(header ?? 'null') as unknown };
+  return { response, header, rpcResponse: await response.json(), says: JSON.parse(header ?? 'null') as unknown };
 }
 
 describe('a key that may explain', () => {
   it('is told by which upstream a call was answered, and the answer stays as it is', async () => {
     await allow();
-    const { says, answer, response } = await explained(call(1));
-    expect(answer).toEqual({ jsonrpc: '2.0', id: 1, result: word(1) });
+    const { says, rpcResponse, response } = await explained(call(1));
+    expect(rpcResponse).toEqual({ jsonrpc: '2.0', id: 1, result: word(1) });
     expect(says).toEqual({
       network: 'test',
       upstreams: ['node-0', 'node-1'],
@@ -44,7 +44,7 @@ describe('a key that may explain', () => {
           method: 'eth_getStorageAt',
           outcome: 'result',
           cache: 'off',
-          attempts: [{ upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'reply' }],
+          attempts: [{ upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'response' }],
         },
       ],
     });
@@ -61,14 +61,14 @@ describe('a key that may explain', () => {
         {
           attempts: [
             { upstream: 'node-0', outcome: 'transport' },
-            { upstream: 'node-1', outcome: 'reply' },
+            { upstream: 'node-1', outcome: 'response' },
           ],
         },
       ],
     });
     const after = await explained(call(2), {}, '?explain');
     expect(after.says).toMatchObject({
-      calls: [{ passedOver: { 'node-0': 'resting' }, attempts: [{ upstream: 'node-1' }] }],
+      calls: [{ skipped: { 'node-0': 'circuit-open' }, attempts: [{ upstream: 'node-1' }] }],
     });
     expect(all.asked()).toEqual([1, 2]);
   });
@@ -108,6 +108,6 @@ describe('a key that may explain', () => {
 });
 
 it('a key that may not is told nothing, and answered all the same', async () => {
-  const { header, answer } = await explained(call(1), asking, '?explain=1');
-  expect([header, answer]).toEqual([null, { jsonrpc: '2.0', id: 1, result: word(1) }]);
+  const { header, rpcResponse: response } = await explained(call(1), routedCall, '?explain=1');
+  expect([header, response]).toEqual([null, { jsonrpc: '2.0', id: 1, result: word(1) }]);
 });

@@ -8,7 +8,7 @@ import { errorText, expectAnswer, expectRefusal, resultText } from './expect-ans
 import { head, openRaw, post as rawPost, type RawConnection } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
-const answer = resultText('1', '5');
+const rpcResponse = resultText('1', '5');
 const tooLarge = 'body too large: at most 5000000 bytes are allowed';
 const broken = 'parse error: the body is not gzip, as its Content-Encoding says';
 
@@ -38,7 +38,7 @@ function chunk(bytes: Buffer): Buffer {
 
 describe('a body in gzip', () => {
   it.each(['gzip', 'GZIP', 'x-gzip', ' gzip '])('of the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(gzipSync(call), encoding), 200, answer);
+    await expectAnswer(await post(gzipSync(call), encoding), 200, rpcResponse);
   });
 
   it('is read whole: many parts, multi-byte characters, several gzip members', async () => {
@@ -46,7 +46,7 @@ describe('a body in gzip', () => {
     const batch = `[{"jsonrpc":"2.0","id":${id},"method":"net_version"}]`;
     await expectAnswer(await post(gzipSync(batch)), 200, `[${resultText(id, '5')}]`);
     const members = Buffer.concat([gzipSync(call.slice(0, 20)), gzipSync(call.slice(20))]);
-    await expectAnswer(await post(members), 200, answer);
+    await expectAnswer(await post(members), 200, rpcResponse);
   });
 
   it('may come byte by byte, and the connection goes on after it', async () => {
@@ -56,14 +56,14 @@ describe('a body in gzip', () => {
       await new Promise(setImmediate);
     }
     connection.send('0\r\n\r\n');
-    expect(await connection.response()).toMatchObject({ status: 200, body: answer });
+    expect(await connection.response()).toMatchObject({ status: 200, body: rpcResponse });
     connection.send(rawPost(path(), call));
-    expect(await connection.response()).toMatchObject({ status: 200, body: answer });
+    expect(await connection.response()).toMatchObject({ status: 200, body: rpcResponse });
     connection.destroy();
   });
 
   it('that unpacks to 5,000,000 bytes is read, to one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(gzipSync(call.padEnd(5_000_000))), 200, answer);
+    await expectAnswer(await post(gzipSync(call.padEnd(5_000_000))), 200, rpcResponse);
     await expectRefusal(await post(gzipSync(call.padEnd(5_000_001))), 413, -32600, tooLarge);
   });
 
@@ -90,7 +90,7 @@ describe('a body in gzip', () => {
       connection.send(body);
       expect(await connection.response()).toMatchObject({ status });
       connection.send(rawPost(path(), call));
-      expect(await connection.response()).toMatchObject({ status: 200, body: answer });
+      expect(await connection.response()).toMatchObject({ status: 200, body: rpcResponse });
     }
     connection.destroy();
   });
@@ -128,7 +128,7 @@ describe('a body in gzip', () => {
     const connection = await open({ 'content-length': 1_000 });
     connection.send(gzipSync(call).subarray(0, 20));
     connection.socket.resetAndDestroy();
-    await expectAnswer(await post(gzipSync(call)), 200, answer);
+    await expectAnswer(await post(gzipSync(call)), 200, rpcResponse);
   });
 
   it('is refused so that Node’s own client hears it while it still sends', async () => {

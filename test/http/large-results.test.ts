@@ -10,7 +10,7 @@ const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'1'.repeat(40)}`;
 /** As long as it takes to be large. */
 const logs = Array.from({ length: 200 }, (_, index) => ({
-  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), note: 'n' },
+  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), logEntry: 'n' },
   ...{ transactionIndex: '0x1', blockHash: hash('a'), logIndex: `0x${index.toString(16)}`, removed: false },
 }));
 const text = JSON.stringify(logs);
@@ -20,7 +20,7 @@ let nodes: FakeNode[];
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  const start = (): Promise<FakeNode> => startFakeNode({ chainId: 5, answers: { eth_getLogs: logs, debug_x: logs } });
+  const start = (): Promise<FakeNode> => startFakeNode({ chainId: 5, responses: { eth_getLogs: logs, debug_x: logs } });
   nodes = [await start(), await start()];
   const urls = nodes.map(({ url }) => url);
   gateway = await startGateway({ main: network(5, urls, { methods: ['eth', 'debug_x'] }) });
@@ -64,11 +64,11 @@ describe('a large result', () => {
     ['a member that JSON-RPC does not know, before it', `{"jsonrpc":"2.0","usage":[],"id":ID,"result":${text}}`],
     ['no error, told as null', `{"jsonrpc":"2.0","id":ID,"error":null,"result":${text}}`],
     ['an array around it', `[{"jsonrpc":"2.0","id":ID,"result":${text}}]`],
-  ])('is found with %s', async (_, reply) => {
-    nodes[0]?.next(({ id, response }) => void response.end(reply.replace('ID', String(id))), 'eth_getLogs');
+  ])('is found with %s', async (_, upstreamResponse) => {
+    nodes[0]?.next(({ id, response }) => void response.end(upstreamResponse.replace('ID', String(id))), 'eth_getLogs');
     const before = nodes[1]?.callsOf('eth_getLogs').length;
-    const answer = (await (await gateway.post('main', call('1'))).json()) as { result: unknown };
-    expect(answer.result).toEqual(logs);
+    const rpcResponse = (await (await gateway.post('main', call('1'))).json()) as { result: unknown };
+    expect(rpcResponse.result).toEqual(logs);
     expect(nodes[1]?.callsOf('eth_getLogs')).toHaveLength(before ?? 0);
   });
 

@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 it('every method that is marked as answered locally has an answer', () => {
-  const marked = methods.filter(({ answer }) => answer === 'local').map(({ name }) => name);
+  const marked = methods.filter(({ handledBy: response }) => response === 'local').map(({ name }) => name);
   expect(marked.toSorted()).toEqual(Object.keys(expected).toSorted());
 });
 
@@ -50,8 +50,8 @@ describe.each(Object.entries(networks))('on %s, without asking any upstream,', (
 
   it('all of them are answered in a batch', async () => {
     const body = Object.keys(expected).map((method, id) => ({ jsonrpc: '2.0', id, method }));
-    const answers = await (await gateway.post(slug, JSON.stringify(body))).json();
-    expect(answers).toEqual(Object.values(expected).map((of, id) => ({ jsonrpc: '2.0', id, result: of(chainId) })));
+    const responses = await (await gateway.post(slug, JSON.stringify(body))).json();
+    expect(responses).toEqual(Object.values(expected).map((of, id) => ({ jsonrpc: '2.0', id, result: of(chainId) })));
   });
 });
 

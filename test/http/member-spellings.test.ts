@@ -10,7 +10,7 @@ const b = `0x${'bb'.repeat(20)}`;
 let node: FakeNode;
 let gateway: TestGateway;
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 7, answers: { eth_call: '0x', eth_getLogs: [], eth_simulateV1: [] } });
+  node = await startFakeNode({ chainId: 7, responses: { eth_call: '0x', eth_getLogs: [], eth_simulateV1: [] } });
   gateway = await startGateway({ test: network(7, [node.url]) });
 });
 afterAll(async () => {
@@ -22,7 +22,7 @@ const request = (method: string, params: string): string =>
   `{"jsonrpc":"2.0","id":7,"method":"${method}","params":${params}}`;
 const padding = ' '.repeat(100_001);
 
-async function post(body: string): Promise<[status: number, answer: unknown]> {
+async function post(body: string): Promise<[status: number, response: unknown]> {
   const response = await gateway.post('test', body);
   return [response.status, await response.json()];
 }
@@ -43,7 +43,7 @@ async function everyAnswer(text: string, status: number): Promise<unknown[]> {
   const batches = await Promise.all([post(`[${text}]`), post(`[${text}]${padding}`)]);
   expect(alone.map(([code]) => code)).toEqual([status, status]);
   expect(batches.map(([code]) => code)).toEqual([200, 200]);
-  const told = [...alone, ...batches].map(([, answer]) => answer);
+  const told = [...alone, ...batches].map(([, response]) => response);
   return [...told, await say(text), await say(`[${text}]`)].flat();
 }
 
@@ -68,8 +68,8 @@ describe('a member in another case, or a second one, is rejected over every tran
     ],
   ])('%s %s', async (method, params, sentence) => {
     const error = { code: -32602, message: `invalid params: ${sentence}` };
-    const answers = await everyAnswer(request(method, params), 200);
-    expect(answers).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: 7, error })));
+    const responses = await everyAnswer(request(method, params), 200);
+    expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: 7, error })));
     expect(node.callsOf(method)).toEqual([]);
   });
 
@@ -79,16 +79,16 @@ describe('a member in another case, or a second one, is rejected over every tran
   ])('in the envelope: %s', async (member, expected) => {
     const error = { code: -32600, message: `invalid request: expected ${expected}` };
     const text = request('eth_chainId', `[],${member}`);
-    const answers = await everyAnswer(text, 400);
-    expect(answers).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: null, error })));
+    const responses = await everyAnswer(text, 400);
+    expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: null, error })));
   });
 });
 
 it('other members go out as they came', async () => {
   const call = `{"to":"${a}","chainID":"0x7","Nonce":"0x1"}`;
   const overrides = `{"${a}":{"balance":"0x1"},"${a.toUpperCase().replace('X', 'x')}":{"Balance":"0x2"}}`;
-  const [, answer] = await post(request('eth_call', `[${call},"latest",${overrides}]`));
-  expect(answer).toMatchObject({ result: '0x' });
+  const [, response] = await post(request('eth_call', `[${call},"latest",${overrides}]`));
+  expect(response).toMatchObject({ result: '0x' });
   expect(node.callsOf('eth_call').at(-1)?.params).toEqual([
     { to: a, chainID: '0x7', Nonce: '0x1' },
     'latest',

@@ -22,18 +22,18 @@ it('a method that is named in the file passes with any parameters and any result
   const { nodes, gateway } = await start();
   const results = [{ structLogs: [], gas: 5 }, null, [], '', 'x', 5, false];
   for (const result of results) {
-    nodes[0]?.answer('debug_traceTransaction', result);
+    nodes[0]?.response('debug_traceTransaction', result);
     const params = [hash, { tracer: 'callTracer' }, null, 5];
     expect(await gateway.call('named', 'debug_traceTransaction', params)).toEqual({ jsonrpc: '2.0', id: 1, result });
     expect(nodes[0]?.callsOf('debug_traceTransaction').at(-1)?.params).toEqual(params);
   }
-  nodes[0]?.answer('bor_getAuthor', `0x${'1'.repeat(40)}`);
+  nodes[0]?.response('bor_getAuthor', `0x${'1'.repeat(40)}`);
   expect(await gateway.call('named', 'bor_getAuthor')).toMatchObject({ result: `0x${'1'.repeat(40)}` });
 });
 
 it('its errors are the node’s, after one more try elsewhere', async () => {
   const { nodes, gateway } = await start(3);
-  for (const node of nodes) node.answer('txpool_content', rpcError(-32000, 'the pool is dry', '0x01'));
+  for (const node of nodes) node.response('txpool_content', rpcError(-32000, 'the pool is dry', '0x01'));
   expect((await gateway.call('named', 'txpool_content')).error).toEqual({
     code: -32000,
     message: 'the pool is dry',
@@ -54,7 +54,7 @@ it('is -32601 where no upstream has it, and on networks whose files do not name 
 
 it('is a label of its own in the metrics', async () => {
   const { nodes, gateway } = await start();
-  nodes[0]?.answer('txpool_content', {});
+  nodes[0]?.response('txpool_content', {});
   await gateway.call('named', 'txpool_content');
   await gateway.call('named', 'txpool_inspect');
   const { value } = await readMetrics(gateway.address);
@@ -74,14 +74,14 @@ it('a lookup that no upstream has is null, a newer one is -32601', async () => {
 
 it('a notification that sends is forwarded, one that reads is not', async () => {
   const { nodes, gateway } = await start();
-  nodes[0]?.answer('eth_sendRawTransaction', `0x${'ab'.repeat(32)}`);
-  nodes[0]?.answer('eth_gasPrice', '0x1');
+  nodes[0]?.response('eth_sendRawTransaction', `0x${'ab'.repeat(32)}`);
+  nodes[0]?.response('eth_gasPrice', '0x1');
   const notify = async (method: string, params: unknown[]): Promise<number> =>
     (await gateway.post('plain', JSON.stringify({ jsonrpc: '2.0', method, params }))).status;
   expect(await notify('eth_sendRawTransaction', ['0x02f870'])).toBe(204);
   expect(await notify('eth_sendRawTransaction', ['0x02f'])).toBe(204);
   expect(await notify('eth_gasPrice', [])).toBe(204);
-  nodes[0]?.answer('eth_sendRawTransaction', rpcError(-32000, 'nonce too low'));
+  nodes[0]?.response('eth_sendRawTransaction', rpcError(-32000, 'nonce too low'));
   expect(await notify('eth_sendRawTransaction', ['0x02f871'])).toBe(204);
   expect(nodes[0]?.callsOf('eth_sendRawTransaction').map(({ params }) => params)).toEqual([['0x02f870'], ['0x02f871']]);
   expect(nodes[0]?.callsOf('eth_gasPrice')).toEqual([]);

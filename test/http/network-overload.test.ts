@@ -26,7 +26,7 @@ const hold: Behaviour = (exchange) => {
   });
 };
 const letGo = (): void => {
-  for (const reply of held.splice(0)) reply();
+  for (const response of held.splice(0)) response();
 };
 const reads = (): number => nodes[0]?.callsOf('eth_getStorageAt').length ?? 0;
 const queued = async (): Promise<number | undefined> =>
@@ -34,7 +34,7 @@ const queued = async (): Promise<number | undefined> =>
 
 beforeEach(async () => {
   held = [];
-  nodes = await Promise.all([5, 6].map((chainId) => startFakeNode({ chainId, answers: { eth_getStorageAt: word } })));
+  nodes = await Promise.all([5, 6].map((chainId) => startFakeNode({ chainId, responses: { eth_getStorageAt: word } })));
   const [main = '', other = ''] = nodes.map(({ url }) => url);
   gateway = await startGateway(
     { main: network(5, [main]), other: network(6, [other]) },
@@ -52,11 +52,11 @@ afterEach(async () => {
 
 /** Two calls with the upstream, and one that waits. */
 async function fill(): Promise<Promise<Response>[]> {
-  const asked = [gateway.post('main', read()), gateway.post('main', read())];
+  const requested = [gateway.post('main', read()), gateway.post('main', read())];
   await eventually(() => reads() === 3, 2_000);
-  asked.push(gateway.post('main', read()));
+  requested.push(gateway.post('main', read()));
   await eventually(async () => (await queued()) === 1, 900);
-  return asked;
+  return requested;
 }
 
 async function expectOverloaded(response: Response): Promise<void> {
@@ -66,38 +66,38 @@ async function expectOverloaded(response: Response): Promise<void> {
 
 describe('a network whose upstream hangs', () => {
   it('refuses what is more than its bounds at once, and answers the rest when the upstream does', async () => {
-    const asked = await fill();
+    const requested = await fill();
     await expectOverloaded(await gateway.post('main', read()));
     expect(reads()).toBe(3);
-    const replies = held.splice(0);
-    replies.shift()?.();
+    const responses = held.splice(0);
+    responses.shift()?.();
     // The one that waited has taken the place of the one that ended.
     await eventually(() => reads() === 4, 900);
-    for (const reply of replies) reply();
+    for (const response of responses) response();
     letGo();
-    for (const response of await Promise.all(asked)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { network: 'main', outcome: 'overloaded' })).toBe(1);
   });
 
   it('still gives what the gateway knows by itself, and leaves other networks alone', async () => {
-    const asked = await fill();
+    const requested = await fill();
     await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
     await expectAnswer(await gateway.post('other', read()), 200, resultText('1', word));
     letGo();
     await eventually(() => reads() === 4, 900);
     letGo();
-    for (const response of await Promise.all(asked)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
   });
 
   it('lets nobody wait for more than a second', async () => {
-    const asked = await fill();
-    const waited = asked.pop() as Promise<Response>;
+    const requested = await fill();
+    const waited = requested.pop() as Promise<Response>;
     await expectOverloaded(await waited);
     expect(reads()).toBe(3);
     letGo();
-    for (const response of await Promise.all(asked)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
   });
 
@@ -109,10 +109,10 @@ describe('a network whose upstream hangs', () => {
     letGo();
     await eventually(() => reads() === 4, 900);
     letGo();
-    const answers = (await (await batch).json()) as { id: number; result?: unknown; error?: { code: number } }[];
-    expect(answers.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 1]);
-    expect(answers.map(({ result }) => result)).toEqual([word, word, word, undefined, undefined, '5']);
-    expect(answers[4]?.error?.code).toBe(-32603);
+    const responses = (await (await batch).json()) as { id: number; result?: unknown; error?: { code: number } }[];
+    expect(responses.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 1]);
+    expect(responses.map(({ result }) => result)).toEqual([word, word, word, undefined, undefined, '5']);
+    expect(responses[4]?.error?.code).toBe(-32603);
   });
 });
 

@@ -17,7 +17,7 @@ let node: FakeNode;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
   gateway = await startGateway(
     { main: network(5, [node.url]) },
     { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '10000', CALL_TIMEOUT_MS: '1500', UPSTREAM_TIMEOUT_MS: '700' },
@@ -38,10 +38,10 @@ async function expectOverloaded(response: Response): Promise<void> {
 describe('more than the gateway holds', () => {
   it('of requests is refused until one of them has ended', async () => {
     node.always(slow(400), 'eth_getStorageAt');
-    const asked = [1, 2, 3].map((position) => gateway.post('main', readAt(position)));
+    const requested = [1, 2, 3].map((position) => gateway.post('main', readAt(position)));
     await eventually(() => node.callsOf('eth_getStorageAt').length === 4, 2_000);
     await expectOverloaded(await gateway.post('main', local));
-    for (const response of await Promise.all(asked)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
     node.always(undefined, 'eth_getStorageAt');
     await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
   });
@@ -75,8 +75,8 @@ it('all calls of a batch share one time limit', async () => {
     { CALL_TIMEOUT_MS: '800', UPSTREAM_TIMEOUT_MS: '700' },
   );
   try {
-    const answers = (await (await patient.post('main', `[${calls.join()}]`)).json()) as { error: { code: number } }[];
-    expect(answers.map(({ error }) => error.code)).toEqual(calls.map(() => -32603));
+    const responses = (await (await patient.post('main', `[${calls.join()}]`)).json()) as { error: { code: number } }[];
+    expect(responses.map(({ error }) => error.code)).toEqual(calls.map(() => -32603));
     expect(performance.now() - began).toBeLessThan(2_400);
   } finally {
     node.always(undefined, 'eth_getStorageAt');

@@ -24,7 +24,7 @@ const jsonAt = async (path: string, accept = json, address = gateway.address): P
   (await (await get(path, accept, address)).json()) as Record<string, unknown>;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_blockNumber: '0x10' } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_blockNumber: '0x10' } });
   gateway = await open();
 });
 afterEach(async () => {
@@ -90,7 +90,7 @@ describe('the status of a gateway, as JSON', () => {
       expect(configuration).toEqual({
         digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
         loadedAt: isoTime,
-        refused: { at: isoTime, mistakes: [first, second] },
+        rejected: { at: isoTime, mistakes: [first, second] },
       });
       expect(JSON.stringify(configuration)).not.toContain(secret);
       expect(networks).toHaveLength(2);

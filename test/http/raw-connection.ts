@@ -24,20 +24,20 @@ export async function openRaw(port: number): Promise<RawConnection> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
   // Grows by doubling: what comes may be tens of megabytes.
-  let room = Buffer.alloc(65_536);
-  let received = room.subarray(0, 0);
+  let turn = Buffer.alloc(65_536);
+  let received = turn.subarray(0, 0);
   let hasEnded = false;
   let wake: () => void = () => undefined;
   socket.on('data', (chunk) => {
     const used = received.length;
-    if (received.byteOffset + used + chunk.length > room.byteOffset + room.length) {
-      room = Buffer.alloc(2 * (used + chunk.length));
-      received.copy(room);
-      received = room.subarray(0, used);
+    if (received.byteOffset + used + chunk.length > turn.byteOffset + turn.length) {
+      turn = Buffer.alloc(2 * (used + chunk.length));
+      received.copy(turn);
+      received = turn.subarray(0, used);
     }
-    const from = received.byteOffset - room.byteOffset;
-    chunk.copy(room, from + used);
-    received = room.subarray(from, from + used + chunk.length);
+    const from = received.byteOffset - turn.byteOffset;
+    chunk.copy(turn, from + used);
+    received = turn.subarray(from, from + used + chunk.length);
     wake();
   });
   const closed = new Promise<void>((resolve) => {

@@ -19,7 +19,7 @@ let path: string;
 let connection: RawConnection;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
   gateway = await startGateway({ main: network(5, [node.url]) });
   path = `/main/v3/${gateway.key}`;
 });

@@ -14,7 +14,7 @@ let gateway: TestGateway;
 let caller: RawConnection;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getCode: `0x${'60'.repeat(size / 2)}` } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getCode: `0x${'60'.repeat(size / 2)}` } });
 });
 afterAll(() => node.close());
 beforeEach(() => {

@@ -75,12 +75,12 @@ describe('a member of the envelope in another case, or a second time, is refused
     ['{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}', 'id only once'],
     ['{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":[]}],"params" : null}', 'params only once'],
   ])('%s', (text, expected) => {
-    const refusal = { reason: 'invalid-request', code: -32600, message: `invalid request: expected ${expected}` };
-    expect(read(text).items).toMatchObject([{ id: 'null', refusal }]);
+    const rejection = { reason: 'invalid-request', code: -32600, message: `invalid request: expected ${expected}` };
+    expect(read(text).items).toMatchObject([{ id: 'null', rejection }]);
     const good = '{"jsonrpc":"2.0","id":7,"method":"m","params":[]}';
     expect(read(`[${good}, ${text} ,${good}]`).items).toMatchObject([
       { id: '7' },
-      { id: 'null', refusal },
+      { id: 'null', rejection },
       { id: '7' },
     ]);
   });
@@ -112,8 +112,8 @@ describe('the envelope', () => {
     ['{"jsonrpc":"2.0","id":1,"method":"m","params":"x"}', 'null', 'invalid-request'],
     ['{"jsonrpc":"2.0","id":1.50,"method":"m","params":{}}', '1.50', 'invalid-params'],
   ])('refuses %s', (text, id, reason) => {
-    expect(read(text).items).toMatchObject([{ id, refusal: { reason } }]);
-    expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, refusal: { reason } }] });
+    expect(read(text).items).toMatchObject([{ id, rejection: { reason } }]);
+    expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, rejection: { reason } }] });
   });
 
   it('refuses a body in which nothing can be answered', () => {
@@ -128,7 +128,7 @@ describe('the envelope', () => {
 
 describe('a large body, read step by step,', () => {
   let waits = 0;
-  const slices = {
+  const timeSlicer = {
     next: async () => {
       waits++;
       await turn();
@@ -140,7 +140,7 @@ describe('a large body, read step by step,', () => {
     await Promise.resolve()
       .then(() => readEnvelope(text, maxItems))
       .catch(reasonOf),
-    await readLargeEnvelope(Buffer.from(text), maxItems, slices).catch(reasonOf),
+    await readLargeEnvelope(Buffer.from(text), maxItems, timeSlicer).catch(reasonOf),
   ];
 
   it('is the same as in one piece, whatever stands in it', async () => {
@@ -188,7 +188,7 @@ describe('a large body, read step by step,', () => {
 
   it('lets others have their turn between items', async () => {
     waits = 0;
-    const { items } = await readLargeEnvelope(Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'), 3, slices);
+    const { items } = await readLargeEnvelope(Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'), 3, timeSlicer);
     expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 6]);
   });
 });

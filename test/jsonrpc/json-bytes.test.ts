@@ -108,12 +108,12 @@ it('members and elements are told of with the places of their names and values',
   const seen: string[] = [];
   walkObject(bytes, 0, (_, nameStart, nameEnd, valueStart, depth) => {
     const name = bytes.toString('utf8', nameStart, nameEnd);
-    const note = (at: number): number => {
+    const logEntry = (at: number): number => {
       const end = endOfValue(bytes, at, depth);
       seen.push(`${name} ${bytes.toString('utf8', at, end)}`);
       return end;
     };
-    return name === 'id' ? note(valueStart) : walkArray(bytes, valueStart, (_bytes, at) => note(at), depth);
+    return name === 'id' ? logEntry(valueStart) : walkArray(bytes, valueStart, (_bytes, at) => logEntry(at), depth);
   });
   expect(seen).toEqual(['id 1', 'é {"a":"}"}', 'é null']);
 });

@@ -63,15 +63,15 @@ describe.concurrent('when Redis goes away', () => {
   it('a key that was revoked while the wire was cut ends within a second of its mending', async () => {
     const redis = await startOwnRedis();
     const { gate, proxy } = await openGateThroughProxy(redis);
-    const [revoked, kept] = [await addByHand(redis), await addByHand(redis)];
-    await remember(gate, revoked, kept);
+    const [revoked, cached] = [await addByHand(redis), await addByHand(redis)];
+    await remember(gate, revoked, cached);
     await proxy.cut();
     await revokeByHand(redis, revoked);
     await sleep(1_000);
-    expect([await gate.try(revoked), await gate.try(kept)]).toEqual(['in', 'in']);
+    expect([await gate.try(revoked), await gate.try(cached)]).toEqual(['in', 'in']);
     await proxy.mend();
     await eventually(async () => (await gate.try(revoked)) === 'key-invalid', 1_000);
-    expect(await gate.try(kept)).toBe('in');
+    expect(await gate.try(cached)).toBe('in');
   });
 
   it('no call waits more than a moment for a Redis that hangs, and all is well when it goes on', async () => {

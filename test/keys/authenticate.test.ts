@@ -42,7 +42,7 @@ describe('while Redis is there', () => {
 
   it('a key is looked up once and from then on known without a promise', async () => {
     const access = await gate.authenticator.authenticate(key, address);
-    expect(access).toEqual({ record: { id: keyIdOf(digestOf(key)), name: 'alice', createdAt }, mayExplain: false });
+    expect(access).toEqual({ record: { id: keyIdOf(digestOf(key)), name: 'alice', createdAt }, canExplain: false });
     for (let n = 0; n < 100; n += 1) expect(gate.authenticator.authenticate(key, address)).toBe(access);
     expect(await lookUpsAt(redis)).toBe(1);
     expect(gate.authenticator.counts).toEqual({ hit: 100, stale: 0, found: 1, unknown: 0, unreachable: 0 });
@@ -154,11 +154,11 @@ describe('while Redis is there', () => {
     expect(await gate.try(key)).toBe('in');
     expect(await gate.try(makeKey(), '198.51.100.1')).toBe('key-invalid');
     // Also when it is to be confirmed anew, after a loss of connection.
-    const asked = await lookUpsAt(redis);
+    const requested = await lookUpsAt(redis);
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => {
       expect(await gate.try(key)).toBe('in');
-      return (await lookUpsAt(redis)) > asked;
+      return (await lookUpsAt(redis)) > requested;
     }, 2_000);
     await expect(Promise.resolve(gate.authenticator.authenticate(makeKey(), address))).rejects.toSatisfy(
       ({ retryAfterS }: RpcError) => retryAfterS !== undefined && retryAfterS >= 1 && retryAfterS <= 10,

@@ -5,7 +5,7 @@ import { CommanderError } from 'commander';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
-import { ruleFields } from '../../gateway/keys/key-rules.ts';
+import { permissionFields } from '../../gateway/keys/key-rules.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 interface Run {
@@ -86,7 +86,7 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
     );
     const all = await rules(id);
     expect(all).toMatchObject({ networks: 'base, linea', ips: '10.0.0.0/8,::1', rate: '10', daily: '1000' });
-    const given = ruleFields.filter(({ name }) => !['secrets', 'account'].includes(name));
+    const given = permissionFields.filter(({ name }) => !['secrets', 'account'].includes(name));
     expect(Object.keys(all ?? {}).toSorted()).toEqual(given.map(({ name }) => name).toSorted());
     expect((await keys('show', id)).out).toMatch(/\nnetworks +base, linea\n/);
 

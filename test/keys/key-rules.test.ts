@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AddressRanges, isAddressRange } from '../../gateway/config/address-ranges.ts';
-import { KeyRulesError, readRules, ruleFields } from '../../gateway/keys/key-rules.ts';
+import { InvalidPermissionsError, parsePermissions, permissionFields } from '../../gateway/keys/key-rules.ts';
 import { originMatcher } from '../../gateway/keys/origin-pattern.ts';
 
 const address = `0x${'aB'.repeat(20)}`;
@@ -50,35 +50,35 @@ const samples: Record<string, { good: string[]; bad: string[] }> = {
 
 describe('rules of a key', () => {
   it('have samples here, each of them', () => {
-    expect(ruleFields.map(({ name }) => name).toSorted()).toEqual(Object.keys(samples).toSorted());
+    expect(permissionFields.map(({ name }) => name).toSorted()).toEqual(Object.keys(samples).toSorted());
   });
 
   const withRate = (name: string, text: string): Record<string, string> =>
     name === 'burst' ? { rate: '1', burst: text } : { [name]: text };
 
   it.each(Object.entries(samples))('%s are understood, or refused: never passed over', (name, { good, bad }) => {
-    for (const text of good) expect(readRules(withRate(name, text))).toHaveProperty(name);
+    for (const text of good) expect(parsePermissions(withRate(name, text))).toHaveProperty(name);
     for (const text of bad) {
-      expect(() => readRules(withRate(name, text)), text).toThrow(KeyRulesError);
-      expect(() => readRules(withRate(name, text))).toThrow(new RegExp(`^${name}: expected `));
+      expect(() => parsePermissions(withRate(name, text)), text).toThrow(InvalidPermissionsError);
+      expect(() => parsePermissions(withRate(name, text))).toThrow(new RegExp(`^${name}: expected `));
     }
   });
 
   it('take thirty entries, and no more', () => {
     const entries = (count: number): string => Array.from({ length: count }, (_, at) => `net-${at}`).join(',');
-    expect(readRules({ networks: entries(30) }).networks).toHaveLength(30);
-    expect(() => readRules({ networks: entries(31) })).toThrow('networks: expected');
+    expect(parsePermissions({ networks: entries(30) }).networks).toHaveLength(30);
+    expect(() => parsePermissions({ networks: entries(31) })).toThrow('networks: expected');
   });
 
   it('that are not known are refused, all mistakes at once, and no value is repeated', () => {
     const mistakes = ['"method" is not known; did you mean methods?', 'rate: expected request units per second'];
-    expect(() => readRules({ method: 's3cret', rate: 's3cret' })).toThrow(mistakes.join('\n'));
-    expect(() => readRules({ __proto__: 'x', constructor: 'x' })).toThrow('"constructor" is not known');
-    expect(() => readRules({ burst: '5' })).toThrow('burst: there is no rate');
+    expect(() => parsePermissions({ method: 's3cret', rate: 's3cret' })).toThrow(mistakes.join('\n'));
+    expect(() => parsePermissions({ __proto__: 'x', constructor: 'x' })).toThrow('"constructor" is not known');
+    expect(() => parsePermissions({ burst: '5' })).toThrow('burst: there is no rate');
   });
 
   it('have a burst of one second where none is named', () => {
-    expect(readRules({ methodRates: 'eth_call=2.5,eth_getLogs=0.1' }).methodRates).toEqual(
+    expect(parsePermissions({ methodRates: 'eth_call=2.5,eth_getLogs=0.1' }).methodRates).toEqual(
       new Map([
         ['eth_call', { perSecond: 2.5, burst: 3 }],
         ['eth_getLogs', { perSecond: 0.1, burst: 1 }],

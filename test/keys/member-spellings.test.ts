@@ -31,8 +31,8 @@ const examples = new Map(
 );
 
 /** The method's own example, with the contract that the key may name in place of each address. */
-function paramsOf({ name, answer }: MethodSpec): Tree[] {
-  if (answer === 'socket') return name === 'eth_subscribe' ? ['logs', treeOf({ address: allowed })] : ['0x1'];
+function paramsOf({ name, handledBy: response }: MethodSpec): Tree[] {
+  if (response === 'socket') return name === 'eth_subscribe' ? ['logs', treeOf({ address: allowed })] : ['0x1'];
   const values = (examples.get(name)?.params ?? []).map(({ value }) => value);
   const text = JSON.stringify(values).replaceAll(/"0x[0-9a-fA-F]{40}"/g, JSON.stringify(allowed));
   return (JSON.parse(text) as unknown[]).map(treeOf);
@@ -93,14 +93,14 @@ const keys = { open: makeKey(), bound: makeKey() };
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 7 });
-  for (const { name } of methods) node.answer(name, examples.get(name)?.result.value ?? null);
+  for (const { name } of methods) node.response(name, examples.get(name)?.result.value ?? null);
   const block = { number: '0x10', gasLimit: '0x1c9c380', timestamp: '0x1', hash: word(2), parentHash: word(1) };
-  node.answer('eth_getBlockByNumber', { ...block, transactions: [] });
-  node.answer('eth_chainId', '0x7');
+  node.response('eth_getBlockByNumber', { ...block, transactions: [] });
+  node.response('eth_chainId', '0x7');
   gateway = await startGateway({ test: network(7, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks'] }) });
   for (const [name, key] of Object.entries(keys)) {
     const rules = name === 'bound' ? { contracts: allowed } : {};
-    await gateway.gateway.keys.add(digestOf(key), { name, createdAt: new Date().toISOString(), rules });
+    await gateway.gateway.keys.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions: rules });
     sockets.set(key, await openCaller(socketUrl(gateway, 'test', key)));
   }
 });
@@ -124,15 +124,15 @@ async function send(key: string, text: string, way: (typeof ways)[number]): Prom
   if (socket !== undefined && way.startsWith('socket')) {
     socket.send(body);
     for (;;) {
-      const [answer] = [JSON.parse(await socket.next()) as { method?: string }].flat();
+      const [rpcResponse] = [JSON.parse(await socket.next()) as { method?: string }].flat();
       // Notifications of what was subscribed to come in between.
-      if (answer !== undefined && answer.method === undefined) return answer as { error?: { code: number } };
+      if (rpcResponse !== undefined && rpcResponse.method === undefined) return rpcResponse as { error?: { code: number } };
     }
   }
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', headers, body });
-  const [answer] = [(await response.json()) as { error?: { code: number } }].flat();
-  return answer ?? {};
+  const [rpcResponse] = [(await response.json()) as { error?: { code: number } }].flat();
+  return rpcResponse ?? {};
 }
 
 const request = (method: string, params: Tree[]): string =>
@@ -182,7 +182,7 @@ test('no spelling of a member names another contract than the key may, or more g
         const place = contractPlace(method);
         const seen = forwarded.map((call) => treeOf(call.params) as Tree[]);
         // What is accepted without an upstream (filters, subscriptions) is judged as it was sent.
-        if (error === undefined && method.answer !== 'local') seen.push(params);
+        if (error === undefined && method.handledBy !== 'local') seen.push(params);
         for (const each of seen) {
           if (kind === 'bound' && place !== undefined) {
             expect(read(each[place.param], place.path)).toEqual(read(each[place.param], place.path).map(() => allowed));

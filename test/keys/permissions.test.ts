@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
-import type { RuleChange } from '../../gateway/keys/key-store.ts';
+import type { PermissionChange } from '../../gateway/keys/key-store.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
 const statusOf = async (...sent: Parameters<Limited['send']>): Promise<number> => (await one.send(...sent)).status;
 
 describe('a key that says what it may do', () => {
-  it.each<[string, RuleChange, Record<string, string>, number]>([
+  it.each<[string, PermissionChange, Record<string, string>, number]>([
     ['networks', { networks: 'other' }, {}, 403],
     ['networks', { networks: 'other,test' }, {}, 200],
     ['origins', { origins: '*.example.org' }, {}, 403],
@@ -46,8 +46,8 @@ describe('a key that says what it may do', () => {
     await one.rules({ methods: 'eth_getStorageAt,net' });
     expect(await statusOf(storage)).toBe(200);
     expect(await statusOf(['net_version'])).toBe(200);
-    const refused = await one.send(receipt);
-    expect([refused.status, refused.body]).toEqual([403, { jsonrpc: '2.0', id: 1, error: settings }]);
+    const rejected = await one.send(receipt);
+    expect([rejected.status, rejected.body]).toEqual([403, { jsonrpc: '2.0', id: 1, error: settings }]);
     expect(await one.send(['no_such'])).toMatchObject({ status: 200, body: { error: { code: -32601 } } });
     const batch = await one.batch([storage, receipt, ['eth_chainId']]);
     expect(batch.status).toBe(200);
@@ -60,7 +60,7 @@ describe('a key that says what it may do', () => {
 
   it('is held to its contracts, wherever a call names one, and where it could', async () => {
     await one.rules({ contracts: contract });
-    one.node.answer('eth_getLogs', []);
+    one.node.response('eth_getLogs', []);
     const allowed = [
       storageOf(contract.toLowerCase()),
       call(contract),
@@ -69,7 +69,7 @@ describe('a key that says what it may do', () => {
       ['eth_chainId'],
     ] as const;
     for (const each of allowed) expect([each, await statusOf(each)]).toEqual([each, 200]);
-    const refused = [
+    const rejected = [
       storageOf(other),
       call(other),
       call(),
@@ -81,7 +81,7 @@ describe('a key that says what it may do', () => {
       ['eth_simulateV1', [{ blockStateCalls: [{ calls: [{ to: contract }] }] }]],
       ['eth_simulateV1', [{ blockStateCalls: [] }]],
     ] as const;
-    for (const each of refused) expect([each, await statusOf(each)]).toEqual([each, 403]);
+    for (const each of rejected) expect([each, await statusOf(each)]).toEqual([each, 403]);
     // Code of one's own in a contract's place is a contract of one's own.
     const pretending = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;
     expect(await statusOf(pretending({ [contract]: { code: '0x60' } }))).toBe(403);
@@ -97,17 +97,17 @@ describe('a key that says what it may do', () => {
     const named = network(7, [one.node.url], { methods: ['eth', 'debug_traceCall'] });
     const gateway = await startGateway({ test: named });
     onTestFinished(() => gateway.stop());
-    one.node.answer('debug_traceCall', '0x');
+    one.node.response('debug_traceCall', '0x');
     const id = keyIdOf(digestOf(gateway.key));
     const trace = () => gateway.call('test', 'debug_traceCall', [{ to: other }, 'latest']);
-    for (const [rules, answer] of [
+    for (const [rules, response] of [
       [{}, { result: '0x' }],
       [{ contracts: contract }, { error: settings }],
       [{ contracts: contract, methods: 'debug' }, { error: settings }],
       [{ contracts: contract, methods: 'debug_traceCall' }, { result: '0x' }],
     ] as const) {
       await gateway.gateway.keys.update(id, rules);
-      expect(await trace()).toMatchObject(answer);
+      expect(await trace()).toMatchObject(response);
     }
   });
 

@@ -18,7 +18,7 @@ const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...storage });
 let node: FakeNode;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
 });
 afterAll(() => node.close());
 

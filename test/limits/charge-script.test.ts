@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyLimits } from '../../gateway/keys/key-access.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
-import { emptyTally, shortageOf, take, type Charge, type Tally, type UtcDate } from '../../gateway/limits/tally.ts';
+import { newLimitState, shortageOf, take, type Charge, type LimitState, type UtcDate } from '../../gateway/limits/tally.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 let server: RedisServer;
@@ -47,7 +47,7 @@ const limits = fc
 const charge: fc.Arbitrary<Charge> = fc
   .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.integer({ min: 1, max: 6 }) })
   .map(({ a, b, rest }) => ({
-    weight: a + b + rest,
+    units: a + b + rest,
     byMethod: new Map([...(a > 0 ? [['eth_a', a] as const] : []), ...(b > 0 ? [['eth_b', b] as const] : [])]),
   }));
 const dates: UtcDate[] = ['2026-01-30', '2026-01-31', '2026-02-01'].map(dateOf);
@@ -60,10 +60,10 @@ function dateOf(day: string): UtcDate {
 }
 
 /** What the rules say in TypeScript, one charge after the other. */
-function expected(tally: Tally, of: KeyLimits, charges: readonly Charge[], date: UtcDate): boolean[] {
+function expected(state: LimitState, of: KeyLimits, charges: readonly Charge[], date: UtcDate): boolean[] {
   return charges.map((one) => {
-    if (shortageOf(tally, of, one, 0, date) !== undefined) return false;
-    take(tally, of, one, 0, date);
+    if (shortageOf(state, of, one, 0, date) !== undefined) return false;
+    take(state, of, one, 0, date);
     return true;
   });
 }
@@ -73,14 +73,14 @@ it('the script in Redis decides as the gateway does in memory', async () => {
   await fc.assert(
     fc.asyncProperty(limits, rounds, async (some, sequence) => {
       const of: KeyLimits = { account: `account-${account++}`, ...some, ...open };
-      const own = emptyTally();
-      const told = emptyTally();
+      const own = newLimitState();
+      const told = newLimitState();
       let at = 0;
       for (const { charges, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const trip = { tally: told, owed: 0, lease: 0, leaseMs: 50, date };
-        const { taken, leased } = await chargeAtRedis(redis, of, charges, trip);
+        const request = { state: told, owed: 0, lease: 0, leaseMs: 50, date };
+        const { taken, leased } = await chargeAtRedis(redis, of, charges, request);
         expect([taken, leased]).toEqual([expected(own, of, charges, date), 0]);
         // A clock that is behind changes nothing: the page was turned.
         if (taken.includes(true)) {
@@ -93,24 +93,24 @@ it('the script in Redis decides as the gateway does in memory', async () => {
 }, 30_000);
 
 describe('a gateway’s clock', () => {
-  let asked = 0;
+  let requested = 0;
   /** Asks for 2 of 3 a day, of an account of its own. */
-  const asking = (): ((date: UtcDate) => Promise<boolean | undefined>) => {
+  const routedCall = (): ((date: UtcDate) => Promise<boolean | undefined>) => {
     const none = { rate: undefined, methodRates: undefined, monthly: undefined };
-    const of: KeyLimits = { account: `clock-${asked++}`, daily: 3, ...none, ...open };
-    const one: Charge = { weight: 2, byMethod: new Map() };
+    const of: KeyLimits = { account: `clock-${requested++}`, daily: 3, ...none, ...open };
+    const one: Charge = { units: 2, byMethod: new Map() };
     return async (date) =>
-      (await chargeAtRedis(redis, of, [one], { tally: emptyTally(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
+      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
   };
 
   it('that is behind counts for the day that has begun', async () => {
-    const ask = asking();
+    const ask = routedCall();
     const [, today, tomorrow] = dates as [UtcDate, UtcDate, UtcDate];
     expect([await ask(today), await ask(tomorrow), await ask(today)]).toEqual([true, true, false]);
   });
 
   it('that was years ahead does not stop the days for ever', async () => {
-    const ask = asking();
+    const ask = routedCall();
     const [today, tomorrow] = dates as [UtcDate, UtcDate];
     expect(await ask(dateOf('2099-05-05'))).toBe(true);
     expect([await ask(today), await ask(today), await ask(tomorrow)]).toEqual([true, false, true]);

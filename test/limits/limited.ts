@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { RuleChange } from '../../gateway/keys/key-store.ts';
+import type { PermissionChange } from '../../gateway/keys/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
 import { eventually } from '../keys/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -22,7 +22,7 @@ export interface Limited {
   readonly id: string;
   readonly digest: string;
   /** Changes the key's rules, and waits until the gateway knows. */
-  rules(change: RuleChange): Promise<void>;
+  rules(change: PermissionChange): Promise<void>;
   /** Sends one call. */
   send(call: readonly [method: string, params?: unknown], headers?: Record<string, string>): Promise<Sent>;
   /** Sends a batch with ids from 0. */
@@ -35,7 +35,7 @@ export interface Limited {
 export async function limited(env: Record<string, string> = {}): Promise<Limited> {
   const node = await startFakeNode({
     chainId: 7,
-    answers: {
+    responses: {
       eth_getStorageAt: `0x${'0'.repeat(64)}`,
       eth_estimateGas: '0x5208',
       eth_getTransactionReceipt: null,

@@ -3,7 +3,7 @@ import { eventually } from '../keys/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { estimate, limited, receipt, storage, type Limited, type Sent } from './limited.ts';
 
-const refused = (message: string, id: unknown = 1): object => ({
+const rejected = (message: string, id: unknown = 1): object => ({
   jsonrpc: '2.0',
   id,
   error: { code: -32005, message },
@@ -35,7 +35,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
     const over = await one.send(storage);
     expect(over.status).toBe(429);
-    expect(over.body).toEqual(refused(tooFast));
+    expect(over.body).toEqual(rejected(tooFast));
     expect(rateHeaders(over)).toEqual(['3', '0', '30']);
     expect(over.headers.get('retry-after')).toBe('10');
     expect(over.headers.get('access-control-expose-headers')).toContain('RateLimit-Remaining');
@@ -68,7 +68,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     expect([passed.status, ...rateHeaders(passed)]).toEqual([200, '5', '2', '300']);
     const over = await one.batch([storage, ['eth_chainId'], storage, storage]);
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '100']);
-    expect(over.body).toEqual([0, 1, 2, 3].map((id) => refused(tooFast, id)));
+    expect(over.body).toEqual([0, 1, 2, 3].map((id) => rejected(tooFast, id)));
     // Charged twice, asked once.
     expect((await one.batch([storage, storage])).status).toBe(200);
     expect(one.reached()).toBe(3);
@@ -78,7 +78,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     await one.rules({ rate: '1', burst: '2' });
     const over = await one.batch([storage, storage, storage]);
     const message = `${tooFast}: what was sent at once is more than the limit ever allows`;
-    expect(over.body).toEqual([0, 1, 2].map((id) => refused(message, id)));
+    expect(over.body).toEqual([0, 1, 2].map((id) => rejected(message, id)));
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
   });
 
@@ -100,7 +100,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     const first = await one.batch([storage, storage]);
     expect(rateHeaders(first).slice(0, 2)).toEqual(['3', '1']);
     const over = await one.send(estimate);
-    expect([over.status, over.body]).toEqual([429, refused(message)]);
+    expect([over.status, over.body]).toEqual([429, rejected(message)]);
     expect((await one.send(storage)).status).toBe(200);
     const wait = Number((await one.send(storage)).headers.get('retry-after'));
     expect(wait).toBeGreaterThan(0);

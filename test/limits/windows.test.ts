@@ -25,10 +25,10 @@ afterAll(async () => {
 it('no window of any length sees more than burst + rate × its length, with leases and sudden floods', async () => {
   const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
   const limits: KeyLimits = { account: 'a', rate, methodRates: undefined, daily: 1e9, monthly: undefined, ...open };
-  const passed: { at: number; weight: number }[] = [];
-  const ask = async (limiter: Limiter, weight: number): Promise<void> => {
-    const { shortage } = await limiter.charge(limits, { weight, byMethod: new Map() });
-    if (shortage === undefined) passed.push({ at: performance.now(), weight });
+  const passed: { at: number; units: number }[] = [];
+  const ask = async (limiter: Limiter, units: number): Promise<void> => {
+    const { shortage } = await limiter.charge(limits, { units, byMethod: new Map() });
+    if (shortage === undefined) passed.push({ at: performance.now(), units });
   };
   const ends = performance.now() + 4_000;
   await Promise.all(
@@ -50,14 +50,14 @@ it('no window of any length sees more than burst + rate × its length, with leas
   for (let from = 0; from < passed.length; from++) {
     let sum = 0;
     for (let to = from; to < passed.length; to++) {
-      const { at, weight } = passed[to] as { at: number; weight: number };
-      sum += weight;
+      const { at, units } = passed[to] as { at: number; units: number };
+      sum += units;
       worst = Math.max(worst, sum - rate.burst - ((at - (passed[from]?.at ?? 0)) * rate.perSecond) / 1_000);
     }
   }
   expect(worst).toBeLessThan((rate.perSecond * noticeMs) / 1_000);
   // What was leased and not used was given back.
-  const used = passed.reduce((sum, { weight }) => sum + weight, 0);
+  const used = passed.reduce((sum, { units }) => sum + units, 0);
   await sleep(1_200);
   expect(Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'))).toBe(used);
 }, 20_000);

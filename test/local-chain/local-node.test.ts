@@ -27,7 +27,7 @@ describe('a local node', () => {
     await node.stop();
     await node.stop();
     expect(() => process.kill(node.pid ?? 0, 0)).toThrow('ESRCH');
-    expect(await answers(node.url)).toBe(false);
+    expect(await responses(node.url)).toBe(false);
   });
 
   it('can be stopped before it is ready', async () => {
@@ -60,16 +60,16 @@ onPosix('a local node of a gateway', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
-    await until(() => answers(url));
+    await until(() => responses(url));
 
     process.kill(-(parent.pid ?? 0), 'SIGINT');
     await once(parent.stdout, 'data');
     await delay(100);
-    expect(await answers(url)).toBe(true);
+    expect(await responses(url)).toBe(true);
 
     parent.kill('SIGKILL');
     await once(parent, 'exit');
-    await until(async () => !(await answers(url)));
+    await until(async () => !(await responses(url)));
   });
 });
 
@@ -134,8 +134,8 @@ describe('the demo chain', () => {
       push: '0x',
     };
     for (const [name, data] of Object.entries(gate.calls)) {
-      const reply = await rawReply(anvil.url, 'eth_estimateGas', [{ from: caller, to: gate.address, data }]);
-      expect(reply, name).toMatchObject({ error: { code: 3, data: expected[name as keyof typeof expected] } });
+      const response = await rawReply(anvil.url, 'eth_estimateGas', [{ from: caller, to: gate.address, data }]);
+      expect(response, name).toMatchObject({ error: { code: 3, data: expected[name as keyof typeof expected] } });
     }
   });
 
@@ -147,7 +147,7 @@ describe('the demo chain', () => {
   });
 
   it('cannot be made where the node refuses, and says so', async () => {
-    const node = await startFakeNode({ chainId: 1, answers: { eth_accounts: ['0x01', '0x02'] } });
+    const node = await startFakeNode({ chainId: 1, responses: { eth_accounts: ['0x01', '0x02'] } });
     await expect(makeDemoChain(node.url)).rejects.toThrow(
       'the demo chain could not be made: eth_sendTransactionSync: the method eth_sendTransactionSync does not exist',
     );
@@ -161,15 +161,15 @@ async function rawReply(url: string, method: string, params: unknown[]): Promise
   return response.json();
 }
 
-function answers(url: string): Promise<boolean> {
+function responses(url: string): Promise<boolean> {
   return askLocalNode(url, 'eth_chainId').then(
     () => true,
     () => false,
   );
 }
 
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(20); // vitest's time limit ends it
+async function until(validity: () => Promise<boolean>): Promise<void> {
+  while (!(await validity())) await delay(20); // vitest's time limit ends it
 }
 
 async function freePort(): Promise<number> {

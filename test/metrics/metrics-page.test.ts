@@ -20,7 +20,7 @@ beforeAll(async () => {
     { name: 'node-1', url: 'http://user:password-secret@127.0.0.1:1/' },
   ];
   gateway = await startGateway({ main: network(5, [], { upstreams }) });
-  node.answer('eth_getStorageAt', rpcError(-32000, 'words-of-the-node'));
+  node.response('eth_getStorageAt', rpcError(-32000, 'words-of-the-node'));
   node.next(status(500, 'body-of-the-node'));
   const params = [`0x${'5e'.repeat(20)}`, '0x0', 'latest'];
   for (const method of ['eth_getStorageAt', 'eth_chainId', sent, 'eth_getStorageAt', 'eth_getTransactionReceipt']) {

@@ -18,7 +18,7 @@ let gateway: TestGateway;
 beforeEach(async () => {
   node = await startFakeNode({
     chainId: 5,
-    answers: { eth_getStorageAt: `0x${'0'.repeat(64)}`, eth_getTransactionReceipt: null },
+    responses: { eth_getStorageAt: `0x${'0'.repeat(64)}`, eth_getTransactionReceipt: null },
   });
 });
 afterEach(async () => {
@@ -47,9 +47,9 @@ describe('calls', () => {
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     await gateway.call('main', 'eth_getTransactionReceipt', [hash]);
     await gateway.call('main', 'eth_getTransactionReceipt', ['0x1']);
-    node.answer('eth_estimateGas', rpcError(3, 'execution reverted', '0x'));
+    node.response('eth_estimateGas', rpcError(3, 'execution reverted', '0x'));
     await gateway.call('main', 'eth_estimateGas', [{ to: address }]);
-    node.answer('eth_estimateGas', rpcError(-32000, 'insufficient funds for gas * price + value: have 0 want 1'));
+    node.response('eth_estimateGas', rpcError(-32000, 'insufficient funds for gas * price + value: have 0 want 1'));
     await gateway.call('main', 'eth_estimateGas', [{ to: address }]);
     node.always(status(500));
     await gateway.call('main', 'eth_estimateGas', [{ to: address }]);
@@ -60,7 +60,7 @@ describe('calls', () => {
     expect(await outcomeOf('eth_getTransactionReceipt', 'null')).toBe(1);
     expect(await outcomeOf('eth_getTransactionReceipt', 'invalid-params')).toBe(1);
     expect(await outcomeOf('eth_estimateGas', 'revert')).toBe(1);
-    expect(await outcomeOf('eth_estimateGas', 'node-error')).toBe(1);
+    expect(await outcomeOf('eth_estimateGas', 'upstream-error')).toBe(1);
     expect(await outcomeOf('eth_estimateGas', 'no-upstream')).toBe(1);
   });
 
@@ -176,14 +176,14 @@ describe('upstreams', () => {
     const attempts = async (outcome: string) =>
       (await page()).value('gatehouse_upstream_attempts_total', { ...upstream, outcome });
     await gateway.call('main', 'eth_getStorageAt', storageParams);
-    await expect.poll(() => attempts('reply')).toBeGreaterThanOrEqual(1);
+    await expect.poll(() => attempts('response')).toBeGreaterThanOrEqual(1);
     node.next(status(500));
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     expect(await attempts('transport')).toBe(1);
   });
 
   it('of another chain are down', async () => {
-    node.answer('eth_chainId', '0x1');
+    node.response('eth_chainId', '0x1');
     await start();
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     expect((await page()).value('gatehouse_upstream_up', upstream)).toBe(0);

@@ -5,14 +5,14 @@ import { Metrics } from '../../gateway/metrics/metrics.ts';
 describe('the last minutes of an upstream', () => {
   it('are slices of what its counters grew by', async () => {
     const metrics = new Metrics();
-    const one = metrics.upstreamMeters('five', 'one');
-    const two = metrics.upstreamMeters('five', 'two');
-    one.answered(0.5);
+    const one = metrics.upstreamMetrics('five', 'one');
+    const two = metrics.upstreamMetrics('five', 'two');
+    one.succeeded(0.5);
     one.failed('transport', 0.25);
     one.failed('cancelled', 0.25);
-    two.answered(1);
+    two.succeeded(1);
     await metrics.upstreamHistory.sample();
-    one.answered(2);
+    one.succeeded(2);
     one.unusable('rate');
     await metrics.upstreamHistory.sample();
     expect(one.history()).toEqual([
@@ -23,30 +23,30 @@ describe('the last minutes of an upstream', () => {
       { asked: 1, failed: 0, seconds: 1 },
       { asked: 0, failed: 0, seconds: 0 },
     ]);
-    expect(metrics.upstreamMeters('five', 'three').history()).toEqual([]);
+    expect(metrics.upstreamMetrics('five', 'three').history()).toEqual([]);
   });
 
   it('are forgotten with its counters, and begin anew', async () => {
     const metrics = new Metrics();
-    metrics.upstreamMeters('five', 'one').answered(1);
+    metrics.upstreamMetrics('five', 'one').succeeded(1);
     await metrics.upstreamHistory.sample();
     await forgetSeries(metrics.registry, { network: 'five', upstream: 'one' });
     await metrics.upstreamHistory.sample();
-    const again = metrics.upstreamMeters('five', 'one');
+    const again = metrics.upstreamMetrics('five', 'one');
     expect(again.history()).toEqual([]);
-    again.answered(2);
+    again.succeeded(2);
     await metrics.upstreamHistory.sample();
     expect(again.history()).toEqual([{ asked: 1, failed: 0, seconds: 2 }]);
   });
 
   it('are ten minutes at most', async () => {
     const metrics = new Metrics();
-    const meters = metrics.upstreamMeters('five', 'one');
+    const meters = metrics.upstreamMetrics('five', 'one');
     for (let slice = 0; slice < 65; slice++) {
-      if (slice < 10) meters.answered(1);
+      if (slice < 10) meters.succeeded(1);
       await metrics.upstreamHistory.sample();
     }
     expect(meters.history()).toHaveLength(60);
-    expect(meters.history().filter(({ asked }) => asked > 0)).toHaveLength(5);
+    expect(meters.history().filter(({ asked: requested }) => requested > 0)).toHaveLength(5);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NetworkFinder } from '../../gateway/network/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network/network-config.ts';
-import { good, load, mistakesIn } from './load.ts';
+import { good, memory, problemsIn } from './load.ts';
 
 const key = 'gh_0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
@@ -93,7 +93,7 @@ describe('a request finds no network', () => {
 describe('base URLs', () => {
   const withBaseUrls = (...baseUrls: string[]): string =>
     [...good, `baseUrls: ${JSON.stringify(baseUrls)}`, ''].join('\n');
-  const alone = (baseUrl: string): string[] => mistakesIn({ 'base.yaml': withBaseUrls(baseUrl) });
+  const alone = (baseUrl: string): string[] => problemsIn({ 'base.yaml': withBaseUrls(baseUrl) });
 
   it.each([
     'https://base.example.org',
@@ -127,8 +127,8 @@ describe('base URLs', () => {
     ['https://base.example.org/ws', 'a base URL ends before /ws, which the gateway adds by itself'],
     ['https://base.example.org/metrics', '/metrics is a path of the gateway itself'],
     ['https://base.example.org/status/x', '/status is a path of the gateway itself'],
-  ])('may not be like %s', (baseUrl, complaint) => {
-    expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${complaint}`]);
+  ])('may not be like %s', (baseUrl, problem) => {
+    expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
   });
 
   it('belong to one network each', () => {
@@ -137,14 +137,14 @@ describe('base URLs', () => {
       'b.yaml': withBaseUrls('https://two.example.org', 'http://ONE.example.org/'),
       'c.yaml': withBaseUrls('https://rpc.example.org/x/', 'https://rpc.example.org/x/y'),
     };
-    expect(mistakesIn(files)).toEqual([
+    expect(problemsIn(files)).toEqual([
       'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is a base URL of a too',
       'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is a base URL of a too',
     ]);
   });
 
   it('may be listed twice by one network, with https and http', () => {
-    expect(load({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
+    expect(memory({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
   });
 
   it('leave the slugs of other networks alone', () => {
@@ -152,10 +152,10 @@ describe('base URLs', () => {
       'a.yaml': withBaseUrls('https://x.example.org/b', 'https://x.example.org/b/c'),
       'b.yaml': withBaseUrls(),
     };
-    expect(mistakesIn(files)).toEqual([
+    expect(problemsIn(files)).toEqual([
       'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: b answers there on every host',
     ]);
-    expect(mistakesIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
+    expect(problemsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
   });
 
   it('are compared even where a file has other mistakes', () => {
@@ -163,7 +163,7 @@ describe('base URLs', () => {
       'a.yaml': `${withBaseUrls('https://a.example.org')}colour: red\n`,
       'b.yaml': withBaseUrls('https://a.example.org'),
     };
-    expect(mistakesIn(files)).toEqual([
+    expect(problemsIn(files)).toEqual([
       'a.yaml:7:1 colour is not known',
       'b.yaml:6:12 baseUrls[0]: https://a.example.org is a base URL of a too',
     ]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadNetworks } from '../../gateway/network/load-networks.ts';
 import { reservedSlugs } from '../../gateway/network/network-config.ts';
-import { good, knownMethods, load, mistakesIn } from './load.ts';
+import { good, knownMethods, memory, problemsIn } from './load.ts';
 
 const goodFile = `${good.join('\n')}\n`;
 const loadFolder = (folder: string) => loadNetworks({ folder, knownMethods, env: {} });
@@ -44,30 +44,30 @@ describe('the folder of network files', () => {
 
   it('may hold other things beside network files', () => {
     const files = { 'base.yaml': goodFile, 'README.md': '# Networks', 'old.yaml.bak': 'x', '.hidden.yaml': 'x' };
-    expect(load(files).map(({ slug }) => slug)).toEqual(['base']);
+    expect(memory(files).map(({ slug }) => slug)).toEqual(['base']);
   });
 
   it('is read in the order of slugs', () => {
     const files = { 'c.yaml': goodFile, 'a.yaml': goodFile, 'b-2.yaml': goodFile };
-    expect(load(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
+    expect(memory(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
   });
 });
 
 describe('the name of a network file', () => {
   it.each(['Base', 'base_mainnet', '-base', 'base.main', 'bäse', 'a'.repeat(64)])('is no slug: %s', (slug) => {
-    expect(mistakesIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
       `${slug}.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml`,
     ]);
   });
 
   it.each([...reservedSlugs].filter((slug) => !slug.includes('.')))('is reserved: %s', (slug) => {
-    expect(mistakesIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
       `${slug}.yaml:1:1 the slug ${slug} is a path of the gateway itself: give the file another name`,
     ]);
   });
 
   it.each(['base.yml', 'base.YAML', 'base.Yml'])('ends in .yaml, not as %s does', (name) => {
-    expect(mistakesIn({ [name]: 'anything: [' })).toEqual([
+    expect(problemsIn({ [name]: 'anything: [' })).toEqual([
       `${name}:1:1 network files end in .yaml: rename it to base.yaml`,
     ]);
   });
@@ -96,7 +96,7 @@ describe('mistakes', () => {
       'd.yaml': 'name: "D\n',
       'e.yml': '',
     };
-    expect(mistakesIn(files)).toEqual([
+    expect(problemsIn(files)).toEqual([
       'C.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml',
       'C.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text',
       'a.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991',
@@ -108,9 +108,9 @@ describe('mistakes', () => {
   });
 
   it('are a hundred at most for one file', () => {
-    const mistakes = mistakesIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
-    expect(mistakes).toHaveLength(101);
-    expect(mistakes.at(-1)).toBe('a.yaml: and 50 more');
+    const diagnostics = problemsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
+    expect(diagnostics).toHaveLength(101);
+    expect(diagnostics.at(-1)).toBe('a.yaml: and 50 more');
   });
 
   it('are told apart by file, line and column for programs', () => {
@@ -118,8 +118,8 @@ describe('mistakes', () => {
     try {
       execFileSync('sh', ['-c', 'echo "name: x\nchainId: 1\nupstreams: 5" > base.yaml'], { cwd: folder });
       const message = 'upstreams: expected list of at least one upstream, not a number';
-      const mistakes = [{ file: join(folder, 'base.yaml'), line: 3, column: 12, message }];
-      expect(() => loadFolder(folder)).toThrow(expect.objectContaining({ mistakes }));
+      const diagnostics = [{ file: join(folder, 'base.yaml'), line: 3, column: 12, message }];
+      expect(() => loadFolder(folder)).toThrow(expect.objectContaining({ diagnostics }));
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -11,12 +11,12 @@ export const knownMethods = methods.map(({ name }) => name);
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
 
 /** Writes files into a folder of their own, loads it, and removes it. */
-export function load(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
+export function memory(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
   return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));
 }
 
 /** The mistakes that are found, with the folder left out of their places: `base.yaml:7:5 …`. */
-export function mistakesIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
+export function problemsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
   return inFolder(files, (folder) => {
     try {
       loadNetworks({ folder, knownMethods, env });
@@ -31,7 +31,7 @@ export function mistakesIn(files: Record<string, string>, env: Record<string, st
 /** The mistakes in one file, by place and message: `7:5 …`. */
 export function mistakesOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
   const yaml = typeof text === 'string' ? text : `${text.join('\n')}\n`;
-  return mistakesIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
+  return problemsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
 }
 
 function inFolder<Result>(files: Record<string, string>, work: (folder: string) => Result): Result {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { good, load, mistakesOf } from './load.ts';
+import { good, memory, mistakesOf } from './load.ts';
 
 /** The good file with one line in another's place, or after all others. */
 const withLine = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
@@ -100,8 +100,8 @@ const wrongMethods: [string, string][] = [
 ];
 
 describe('a network file that is not YAML', () => {
-  it.each(notYaml)('%s', (_, text, mistake) => {
-    expect(mistakesOf(text)).toEqual([expect.stringContaining(mistake)]);
+  it.each(notYaml)('%s', (_, text, diagnostic) => {
+    expect(mistakesOf(text)).toEqual([expect.stringContaining(diagnostic)]);
   });
 
   it('is told of line by line', () => {
@@ -113,8 +113,8 @@ describe('a network file that is not YAML', () => {
 });
 
 describe('a network file of another shape', () => {
-  it.each(otherShapes)('%s', (_, text, mistakes) => {
-    expect(mistakesOf(text)).toEqual(mistakes);
+  it.each(otherShapes)('%s', (_, text, diagnostics) => {
+    expect(mistakesOf(text)).toEqual(diagnostics);
   });
 });
 
@@ -127,8 +127,8 @@ describe('a name that is not known', () => {
     [added('colour: red'), '6:1 colour is not known'],
     [added('1: x'), '6:1 1 is not known'],
     [added('__proto__: { name: x }'), '6:1 __proto__ is not known'],
-  ])('in %j: %s', (lines, mistake) => {
-    expect(mistakesOf(lines)).toEqual([mistake]);
+  ])('in %j: %s', (lines, diagnostic) => {
+    expect(mistakesOf(lines)).toEqual([diagnostic]);
   });
 
   it('comes beside what it stood for', () => {
@@ -141,10 +141,10 @@ describe('a name that is not known', () => {
 
 describe('methods', () => {
   const chosen = (methods: string): readonly string[] | undefined =>
-    load({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
+    memory({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
 
   it('are those of eth, net and web3 where none are named', () => {
-    const namespaces = load({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
+    const namespaces = memory({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
     expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
   });
 
@@ -164,8 +164,8 @@ describe('methods', () => {
     expect(chosen('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
   });
 
-  it.each(wrongMethods)('%s: %s', (methods, mistake) => {
-    expect(mistakesOf(added(`methods: ${methods}`))).toEqual([mistake]);
+  it.each(wrongMethods)('%s: %s', (methods, diagnostic) => {
+    expect(mistakesOf(added(`methods: ${methods}`))).toEqual([diagnostic]);
   });
 });
 

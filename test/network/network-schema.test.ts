@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { good, load, mistakesOf } from './load.ts';
+import { good, memory, mistakesOf } from './load.ts';
 
 interface Schema {
   readonly title?: string;
@@ -52,7 +52,7 @@ describe('the schema of network files', () => {
 });
 
 describe('a network file may be written', () => {
-  const upstreamsOf = (text: string) => load({ 'base.yaml': text })[0]?.upstreams;
+  const upstreamsOf = (text: string) => memory({ 'base.yaml': text })[0]?.upstreams;
   const one = { name: 'one', url: 'https://one.example' };
 
   it.each([
@@ -63,21 +63,21 @@ describe('a network file may be written', () => {
     ['as a document with begin and end', `---\n${good.join('\n')}\n...\n`],
     ['with a chain id in hexadecimal digits', good.join('\n').replace('8453', '0x2105')],
   ])('%s', (_, text) => {
-    expect(load({ 'base.yaml': text })).toMatchObject([
+    expect(memory({ 'base.yaml': text })).toMatchObject([
       { slug: 'base', name: 'Base', chainId: 8453, upstreams: [one] },
     ]);
   });
 
   it('with the same places told, whatever the line ends', () => {
     const lines = ['# Base', ...good, '    timeout: 5'];
-    const mistake = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
-    expect(mistakesOf(lines.join('\n'))).toEqual(mistake);
-    expect(mistakesOf(lines.join('\r\n'))).toEqual(mistake);
-    expect(mistakesOf(`\uFEFF${lines.join('\n')}`)).toEqual(mistake);
+    const diagnostic = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
+    expect(mistakesOf(lines.join('\n'))).toEqual(diagnostic);
+    expect(mistakesOf(lines.join('\r\n'))).toEqual(diagnostic);
+    expect(mistakesOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
   });
 
   it('with the largest chain id', () => {
-    expect(load({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
+    expect(memory({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
   });
 
   it('with anchors, aliases and merge keys', () => {

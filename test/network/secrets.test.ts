@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readNetwork } from '../../gateway/network/read-network.ts';
-import { good, knownMethods, load, mistakesOf } from './load.ts';
+import { good, knownMethods, memory, mistakesOf } from './load.ts';
 
 const secret = 'S3CRET';
 
@@ -20,7 +20,7 @@ const file = [
 ].join('\n');
 
 const told = (yaml: string, env: Record<string, string> = {}): string[] =>
-  readNetwork('base', yaml, { folder: '.', knownMethods, env }).mistakes.map(({ message }) => message);
+  readNetwork('base', yaml, { folder: '.', knownMethods, env }).diagnostics.map(({ message }) => message);
 
 describe('a mistake shows no value', () => {
   it('whatever single character is missing', () => {
@@ -37,11 +37,11 @@ describe('a mistake shows no value', () => {
   it('where a part is of the wrong kind', () => {
     for (const wrong of ['name', 'chainId', 'baseUrls', 'methods', 'upstreams']) {
       const lines = file.split('\n').filter((line) => !line.startsWith(wrong));
-      const mistakes = told(
+      const diagnostics = told(
         [...lines.slice(wrong === 'upstreams' ? 99 : 0), `${wrong}: { a: [${secret}] }`].join('\n'),
       );
-      expect(mistakes.join()).toContain(`${wrong}: expected`);
-      expect(mistakes.join()).not.toContain(secret);
+      expect(diagnostics.join()).toContain(`${wrong}: expected`);
+      expect(diagnostics.join()).not.toContain(secret);
     }
   });
 
@@ -66,7 +66,7 @@ describe('a mistake shows no value', () => {
 describe('variables', () => {
   const upstream = (...lines: string[]) => [...good.slice(0, 4), ...lines.map((line) => `    ${line}`)].join('\n');
   const filled = (lines: string[], env: Record<string, string> = {}) =>
-    load({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
+    memory({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
 
   it.each([
     ['${URL}', { URL: 'https://a.example/x' }, 'https://a.example/x'],
@@ -90,7 +90,7 @@ describe('variables', () => {
       'x-id': '7',
     });
     expect(mistakesOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
-    expect(load({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
+    expect(memory({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
   });
 
   it.each([
@@ -100,8 +100,8 @@ describe('variables', () => {
     ['url: https://a/${}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
     ['url: https://a/${1A}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
     ['url: https://a/${A', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-  ])('are told of where they are missing or misspelt: %s', (line, mistake) => {
-    expect(mistakesOf(upstream(line))).toEqual([mistake]);
+  ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
+    expect(mistakesOf(upstream(line))).toEqual([diagnostic]);
   });
 
   it('are told of in each header', () => {

@@ -28,7 +28,7 @@ afterEach(() => {
 /** Watches from now on, and has told of the beginning. */
 async function watch(lookEveryMs: number, settleMs = 20): Promise<void> {
   told = 0;
-  watching = new FolderWatch(folder, () => told++, { settleMs, lookEveryMs });
+  watching = new FolderWatch(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
   await eventually(() => told === 1, 5_000);
 }
 

@@ -5,7 +5,7 @@ import { isShort, readChain } from '../parity/chain-facts.ts';
 import { compareDoors } from '../parity/compare-doors.ts';
 import type { AllowedDifference } from '../parity/compare-outcomes.ts';
 import { coreCalls, coreMethods, type CoreCall } from '../parity/core-calls.ts';
-import { httpDoor, resultOf, socketDoor, type Door } from '../parity/door.ts';
+import { httpDoor, fetchResult, socketDoor, type Door } from '../parity/door.ts';
 import { makeTypedChain, sender, type TypedChain } from '../parity/typed-chain.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { socketUrl } from '../websocket/caller.ts';
@@ -35,7 +35,7 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
   beforeAll(async () => {
     geth = await startDevGeth(binary, CHAIN_ID, sender);
     node = httpDoor('geth', geth.url);
-    expect(await resultOf(node, 'web3_clientVersion')).toMatch(`/v${GETH_VERSION}-`);
+    expect(await fetchResult(node, 'web3_clientVersion')).toMatch(`/v${GETH_VERSION}-`);
     chain = await makeTypedChain(node, { hasBlobs: true });
     const facts = await readChain(node, chain);
     expect(facts.transactions.filter(isShort).length).toBeGreaterThanOrEqual(4);
@@ -69,7 +69,7 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
   it('what is sent is answered with its hash', async () => {
     for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
       const { raw, hash } = await chain.nextTransfer();
-      expect(await door.ask('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+      expect(await door.request('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
     }
   });
 });
@@ -88,7 +88,7 @@ if (suite === undefined) {
     beforeAll(async () => {
       geth = await startSuiteGeth(binary, suite);
       node = httpDoor('geth', geth.url);
-      const chainId = Number(await resultOf<string>(node, 'eth_chainId'));
+      const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
       gateway = await startGateway({ main: network(chainId, [geth.url]) });
     });
     afterAll(async () => {
@@ -98,7 +98,7 @@ if (suite === undefined) {
 
     it('responses are those of geth, from the cache too', async () => {
       const facts = await readChain(node);
-      const isForwarded = new Set(methods.filter(({ answer }) => answer === undefined).map(({ name }) => name));
+      const isForwarded = new Set(methods.filter(({ handledBy: response }) => response === undefined).map(({ name }) => name));
       const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
       const http = httpDoor('HTTP', gateway.url('main'));
       expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);

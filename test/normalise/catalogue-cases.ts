@@ -57,7 +57,7 @@ export function reasonToLeaveOut({ id, method, evidence, expected }: Case): stri
 /** What to ask for a case; some hold for any method. */
 export function methodOf({ method }: Pick<Case, 'method'>): string | undefined {
   if (method.startsWith('(')) return 'eth_getStorageAt';
-  return methods.find(({ name, answer }) => name === method && answer !== 'local')?.name;
+  return methods.find(({ name, handledBy: response }) => name === method && response !== 'local')?.name;
 }
 
 const address = `0x${'11'.repeat(20)}`;

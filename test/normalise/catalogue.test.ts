@@ -99,8 +99,8 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
     checkExhausted(expected, body, alone);
 
     const name = methodOf({ method }) ?? '';
-    const result = resultOf(name);
-    good.answer(name, result);
+    const result = fetchResult(name);
+    good.response(name, result);
     const elsewhere = await gateway.call(`pair-${index}`, name, paramsOf(name, { upstream_response: {} } as Case));
     expect(elsewhere).toMatchObject({ jsonrpc: '2.0', id: 1, result });
   }
@@ -115,14 +115,14 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   }
 });
 
-function checkAnswer({ expected, upstream_response: body }: Case, answer: JsonRpcAnswer): void {
+function checkAnswer({ expected, upstream_response: body }: Case, response: JsonRpcAnswer): void {
   if (expected.error !== undefined) {
-    expect(answer.error).toEqual(expected.error);
+    expect(response.error).toEqual(expected.error);
   } else if (expected.action === 'pass_result' || 'result' in expected) {
-    expect(answer.error).toBeUndefined();
-    expect(answer.result).toEqual(expected.result === undefined ? (body as JsonRpcAnswer).result : expected.result);
+    expect(response.error).toBeUndefined();
+    expect(response.result).toEqual(expected.result === undefined ? (body as JsonRpcAnswer).result : expected.result);
   } else {
-    checkFields(answer, (body as { result: Readonly<Record<string, unknown>> }).result, expected);
+    checkFields(response, (body as { result: Readonly<Record<string, unknown>> }).result, expected);
   }
 }
 
@@ -168,7 +168,7 @@ function telling({ expected }: Case): Behaviour {
   return ({ id, response }) => void response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
 }
 
-function resultOf(method: string): unknown {
+function fetchResult(method: string): unknown {
   if (method === 'eth_getStorageAt') return `0x${'0'.repeat(63)}1`;
   if (method === 'eth_getLogs') return [];
   if (method === 'eth_getProof') return { address: `0x${'11'.repeat(20)}`, accountProof: [], storageProof: [] };

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { judge } from '../../gateway/normalise/judge.ts';
-import { answer, elsewhere, hash, ofError, ofResult, word } from './judged.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
+import { rpcResponse, elsewhere, hash, ofError, ofResult, word } from './judged.ts';
 
 const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
 const receipt = (more: object = {}): object => ({ ...place, transactionHash: hash('b'), status: '0x01', ...more });
 
 describe('a text', () => {
   it.each(['0x', '0x00', '0xABcd', `0x${'ab'.repeat(100_000)}`])('of bytes is passed on', (bytes) => {
-    for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(answer(bytes));
+    for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(rpcResponse(bytes));
   });
 
   it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is no bytes: %j', (given) => {
@@ -16,13 +16,13 @@ describe('a text', () => {
   });
 
   it('of a sent transaction is a hash', () => {
-    expect(ofResult('eth_sendRawTransaction', hash('b'))).toEqual(answer(hash('b')));
+    expect(ofResult('eth_sendRawTransaction', hash('b'))).toEqual(rpcResponse(hash('b')));
     expect(ofResult('eth_sendRawTransaction', '0x1')).toMatchObject(elsewhere('malformed'));
   });
 
   it('of a quantity has digits', () => {
     for (const method of ['eth_gasPrice', 'eth_getBalance', 'eth_getBlockTransactionCountByHash']) {
-      expect(ofResult(method, '0x0')).toEqual(answer('0x0'));
+      expect(ofResult(method, '0x0')).toEqual(rpcResponse('0x0'));
       expect(ofResult(method, '0x')).toMatchObject(elsewhere('malformed'));
       expect(ofResult(method, 5)).toMatchObject(elsewhere('malformed'));
     }
@@ -34,7 +34,7 @@ describe('null', () => {
     ...['eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getTransactionByBlockHashAndIndex'],
     ...['eth_getUncleCountByBlockNumber', 'zks_getBlockDetails'],
   ])('is the answer where %s finds nothing', (method) => {
-    expect(ofResult(method, null)).toEqual(answer(null));
+    expect(ofResult(method, null)).toEqual(rpcResponse(null));
   });
 
   it.each(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getProof', 'eth_syncing', 'eth_sendRawTransaction'])(
@@ -47,9 +47,9 @@ describe('null', () => {
 
 describe('eth_syncing', () => {
   it('is false or an object', () => {
-    expect(ofResult('eth_syncing', false)).toEqual(answer(false));
+    expect(ofResult('eth_syncing', false)).toEqual(rpcResponse(false));
     const status = { startingBlock: '0x0', currentBlock: '0x1', highestBlock: '0x2', healedTrienodes: '0x0' };
-    expect(ofResult('eth_syncing', { ...status })).toEqual(answer(status));
+    expect(ofResult('eth_syncing', { ...status })).toEqual(rpcResponse(status));
     for (const given of ['false', 0, []]) expect(ofResult('eth_syncing', given)).toMatchObject(elsewhere('malformed'));
   });
 });
@@ -58,14 +58,14 @@ describe('a block that is not the one asked for makes another upstream be asked'
   const block = (number: unknown): object => ({ number, hash: hash('a') });
 
   it('by number, whatever zeros lead it', () => {
-    for (const [asked, given] of [
+    for (const [requested, given] of [
       ['0x10', '0x10'],
       ['0x0010', '0x10'],
       ['0x10', '0x010'],
       ['0xAB', '0xab'],
       ['0x0', '0x00'],
     ]) {
-      expect(ofResult('eth_getBlockByNumber', block(given), [asked, false])).toMatchObject({ final: true });
+      expect(ofResult('eth_getBlockByNumber', block(given), [requested, false])).toMatchObject({ final: true });
     }
     for (const given of ['0x11', '0x1', null, undefined, 16]) {
       expect(ofResult('eth_getBlockByNumber', block(given), ['0x10', false])).toMatchObject(elsewhere('malformed'));
@@ -87,7 +87,7 @@ describe('a transaction of a block', () => {
 
   it('is completed', () => {
     for (const verdict of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
-      expect(verdict).toMatchObject({ final: true, reply: { result: { ...place, r: '0x1', value: null } } });
+      expect(verdict).toMatchObject({ final: true, response: { result: { ...place, r: '0x1', value: null } } });
     }
   });
 
@@ -107,7 +107,7 @@ describe('the receipts of a block', () => {
     const anvils = receipt({ blockTimestamp: 5, root: hash('d'), logs: [{}] });
     expect(of([receipt(), anvils])).toMatchObject({
       final: true,
-      reply: {
+      response: {
         result: [
           { status: '0x1', to: null },
           { status: '0x1', blockTimestamp: '0x5', logs: [{ topics: null }] },
@@ -115,7 +115,7 @@ describe('the receipts of a block', () => {
       },
     });
     expect(anvils).not.toHaveProperty('root');
-    expect(of([])).toEqual(answer([]));
+    expect(of([])).toEqual(rpcResponse([]));
   });
 
   it('must be of that block, by number or by hash', () => {
@@ -135,7 +135,7 @@ describe('the receipts of a block', () => {
   });
 
   it('of the pending block are null', () => {
-    expect(of([receipt({ blockHash: null })], 'pending')).toEqual(answer(null));
+    expect(of([receipt({ blockHash: null })], 'pending')).toEqual(rpcResponse(null));
   });
 });
 
@@ -144,7 +144,7 @@ describe('logs', () => {
   const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
 
   it('have every field that the specification names', () => {
-    expect(of([{ ...log }], {})).toMatchObject({ final: true, reply: { result: [{ ...log, data: null }] } });
+    expect(of([{ ...log }], {})).toMatchObject({ final: true, response: { result: [{ ...log, data: null }] } });
   });
 
   it('of one block must be of that block', () => {
@@ -162,11 +162,11 @@ describe('logs', () => {
 it('a method that the spec does not know gives whatever the node gives', () => {
   const spec = passThrough('debug_traceTransaction');
   for (const result of [null, 5, '', 'x', {}, [], false, { structLogs: [] }]) {
-    expect(judge(spec, [], { kind: 'result', result })).toEqual(answer(result));
+    expect(normalise(spec, [], { kind: 'result', result })).toEqual(rpcResponse(result));
   }
 });
 
 it('a revert of eth_call is code 3 whatever the code was', () => {
-  expect(ofError('eth_call', -32000, 'execution reverted')).toMatchObject({ reply: { code: 3, data: '0x' } });
-  expect(ofError('eth_getBalance', 3, 'execution reverted')).not.toMatchObject({ reply: { code: 3 } });
+  expect(ofError('eth_call', -32000, 'execution reverted')).toMatchObject({ response: { code: 3, data: '0x' } });
+  expect(ofError('eth_getBalance', 3, 'execution reverted')).not.toMatchObject({ response: { code: 3 } });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judge } from '../../gateway/normalise/judge.ts';
-import { answer, elsewhere, error, ofError, specOf } from './judged.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
+import { rpcResponse, elsewhere, error, ofError, specOf } from './judged.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -12,7 +12,7 @@ const others = ['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'];
 
 describe('a resource that was not found', () => {
   it.each(lookups)('is null for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toEqual(answer(null));
+    expect(ofError(method, -32_001, 'Resource not found')).toEqual(rpcResponse(null));
   });
 
   it.each(others)('is something that another node may have for %s', (method) => {
@@ -127,7 +127,7 @@ describe('the data of an error', () => {
 });
 
 it('a positive code, which JSON-RPC does not know, becomes -32000', () => {
-  expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ reply: { code: -32_000, message: 'no' } });
+  expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ response: { code: -32_000, message: 'no' } });
 });
 
 describe('what a limit says of its end is heard', () => {
@@ -153,7 +153,7 @@ describe('what a limit says of its end is heard', () => {
       data: undefined,
       retryAfterMs: 3_000,
     } as const;
-    expect(judge(specOf('eth_getStorageAt'), [], error)).toMatchObject({ failure: 'rate', retryAfterMs: 3_000 });
+    expect(normalise(specOf('eth_getStorageAt'), [], error)).toMatchObject({ failure: 'rate', retryAfterMs: 3_000 });
   });
 });
 
@@ -172,14 +172,14 @@ describe('an error in words that nobody knows is what its HTTP status says', () 
   ] as const)('%i: %s', (status, failure) => {
     const error = { kind: 'error', code: -32_000, message: 'something new', data: undefined, status } as const;
     for (const method of [...lookups, ...others]) {
-      expect(judge(specOf(method), [], error)).toMatchObject(elsewhere(failure));
+      expect(normalise(specOf(method), [], error)).toMatchObject(elsewhere(failure));
     }
   });
 
   it('but never against words that are known', () => {
     const error = { kind: 'error', code: 3, message: 'execution reverted', data: '0xab' } as const;
     for (const status of [400, 401, 429, 503]) {
-      expect(judge(specOf('eth_estimateGas'), [], { ...error, status })).toMatchObject({ reply: { code: 3 } });
+      expect(normalise(specOf('eth_estimateGas'), [], { ...error, status })).toMatchObject({ response: { code: 3 } });
     }
   });
 });
@@ -207,10 +207,10 @@ describe('an error inside another', () => {
 
 describe('a message', () => {
   it('is passed on up to 4 kB of it', () => {
-    const { reply } = ofError('eth_estimateGas', -32_000, `out of gas: ${'💥'.repeat(10_000)}`) as {
-      reply: { message: string };
+    const { response } = ofError('eth_estimateGas', -32_000, `out of gas: ${'💥'.repeat(10_000)}`) as {
+      response: { message: string };
     };
-    expect(reply.message.length).toBeLessThanOrEqual(4_097);
-    expect(reply.message).toMatch(/💥…$/u);
+    expect(response.message.length).toBeLessThanOrEqual(4_097);
+    expect(response.message).toMatch(/💥…$/u);
   });
 });

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { judgeBytes } from '../../gateway/normalise/judge-bytes.ts';
-import { judgeResult } from '../../gateway/normalise/judge-result.ts';
+import { checkResultBytes } from '../../gateway/normalise/judge-bytes.ts';
+import { checkResult } from '../../gateway/normalise/judge-result.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 
@@ -26,12 +26,12 @@ const recorded: Sample[] = readdirSync(folder).flatMap((file) =>
       reply: { result?: unknown };
     }[]
   )
-    .filter(({ reply }) => typeof reply.result === 'object' && reply.result !== null)
-    .map(({ name, method, params = [], reply }) => ({
+    .filter(({ reply: response }) => typeof response.result === 'object' && response.result !== null)
+    .map(({ name, method, params = [], reply: response }) => ({
       name: `${file}: ${name}`,
       method,
       params,
-      result: reply.result,
+      result: response.result,
     })),
 );
 
@@ -105,13 +105,13 @@ const specOf = (name: string): MethodSpec => methods.find((method) => method.nam
 /** Either way gives the same, or the bytes are left to be parsed. @returns whether the bytes were enough */
 function agree({ method, params }: Sample, text: string): boolean {
   const spec = specOf(method);
-  const passed = judgeBytes(spec, params, Buffer.from(text));
-  const { reply, ...verdict } = judgeResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
+  const passed = checkResultBytes(spec, params, Buffer.from(text));
+  const { response, ...verdict } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
   // As it came it passes only where nothing was changed.
-  if (reply?.kind === 'result' && reply.text !== undefined) expect(reply.result).toEqual(JSON.parse(reply.text));
+  if (response?.kind === 'result' && response.text !== undefined) expect(response.result).toEqual(JSON.parse(response.text));
   if (passed === undefined) return false;
   expect(verdict.final).toBe(true);
-  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(reply?.kind === 'result' ? reply.result : undefined);
+  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(response?.kind === 'result' ? response.result : undefined);
   return true;
 }
 
@@ -143,14 +143,14 @@ describe('a result judged by its bytes', () => {
   ])('must be parsed for %s', (_, changed) => {
     const sample = { name: '', method: 'eth_getBlockByHash', params: [hash('a'), true], result: undefined };
     expect(
-      judgeBytes(specOf(sample.method), sample.params, Buffer.from(JSON.stringify({ ...block, ...changed }))),
+      checkResultBytes(specOf(sample.method), sample.params, Buffer.from(JSON.stringify({ ...block, ...changed }))),
     ).toBe(undefined);
     for (const indent of [undefined, 1]) agree(sample, JSON.stringify({ ...block, ...changed }, null, indent));
   });
 
   it('must be parsed where hashes were asked for and transactions came', () => {
     const text = Buffer.from(JSON.stringify(block));
-    expect(judgeBytes(specOf('eth_getBlockByHash'), [hash('a'), false], text)).toBeUndefined();
+    expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), false], text)).toBeUndefined();
   });
 
   it('is as parsed, whatever was changed in it', () => {
@@ -210,27 +210,27 @@ describe('a result judged by its bytes', () => {
       { name: 'eth_getLogs', params: [{}] },
     ]) {
       if (name === 'eth_getLogs' && text === '[]') continue;
-      expect(judgeBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
+      expect(checkResultBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
     }
   });
 
   it.each([String.raw`\q`, '\n', '\u0000', 'é', '\u007f', '"'])(
     'is parsed when %j stands in one of its strings',
     (odd) => {
-      const text = JSON.stringify([{ ...log, note: 'NOTE' }]).replace('NOTE', odd);
-      const passed = judgeBytes(specOf('eth_getLogs'), [{}], Buffer.from(text));
+      const text = JSON.stringify([{ ...log, logEntry: 'NOTE' }]).replace('NOTE', odd);
+      const passed = checkResultBytes(specOf('eth_getLogs'), [{}], Buffer.from(text));
       expect(passed === undefined).toBe(odd !== '\u007f');
     },
   );
 
   it('may hide no name behind an escape', () => {
     const text = JSON.stringify(block).replace('"hash"', String.raw`"has\u0068"`);
-    expect(judgeBytes(specOf('eth_getBlockByHash'), [hash('a'), true], Buffer.from(text))).toBeUndefined();
+    expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), true], Buffer.from(text))).toBeUndefined();
   });
 
   it('of a method without schema is any JSON', () => {
-    expect(judgeBytes(passThrough, [], Buffer.from('[{"a":[1.5,null]}]'))?.join('')).toBe('[{"a":[1.5,null]}]');
-    expect(judgeBytes(passThrough, [], Buffer.from('[{"a":[1.5,nil]}]'))).toBeUndefined();
+    expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,null]}]'))?.join('')).toBe('[{"a":[1.5,null]}]');
+    expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,nil]}]'))).toBeUndefined();
   });
 });
 

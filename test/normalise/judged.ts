@@ -1,4 +1,4 @@
-import { judge } from '../../gateway/normalise/judge.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { FailureClass, Verdict } from '../../gateway/upstream/reply.ts';
@@ -11,22 +11,22 @@ export function specOf(name: string): MethodSpec {
 
 /** What becomes of a node's result. */
 export function ofResult(method: string, result: unknown, params: readonly unknown[] = []): Verdict {
-  return judge(specOf(method), params, { kind: 'result', result });
+  return normalise(specOf(method), params, { kind: 'result', result });
 }
 
 /** What becomes of a node's error. */
 export function ofError(method: string, code: number, message: string, data?: unknown): Verdict {
-  return judge(specOf(method), [], { kind: 'error', code, message, data });
+  return normalise(specOf(method), [], { kind: 'error', code, message, data });
 }
 
 /** The caller gets this result. */
-export function answer(result: unknown): Verdict {
-  return { final: true, reply: { kind: 'result', result } };
+export function rpcResponse(result: unknown): Verdict {
+  return { final: true, response: { kind: 'result', result } };
 }
 
 /** The caller gets this error. */
 export function error(code: number, message: string, data?: string): Verdict {
-  return { final: true, reply: { kind: 'error', code, message, data } };
+  return { final: true, response: { kind: 'error', code, message, data } };
 }
 
 /** Another upstream is asked. */

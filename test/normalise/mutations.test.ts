@@ -60,8 +60,8 @@ const wrap = fc.constantFrom<((error: NodeError) => NodeError)[]>(
   (error) => ({ code: -32_603, message: 'Internal error', data: { code: 0, message: 'Server error', data: error } }),
 );
 
-function check<T>(arbitrary: fc.Arbitrary<T>, holds: (value: T) => void): void {
-  fc.assert(fc.property(arbitrary, holds), { seed: SEED, numRuns: 300 });
+function check<T>(arbitrary: fc.Arbitrary<T>, validity: (value: T) => void): void {
+  fc.assert(fc.property(arbitrary, validity), { seed: SEED, numRuns: 300 });
 }
 
 const method = fc.constantFrom('eth_estimateGas', 'zks_estimateFee');
@@ -114,7 +114,7 @@ describe('a revert of which the node gives the payload', () => {
       const words = reasonOf(bytes);
       expect(ofError(name, code, message, data)).toMatchObject({
         final: true,
-        reply: {
+        response: {
           code: 3,
           data: bytes,
           message: words === undefined ? 'execution reverted' : `execution reverted: ${words}`,
@@ -126,7 +126,7 @@ describe('a revert of which the node gives the payload', () => {
   it('a client that nobody has heard of, by its payload', () => {
     check(fc.tuple(method, reason.map(encodeReason), word, number), ([name, bytes, text, n]) => {
       const said = ofError(name, -32_000 - (n % 100), `${text} ${n}: the contract would not`, bytes);
-      expect(said).toMatchObject({ final: true, reply: { code: 3, data: bytes } });
+      expect(said).toMatchObject({ final: true, response: { code: 3, data: bytes } });
     });
   });
 });
@@ -151,7 +151,7 @@ describe('a revert of which the node gives no more than the reason', () => {
       const expected = { code: 3, message: `execution reverted: ${text}`, data: encodeReason(text) };
       expect(ofError(name, code, message, data)).toMatchObject({
         final: true,
-        reply: expected,
+        response: expected,
         followUp: { method: 'eth_call' },
       });
     });
@@ -182,10 +182,10 @@ describe('what is no revert, and the same everywhere, keeps its words and never 
     check(fc.tuple(method, word, number, wrap, code), ([name, text, n, around, given]) => {
       const words = say(text, n);
       const error = around({ code: given, message: words, data: '0x' });
-      const { final, reply } = ofError(name, error.code, error.message, error.data);
+      const { final, response } = ofError(name, error.code, error.message, error.data);
       expect(final, error.message).toBe(true);
-      expect(reply).toMatchObject({ kind: 'error', message: expect.stringContaining(words) as string });
-      expect(reply).not.toMatchObject({ code: 3 });
+      expect(response).toMatchObject({ kind: 'error', message: expect.stringContaining(words) as string });
+      expect(response).not.toMatchObject({ code: 3 });
     });
   });
 });

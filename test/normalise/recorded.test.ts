@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { judge } from '../../gateway/normalise/judge.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
-import { readReply } from '../../gateway/upstream/read-reply.ts';
+import { readResponse } from '../../gateway/upstream/read-reply.ts';
 import { parsed, type Verdict } from '../../gateway/upstream/reply.ts';
 import { specOf } from './judged.ts';
 
@@ -49,9 +49,9 @@ describe.each(readdirSync(folder).sort())('replies of %s', (file) => {
   it('become results that are as the specification says', () => {
     for (const entry of entries) {
       const verdict = judgeEntry(entry);
-      if (!verdict.final || verdict.reply.kind !== 'result') continue;
+      if (!verdict.final || verdict.response.kind !== 'result') continue;
       const fits = ajv.compile(resultSchemas[entry.method] ?? false);
-      fits(verdict.reply.result);
+      fits(verdict.response.result);
       const unfit = new Set(fits.errors?.filter(({ keyword }) => keyword !== 'if').map((error) => error.instancePath));
       expect([...unfit].sort(), entry.name).toEqual(lacking[entry.name] ?? []);
     }
@@ -73,23 +73,23 @@ function titleOf({ name, client, version }: Recorded): string {
   return `${name} (${client} ${version})`;
 }
 
-function judgeEntry({ method, params, reply }: Recorded): Verdict {
-  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...reply }));
-  return judge(specOf(method), params ?? [], parsed(readReply(200, bytes, 1)));
+function judgeEntry({ method, params, reply: response }: Recorded): Verdict {
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...response }));
+  return normalise(specOf(method), params ?? [], parsed(readResponse(200, bytes, 1)));
 }
 
 /** As the caller sees it, or the reason for which another upstream is asked. */
 function saidOf(verdict: Verdict): unknown {
   if (!verdict.final) return { elsewhere: verdict.failure };
-  const reply = parsed(verdict.reply);
-  if (reply.kind === 'result') return { result: reply.result };
-  const { code, message, data } = reply;
+  const response = parsed(verdict.response);
+  if (response.kind === 'result') return { result: response.result };
+  const { code, message, data } = response;
   return { error: { code, message, ...(data === undefined ? {} : { data }) } };
 }
 
-function expectedOf({ reply, answer, changed, dropped, elsewhere }: Recorded): unknown {
+function expectedOf({ reply: upstreamResponse, answer: response, changed, dropped, elsewhere }: Recorded): unknown {
   if (elsewhere !== undefined) return { elsewhere };
-  if (answer !== undefined) return answer;
-  const fields = Object.entries({ ...(reply.result as object), ...changed });
+  if (response !== undefined) return response;
+  const fields = Object.entries({ ...(upstreamResponse.result as object), ...changed });
   return { result: Object.fromEntries(fields.filter(([name]) => dropped?.includes(name) !== true)) };
 }

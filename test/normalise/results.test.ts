@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answer, elsewhere, hash, ofResult, word } from './judged.ts';
+import { rpcResponse, elsewhere, hash, ofResult, word } from './judged.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -17,7 +17,7 @@ describe('a storage word', () => {
     [word('2a'), word('2a')],
     [`0x${'AB'.repeat(32)}`, `0x${'AB'.repeat(32)}`],
   ])('of %s is %s', (given, padded) => {
-    expect(ofResult('eth_getStorageAt', given)).toEqual(answer(padded));
+    expect(ofResult('eth_getStorageAt', given)).toEqual(rpcResponse(padded));
   });
 
   it.each([`${word('1')}0`, `0x${'0'.repeat(66)}`, '5', '', '0xg', '0X5', ' 0x5', 5, true, {}, ['0x5']])(
@@ -39,7 +39,7 @@ describe('a result of the wrong kind makes another upstream be asked:', () => {
     for (const given of ['0x', '21000', '', 21_000, {}, [], false]) {
       expect(ofResult('eth_estimateGas', given), JSON.stringify(given)).toMatchObject(elsewhere('malformed'));
     }
-    expect(ofResult('eth_estimateGas', '0x5208')).toEqual(answer('0x5208'));
+    expect(ofResult('eth_estimateGas', '0x5208')).toEqual(rpcResponse('0x5208'));
     // Erigon says so of a block that it does not have.
     expect(ofResult('eth_estimateGas', '0x0')).toMatchObject(elsewhere('node-state'));
   });
@@ -47,8 +47,8 @@ describe('a result of the wrong kind makes another upstream be asked:', () => {
 
 describe('nothing, as a result,', () => {
   it.each(lookups)('is null for a lookup, and so is an object without fields: %s', (method) => {
-    expect(ofResult(method, null, [hash('a')])).toEqual(answer(null));
-    expect(ofResult(method, {}, [hash('a')])).toEqual(answer(null));
+    expect(ofResult(method, null, [hash('a')])).toEqual(rpcResponse(null));
+    expect(ofResult(method, {}, [hash('a')])).toEqual(rpcResponse(null));
   });
 
   it.each(['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'])('is no answer to %s', (method) => {
@@ -80,13 +80,13 @@ describe('a quantity', () => {
     [`0x${'0'.repeat(60)}AbcD`, '0xAbcD'],
   ])('of %s is %s', (given, written) => {
     for (const method of ['eth_getBalance', 'eth_gasPrice', 'eth_getUncleCountByBlockNumber', 'zks_L1ChainId']) {
-      expect(ofResult(method, given)).toEqual(answer(written));
+      expect(ofResult(method, given)).toEqual(rpcResponse(written));
     }
   });
 
   it('is what no bytes are: their leading zeros stay', () => {
-    expect(ofResult('eth_call', '0x0052')).toEqual(answer('0x0052'));
-    expect(ofResult('eth_getCode', '0x00')).toEqual(answer('0x00'));
+    expect(ofResult('eth_call', '0x0052')).toEqual(rpcResponse('0x0052'));
+    expect(ofResult('eth_getCode', '0x00')).toEqual(rpcResponse('0x00'));
   });
 });
 
@@ -97,9 +97,9 @@ describe('a fee', () => {
   };
 
   it('has its four quantities, without leading zeros, and what else the upstream gives', () => {
-    expect(ofResult('zks_estimateFee', { ...fee, extra: 1 })).toEqual(answer({ ...fee, extra: 1 }));
+    expect(ofResult('zks_estimateFee', { ...fee, extra: 1 })).toEqual(rpcResponse({ ...fee, extra: 1 }));
     const padded = { ...fee, gas_limit: '0x001ea9a9', max_priority_fee_per_gas: '0x00' };
-    expect(ofResult('zks_estimateFee', padded)).toEqual(answer(fee));
+    expect(ofResult('zks_estimateFee', padded)).toEqual(rpcResponse(fee));
   });
 
   it.each(
@@ -114,7 +114,7 @@ describe('a fee', () => {
 describe('what the specification does not name is passed on as the upstream gave it', () => {
   it('fee history of no blocks gains no baseFeePerGas', () => {
     const none = { oldestBlock: '0x0', gasUsedRatio: null };
-    expect(ofResult('eth_feeHistory', { ...none }, ['0x0', 'latest', []])).toEqual(answer(none));
+    expect(ofResult('eth_feeHistory', { ...none }, ['0x0', 'latest', []])).toEqual(rpcResponse(none));
   });
 
   it.each([
@@ -123,6 +123,6 @@ describe('what the specification does not name is passed on as the upstream gave
     ['eth_syncing', { currentBlock: '0x1' }],
     ['zks_getBlockDetails', { number: 1 }],
   ])('%s gains nothing', (method, result) => {
-    expect(ofResult(method, structuredClone(result))).toEqual(answer(result));
+    expect(ofResult(method, structuredClone(result))).toEqual(rpcResponse(result));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/revert-payload.ts';
-import { judge } from '../../gateway/normalise/judge.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { elsewhere, error, ofError } from './judged.ts';
 
@@ -142,7 +142,7 @@ describe('a revert in words that no rule knows', () => {
 
   it.each([encodeReason('no'), panic])('is one whose payload decodes: %s', (payload) => {
     expect(ofError('eth_estimateGas', -32_603, 'it went wrong', payload)).toMatchObject({
-      reply: { code: 3, data: payload },
+      response: { code: 3, data: payload },
     });
   });
 
@@ -157,7 +157,7 @@ describe('a revert in words that no rule knows', () => {
   it('may be the whole message of old nethermind: a guess, which is not final', () => {
     expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject({
       ...elsewhere('unknown'),
-      reply: error(3, 'execution reverted: mv', encodeReason('mv')).reply,
+      response: error(3, 'execution reverted: mv', encodeReason('mv')).response,
     });
     expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
     expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
@@ -223,7 +223,7 @@ describe('what is no revert never has code 3:', () => {
     (message) => {
       expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
         ...elsewhere('unknown'),
-        reply: { code: -32_000, message, data: undefined },
+        response: { code: -32_000, message, data: undefined },
       });
     },
   );
@@ -231,7 +231,7 @@ describe('what is no revert never has code 3:', () => {
   it('the same words from a method that executes nothing', () => {
     expect(ofError('eth_getStorageAt', 3, 'execution reverted', '0xab')).toMatchObject({
       ...elsewhere('unknown'),
-      reply: { code: -32_000 },
+      response: { code: -32_000 },
     });
   });
 });
@@ -246,9 +246,9 @@ describe('a revert that a dev node tells of a transaction it has mined', () => {
     [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', { hash: '0x1', result: '0x' }],
     [-32_603, 'Error: VM Exception while processing transaction: revert header not found', undefined],
   ])('is the last word: the transaction is never sent elsewhere: %i %s', (code, message, data) => {
-    const { final, reply } = ofError('eth_sendRawTransaction', code, message, data);
-    expect({ final, reply }).toMatchObject({ final: true, reply: { kind: 'error', message } });
-    expect(reply).not.toMatchObject({ code: 3 });
+    const { final, response } = ofError('eth_sendRawTransaction', code, message, data);
+    expect({ final, response }).toMatchObject({ final: true, response: { kind: 'error', message } });
+    expect(response).not.toMatchObject({ code: 3 });
   });
 });
 
@@ -259,9 +259,9 @@ it('a trace that tells of a revert is no rate limit, whatever the contract says'
     message: 'execution reverted: too many requests',
     data: undefined,
   } as const;
-  expect(judge(passThrough('debug_traceCall'), [], said)).toMatchObject({
+  expect(normalise(passThrough('debug_traceCall'), [], said)).toMatchObject({
     final: false,
     failure: 'unknown',
-    reply: said,
+    response: said,
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { wrappers } from '../../gateway/normalise/error-layers.ts';
 import { errorRules } from '../../gateway/normalise/error-rules.ts';
-import { haltRules } from '../../gateway/normalise/halt-rules.ts';
+import { executionErrorRules } from '../../gateway/normalise/halt-rules.ts';
 import { bareReason, revertRules } from '../../gateway/normalise/revert-rules.ts';
 import { transactionRules } from '../../gateway/normalise/transaction-rules.ts';
 import { readCases } from './catalogue-cases.ts';
@@ -15,7 +15,7 @@ interface WithError {
 }
 
 const reverts = [...revertRules, bareReason];
-const rules = [...haltRules, ...transactionRules, ...errorRules, ...reverts];
+const rules = [...executionErrorRules, ...transactionRules, ...errorRules, ...reverts];
 
 describe('every rule', () => {
   it('bears a client and a source', () => {
@@ -39,10 +39,10 @@ describe('every rule', () => {
     const folder = join(packageRoot, 'test/recorded');
     const recorded = readdirSync(folder)
       .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { reply: WithError }[])
-      .map(({ reply }) => reply);
+      .map(({ reply: response }) => response);
     const catalogue = (readCases() ?? []).map((one) => one.upstream_response as WithError);
     const messages = [...recorded, ...catalogue]
-      .map((reply) => reply.error?.message)
+      .map((response) => response.error?.message)
       .filter((message) => typeof message === 'string' && (message.length > 50 || /\d{2}/.test(message)));
     expect(messages.length).toBeGreaterThan(10);
     for (const { text } of rules) {

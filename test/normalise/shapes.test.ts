@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answer, elsewhere, hash, ofResult, word } from './judged.ts';
+import { rpcResponse, elsewhere, hash, ofResult, word } from './judged.ts';
 
 const header =
   'number hash parentHash nonce sha3Uncles logsBloom transactionsRoot stateRoot receiptsRoot miner difficulty totalDifficulty extraData size gasLimit gasUsed timestamp uncles mixHash';
@@ -14,8 +14,8 @@ function nulls(names: string): Record<string, null> {
   return Object.fromEntries(names.split(' ').map((name) => [name, null]));
 }
 
-const ofBlock = (block: object, isWhole = true) =>
-  ofResult('eth_getBlockByHash', { hash: hash('a'), ...block }, [hash('a'), isWhole]);
+const ofBlock = (block: object, isFull = true) =>
+  ofResult('eth_getBlockByHash', { hash: hash('a'), ...block }, [hash('a'), isFull]);
 const ofUncle = (uncle: object) => ofResult('eth_getUncleByBlockHashAndIndex', uncle, [hash('a'), '0x0']);
 const ofTransaction = (transaction: object) =>
   ofResult('eth_getTransactionByHash', { hash: hash('b'), ...transaction }, [hash('b')]);
@@ -25,23 +25,23 @@ const ofReceipt = (receipt: object) =>
 describe('a block', () => {
   it('has every field that the specification names, null where the node left it out', () => {
     expect(ofBlock({ number: '0x5' })).toEqual(
-      answer({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
+      rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
     );
   });
 
   it('keeps fields that the specification does not name, and gets none of them', () => {
     const extra = { baseFeePerGas: '0x7', withdrawals: [], author: null, step: '319565598', signature: '00' };
-    expect(ofBlock(extra)).toEqual(answer({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
+    expect(ofBlock(extra)).toEqual(rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
   });
 
   it('has whole transactions completed, and hashes left alone', () => {
     const whole = { hash: hash('b'), blockHash: hash('a'), r: word('1'), chainID: '0x7' };
-    const { reply } = ofBlock({ transactions: [whole] }) as { reply: { result: object } };
+    const { response } = ofBlock({ transactions: [whole] }) as { response: { result: object } };
     const completed = { ...nulls(transactionFields), ...whole, r: '0x1', chainId: '0x7' };
     Reflect.deleteProperty(completed, 'chainID');
-    expect(reply.result).toMatchObject({ transactions: [completed] });
+    expect(response.result).toMatchObject({ transactions: [completed] });
     const hashes = [hash('c'), hash('d')];
-    expect(ofBlock({ transactions: hashes }, false)).toMatchObject({ reply: { result: { transactions: hashes } } });
+    expect(ofBlock({ transactions: hashes }, false)).toMatchObject({ response: { result: { transactions: hashes } } });
   });
 
   it.each([
@@ -54,21 +54,21 @@ describe('a block', () => {
     [false, [hash('b'), { hash: hash('c') }]],
     [false, [5]],
     [false, {}],
-  ])('asked for with %s, whose transactions are %j, is an upstream failure', (isWhole, transactions) => {
-    expect(ofBlock({ transactions }, isWhole)).toMatchObject(elsewhere('malformed'));
-    const params = ['latest', isWhole];
+  ])('asked for with %s, whose transactions are %j, is an upstream failure', (isFull, transactions) => {
+    expect(ofBlock({ transactions }, isFull)).toMatchObject(elsewhere('malformed'));
+    const params = ['latest', isFull];
     expect(ofResult('eth_getBlockByNumber', { number: '0x5', transactions }, params)).toMatchObject(
       elsewhere('malformed'),
     );
   });
 
-  it.each([true, false])('asked for with %s may have no transactions', (isWhole) => {
-    expect(ofBlock({ transactions: [] }, isWhole)).toMatchObject({ reply: { result: { transactions: [] } } });
+  it.each([true, false])('asked for with %s may have no transactions', (isFull) => {
+    expect(ofBlock({ transactions: [] }, isFull)).toMatchObject({ response: { result: { transactions: [] } } });
   });
 
   it('has uncles as the node gave them', () => {
     expect(ofBlock({ uncles: [hash('c')], transactions: [] })).toMatchObject({
-      reply: { result: { uncles: [hash('c')] } },
+      response: { result: { uncles: [hash('c')] } },
     });
   });
 });
@@ -78,7 +78,7 @@ describe('a transaction inside a block', () => {
     'at %j is pending',
     (place) => {
       expect(ofBlock({ transactions: [{ hash: hash('b'), ...place }] })).toMatchObject({
-        reply: {
+        response: {
           result: { transactions: [{ blockHash: null, blockNumber: null, transactionIndex: null }] },
         },
       });
@@ -89,22 +89,22 @@ describe('a transaction inside a block', () => {
 describe('a quantity that came as a JSON number', () => {
   it('is hexadecimal in blocks, transactions, receipts and logs', () => {
     expect(ofBlock({ number: 5, baseFeePerGas: 7, transactions: [{ nonce: 0, yParity: 1 }] })).toMatchObject({
-      reply: { result: { number: '0x5', baseFeePerGas: '0x7', transactions: [{ nonce: '0x0', yParity: '0x1' }] } },
+      response: { result: { number: '0x5', baseFeePerGas: '0x7', transactions: [{ nonce: '0x0', yParity: '0x1' }] } },
     });
     expect(
       ofReceipt({ blockHash: hash('a'), status: 1, gasUsed: 21_000, logs: [{ logIndex: 3, blockTimestamp: 9 }] }),
     ).toMatchObject({
-      reply: { result: { status: '0x1', gasUsed: '0x5208', logs: [{ logIndex: '0x3', blockTimestamp: '0x9' }] } },
+      response: { result: { status: '0x1', gasUsed: '0x5208', logs: [{ logIndex: '0x3', blockTimestamp: '0x9' }] } },
     });
   });
 
   it.each([0.5, -1, 2 ** 60])('stays as it is when it is none: %d', (gasUsed) => {
-    expect(ofBlock({ gasUsed })).toMatchObject({ reply: { result: { gasUsed } } });
+    expect(ofBlock({ gasUsed })).toMatchObject({ response: { result: { gasUsed } } });
   });
 
   it('stays as it is in fields that the specification does not name', () => {
     expect(ofBlock({ l1BatchNumber: 5, ratio: [0.5] })).toMatchObject({
-      reply: { result: { l1BatchNumber: 5, ratio: [0.5] } },
+      response: { result: { l1BatchNumber: 5, ratio: [0.5] } },
     });
   });
 });
@@ -115,7 +115,7 @@ describe('a quantity with leading zeros', () => {
     const withdrawals = [{ index: '0x01', validatorIndex: '0x00', address: `0x${'0'.repeat(40)}`, amount: '0x0f' }];
     const ofWhole = ofBlock({ difficulty: '0x00', size: '0x0220', baseFeePerGas: '0x07', transactions, withdrawals });
     expect(ofWhole).toMatchObject({
-      reply: {
+      response: {
         result: {
           ...{ difficulty: '0x0', size: '0x220', baseFeePerGas: '0x7' },
           transactions: [{ nonce: '0x0', value: '0xde0b6b3a7640000' }],
@@ -132,13 +132,13 @@ describe('a quantity with leading zeros', () => {
         logs: [{ logIndex: '0x03' }],
       }),
     ).toMatchObject({
-      reply: { result: { status: '0x1', type: '0x2', blobGasPrice: '0x1', logs: [{ logIndex: '0x3' }] } },
+      response: { result: { status: '0x1', type: '0x2', blobGasPrice: '0x1', logs: [{ logIndex: '0x3' }] } },
     });
   });
 
   it('keeps them in hashes, bytes, nonces of blocks and fields that the schema does not name', () => {
     const given = { nonce: '0x0000000000000042', extraData: '0x00', mixHash: hash('0'), l1Fee: '0x00ff' };
-    expect(ofBlock(given)).toMatchObject({ reply: { result: given } });
+    expect(ofBlock(given)).toMatchObject({ response: { result: given } });
   });
 });
 
@@ -147,20 +147,20 @@ describe('an empty address', () => {
     const logs = [{ address: none }];
     expect(
       ofReceipt({ blockHash: hash('a'), status: '0x1', to: none, contractAddress: none, from: none, logs }),
-    ).toMatchObject({ reply: { result: { to: null, contractAddress: null, from: null, logs: [{ address: null }] } } });
-    expect(ofTransaction({ blockHash: hash('a'), to: none })).toMatchObject({ reply: { result: { to: null } } });
+    ).toMatchObject({ response: { result: { to: null, contractAddress: null, from: null, logs: [{ address: null }] } } });
+    expect(ofTransaction({ blockHash: hash('a'), to: none })).toMatchObject({ response: { result: { to: null } } });
     const transactions = [{ hash: hash('b'), blockHash: hash('a'), to: none }];
     expect(ofBlock({ miner: none, transactions })).toMatchObject({
-      reply: { result: { miner: null, transactions: [{ to: null }] } },
+      response: { result: { miner: null, transactions: [{ to: null }] } },
     });
   });
 
   it('is not the zero address, and no other field is an address', () => {
     const zero = `0x${'0'.repeat(40)}`;
     expect(ofReceipt({ blockHash: hash('a'), status: '0x1', to: zero, contractAddress: zero })).toMatchObject({
-      reply: { result: { to: zero, contractAddress: zero } },
+      response: { result: { to: zero, contractAddress: zero } },
     });
-    expect(ofTransaction({ blockHash: hash('a'), input: '0x' })).toMatchObject({ reply: { result: { input: '0x' } } });
+    expect(ofTransaction({ blockHash: hash('a'), input: '0x' })).toMatchObject({ response: { result: { input: '0x' } } });
   });
 });
 
@@ -171,15 +171,15 @@ describe('the pending block', () => {
     [{ number: '0x05', hash: hash('a'), logsBloom: '0x00', transactions: [] }],
     [{ number: '0x5', parentHash: hash('a') }],
   ])('of %j is passed on as the upstream gave it', (given) => {
-    for (const isWhole of [true, false]) {
-      const reply = { kind: 'result', result: structuredClone(given) } as const;
-      expect(ofResult('eth_getBlockByNumber', reply.result, ['pending', isWhole])).toEqual(answer(given));
+    for (const isFull of [true, false]) {
+      const response = { kind: 'result', result: structuredClone(given) } as const;
+      expect(ofResult('eth_getBlockByNumber', response.result, ['pending', isFull])).toEqual(rpcResponse(given));
     }
   });
 
   it('has transactions as the flag asked', () => {
     const whole = { transactions: [{ hash: hash('b'), blockHash: null, blockNumber: '0x5', r: '0x1' }] };
-    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(answer(whole));
+    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(rpcResponse(whole));
     expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(elsewhere('malformed'));
   });
 });
@@ -187,7 +187,7 @@ describe('the pending block', () => {
 describe('an uncle', () => {
   it('has the fields of a block and no transactions', () => {
     expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
-      answer({ ...nulls(header), hash: hash('c') }),
+      rpcResponse({ ...nulls(header), hash: hash('c') }),
     );
   });
 
@@ -199,7 +199,7 @@ describe('an uncle', () => {
 describe('a transaction', () => {
   it('has every field that the specification names and does not call optional', () => {
     const given = { blockHash: hash('a'), blockNumber: '0x1' };
-    expect(ofTransaction(given)).toEqual(answer({ ...nulls(transactionFields), ...given, hash: hash('b') }));
+    expect(ofTransaction(given)).toEqual(rpcResponse({ ...nulls(transactionFields), ...given, hash: hash('b') }));
   });
 
   it.each([
@@ -217,7 +217,7 @@ describe('a transaction', () => {
     const authorizationList = [{ ...authorization, r: given, s: given }];
     const signature = { r: given, s: given, v: '0x1b', yParity: '0x00', authorizationList };
     expect(ofTransaction({ blockHash: hash('a'), ...signature })).toMatchObject({
-      reply: {
+      response: {
         result: {
           ...{ r: written, s: written, v: '0x1b', yParity: '0x0' },
           authorizationList: [{ ...authorization, r: written, s: written }],
@@ -233,8 +233,8 @@ describe('a transaction', () => {
     [{ chainId: null, chainID: '0x8' }, { chainId: '0x8' }],
     [{}, {}],
   ])('has %j as %j: chainId is spelt so, and never invented', (given, chainId) => {
-    const { reply } = ofTransaction({ blockHash: hash('a'), ...given }) as { reply: { result: object } };
-    expect(Object.entries(reply.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(Object.entries(chainId));
+    const { response } = ofTransaction({ blockHash: hash('a'), ...given }) as { response: { result: object } };
+    expect(Object.entries(response.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(Object.entries(chainId));
   });
 
   it.each([
@@ -244,13 +244,13 @@ describe('a transaction', () => {
     ['the zero hash for its block', { blockHash: hash('0'), blockNumber: '0x0', transactionIndex: '0x0' }],
   ])('with %s is pending', (_, place) => {
     expect(ofTransaction(place)).toMatchObject({
-      reply: { result: { blockHash: null, blockNumber: null, transactionIndex: null, hash: hash('b') } },
+      response: { result: { blockHash: null, blockNumber: null, transactionIndex: null, hash: hash('b') } },
     });
   });
 
   it.each(['0x7e', '0x6a', '0x71', '0xff', '0x7b'])('may be of a type like %s, which we do not know', (type) => {
     const given = { blockHash: hash('a'), type, sourceHash: hash('e'), mint: '0x0', accessList: null };
-    expect(ofTransaction(given)).toMatchObject({ final: true, reply: { result: given } });
+    expect(ofTransaction(given)).toMatchObject({ final: true, response: { result: given } });
   });
 });
 
@@ -259,14 +259,14 @@ describe('a receipt', () => {
 
   it('has every field that the specification names', () => {
     expect(ofReceipt({ ...place, status: '0x1' })).toEqual(
-      answer({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
+      rpcResponse({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
     );
   });
 
   it('has logs with every field that the specification names', () => {
     const log = { address: `0x${'1'.repeat(40)}`, transactionLogIndex: '0x0' };
     expect(ofReceipt({ ...place, status: '0x1', logs: [log, {}] })).toMatchObject({
-      reply: { result: { logs: [{ ...nulls(logFields), ...log }, nulls(logFields)] } },
+      response: { result: { logs: [{ ...nulls(logFields), ...log }, nulls(logFields)] } },
     });
   });
 
@@ -280,10 +280,10 @@ describe('a receipt', () => {
     [{ status: '0x1', root: '0x' }, { status: '0x1' }],
     [{ root: hash('a') }, { root: hash('a') }],
     [{ root: hash('a'), status: null }, { root: hash('a') }],
-  ])('has exactly one of root and status: of %j stays %j', (given, kept) => {
-    const { reply } = ofReceipt({ ...place, ...given }) as { reply: { result: object } };
-    const found = Object.entries(reply.result).filter(([name]) => name === 'root' || name === 'status');
-    expect(Object.fromEntries(found)).toEqual(kept);
+  ])('has exactly one of root and status: of %j stays %j', (given, cached) => {
+    const { response } = ofReceipt({ ...place, ...given }) as { response: { result: object } };
+    const found = Object.entries(response.result).filter(([name]) => name === 'root' || name === 'status');
+    expect(Object.fromEntries(found)).toEqual(cached);
   });
 
   it.each<[object]>([
@@ -304,12 +304,12 @@ describe('a receipt', () => {
     [{ blockNumber: null, logs: [] }],
     [{ blockHash: hash('0'), blockNumber: '0x0', status: '0x1' }],
   ])('of a pending transaction, %j, is null', (given) => {
-    expect(ofReceipt(given)).toEqual(answer(null));
+    expect(ofReceipt(given)).toEqual(rpcResponse(null));
   });
 
   it('has a blockTimestamp in hexadecimal, where anvil gives a number', () => {
     expect(ofReceipt({ ...place, status: '0x1', blockTimestamp: 1_795_219_666 })).toMatchObject({
-      reply: { result: { blockTimestamp: '0x6b00e0d2' } },
+      response: { result: { blockTimestamp: '0x6b00e0d2' } },
     });
   });
 
@@ -321,6 +321,6 @@ describe('a receipt', () => {
       timeboosted: false,
       l2ToL1Logs: [],
     };
-    expect(ofReceipt({ ...place, status: '0x1', ...extra })).toMatchObject({ reply: { result: extra } });
+    expect(ofReceipt({ ...place, status: '0x1', ...extra })).toMatchObject({ response: { result: extra } });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { judge } from '../../gateway/normalise/judge.ts';
-import { answer, elsewhere, error, hash, ofError, specOf } from './judged.ts';
+import { normalise } from '../../gateway/normalise/judge.ts';
+import { rpcResponse, elsewhere, error, hash, ofError, specOf } from './judged.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -72,7 +72,7 @@ describe('what a layer below the node lacks is no evidence that something does n
     for (const message of ['Resource not found', 'transaction not found', 'block not found', 'Not Found']) {
       const said = { kind: 'error', code: -32000, message, data: undefined, status } as const;
       for (const method of lookups) {
-        const { final, ...verdict } = judge(specOf(method), [], said);
+        const { final, ...verdict } = normalise(specOf(method), [], said);
         expect({ method, message, final }).toEqual({ method, message, final: false });
         expect(verdict).not.toMatchObject({ failure: 'not-found' });
       }
@@ -101,16 +101,16 @@ describe('what a node says of a thing that does not exist is null:', () => {
     [-32604, 'Record not found'],
     [-32000, `Error: transaction hash not found (txHash="${hash('a')}", code=UNKNOWN_ERROR, version=x)`],
   ])('%i %s', (code, message) => {
-    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(answer(null));
+    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(rpcResponse(null));
     expect(ofError('eth_getTransactionReceipt', -32603, 'Internal JSON-RPC error.', { code, message })).toEqual(
-      answer(null),
+      rpcResponse(null),
     );
   });
 
   it('an uncle, at nethermind to 1.14', () => {
     for (const method of ['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex']) {
-      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(answer(null));
-      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(answer(null));
+      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(rpcResponse(null));
+      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(rpcResponse(null));
       expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(elsewhere('node-state'));
     }
     expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(elsewhere('unknown'));
@@ -257,7 +257,7 @@ describe('what became of a transaction of the chain is not final for a read', ()
     'insufficient funds for transfer',
     'invalid opcode: INVALID',
   ])('%s', (text) => {
-    for (const { name, reverts, executes, sends, answer: by } of methods) {
+    for (const { name, reverts, executes, sends, handledBy: by } of methods) {
       if (reverts || executes === true || sends === true || by !== undefined) continue;
       expect(ofError(name, -32000, text), name).toMatchObject({ final: false });
     }
@@ -285,7 +285,7 @@ describe('under -32015', () => {
     for (const method of ['eth_estimateGas', 'eth_call', 'zks_estimateFee', 'eth_getStorageAt']) {
       const verdict = ofError(method, -32015, text);
       expect(verdict, method).toMatchObject(elsewhere('node-state'));
-      expect(verdict.reply, method).toMatchObject({ code: -32015, message: text });
+      expect(verdict.response, method).toMatchObject({ code: -32015, message: text });
     }
   });
 
@@ -300,7 +300,7 @@ describe('under -32015', () => {
   ] as const)('what is known keeps its class, %s: %s', (failure, text) => {
     const verdict = ofError('eth_estimateGas', -32015, text);
     expect(verdict).toMatchObject(elsewhere(failure));
-    expect(verdict.reply).toMatchObject({ code: -32015 });
+    expect(verdict.response).toMatchObject({ code: -32015 });
   });
 
   it.each([
@@ -319,7 +319,7 @@ describe('under -32015', () => {
   ])('nor is %s ever taken for a contract’s reason', (message) => {
     expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
       final: false,
-      reply: { code: -32015, message },
+      response: { code: -32015, message },
     });
   });
 
@@ -327,7 +327,7 @@ describe('under -32015', () => {
     const message = 'Transaction execution error.';
     expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
       ...elsewhere('unknown'),
-      reply: { code: -32015, message },
+      response: { code: -32015, message },
     });
     const data = 'NotEnoughCash { required: 21000, got: 0 }';
     expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(error(-32015, message));
@@ -337,13 +337,13 @@ describe('under -32015', () => {
   it('an unknown text is a guess at a revert for eth_estimateGas, and nothing elsewhere', () => {
     expect(ofError('eth_estimateGas', -32015, 'mv')).toMatchObject({
       ...elsewhere('unknown'),
-      reply: { code: 3, message: 'execution reverted: mv' },
+      response: { code: 3, message: 'execution reverted: mv' },
       followUp: { method: 'eth_call' },
     });
     for (const method of ['eth_call', 'zks_estimateFee', 'eth_createAccessList', 'eth_getStorageAt']) {
       expect(ofError(method, -32015, 'mv'), method).toMatchObject({
         ...elsewhere('unknown'),
-        reply: { code: -32015, message: 'mv' },
+        response: { code: -32015, message: 'mv' },
       });
     }
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRefusal } from '../../gateway/upstream/send-rules.ts';
+import { classifySendRejection } from '../../gateway/upstream/send-rules.ts';
 import { ofError } from './judged.ts';
 
 const send = 'eth_sendRawTransaction';
@@ -8,7 +8,7 @@ const hash = `0x${'ab'.repeat(32)}`;
 
 /** Final by the list, or by what a node says of a transaction that it has. */
 function isAboutIt(code: number, message: string): boolean {
-  return ofError(send, code, message).final || readRefusal(message) !== undefined;
+  return ofError(send, code, message).final || classifySendRejection(message) !== undefined;
 }
 
 describe('a verdict about the transaction itself is final:', () => {

@@ -10,7 +10,7 @@ let gateway: TestGateway;
 let ops: string;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_blockNumber: '0x10' } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_blockNumber: '0x10' } });
   const env = { OPS_PORT: '0', ADMIN_TOKEN: token };
   [browser, gateway] = await Promise.all([startChromium(), startGateway({ five: network(5, [node.url]) }, env)]);
   ops = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`;
@@ -29,7 +29,7 @@ async function open(given = token): Promise<Tab> {
 const textOf = (tab: Tab, id: string): Promise<string> =>
   tab.evaluate<string>(`document.getElementById('${id}').innerText`);
 const said = (tab: Tab, words: string): Promise<void> =>
-  tab.until(`answer.innerText.includes(${JSON.stringify(words)})`);
+  tab.deadline(`answer.innerText.includes(${JSON.stringify(words)})`);
 const call = (key: string, method = 'eth_blockNumber') =>
   fetch(`${gateway.address}/five/v3/${key}`, { method: 'POST', body: `{"jsonrpc":"2.0","id":1,"method":"${method}"}` });
 
@@ -44,7 +44,7 @@ describe('the keys page', () => {
 
   it('makes a key, shows it once, changes what it may do, rotates and revokes it', async () => {
     const tab = await open();
-    await tab.until('!inside.hidden');
+    await tab.deadline('!inside.hidden');
     const field = (id: string, value: string) => tab.evaluate(`document.getElementById('${id}').value = '${value}'`);
     await field('name', 'alice');
     await field('new-methods', 'eth');
@@ -55,7 +55,7 @@ describe('the keys page', () => {
     expect((await call(key, 'net_version')).status).toBe(403);
 
     await tab.evaluate(`[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'alice').click()`);
-    await tab.until(`document.getElementById('one-title').innerText === 'alice'`);
+    await tab.deadline(`document.getElementById('one-title').innerText === 'alice'`);
     expect(await tab.evaluate(`document.getElementById('rule-methods').value`)).toBe('eth');
     await field('rule-rate', 'fast');
     await tab.evaluate('rules.requestSubmit()');
@@ -64,7 +64,7 @@ describe('the keys page', () => {
     await field('rule-methods', '');
     await tab.evaluate('rules.requestSubmit()');
     await said(tab, 'What alice may do is changed.');
-    await tab.until(`document.getElementById('rule-rate').value === '50'`);
+    await tab.deadline(`document.getElementById('rule-rate').value === '50'`);
     expect((await call(key, 'net_version')).status).toBe(200);
 
     await tab.evaluate('rotate.requestSubmit()');
@@ -88,9 +88,9 @@ describe('the keys page', () => {
     await Promise.all([call(gateway.key), call(gateway.key), call(gateway.key, 'eth_getCode')]);
     const tab = await open();
     const choose = `[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'test').click()`;
-    await tab.until('!inside.hidden');
+    await tab.deadline('!inside.hidden');
     // Usage is written each second.
-    await tab.until(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
+    await tab.deadline(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
     const bars = await tab.evaluate<string[]>(
       `[...usage.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
     );
@@ -102,9 +102,9 @@ describe('the keys page', () => {
   it('fits a phone', async () => {
     const tab = await browser.open(`${ops}/keys`, { width: 360, height: 740, colours: 'dark' });
     await tab.evaluate(`document.querySelector('#token').value = '${token}'; door.requestSubmit()`);
-    await tab.until('!inside.hidden');
+    await tab.deadline('!inside.hidden');
     await tab.evaluate(`list.querySelector('button').click(); document.querySelector('details').open = true`);
-    await tab.until('!one.hidden');
+    await tab.deadline('!one.hidden');
     expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(360);
   });
 });

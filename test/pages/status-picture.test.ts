@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (const [slug, { name, chainId, height, blockS, upstreams }] of Object.entries(networks)) {
     const entries: object[] = [];
     for (const [upstream, { lag, ms, fails }] of Object.entries(upstreams)) {
-      const node = await startFakeNode({ chainId, answers: chainAt(height, blockS, lag) });
+      const node = await startFakeNode({ chainId, responses: chainAt(height, blockS, lag) });
       node.always((exchange) => slow(ms * (0.7 + 0.6 * Math.random()))(exchange));
       nodes.push(node);
       if (fails) failing.push(node);
@@ -62,8 +62,8 @@ it('the status page shows several networks at once', { timeout: TRAFFIC_MS + 30_
   await traffic(TRAFFIC_MS * 0.1);
   const tab = await browser.open(`${gateway.address}/`, { width: 900, height: 560 });
   const text = `document.querySelector('#networks').innerText`;
-  for (const { name } of Object.values(networks)) await tab.until(`${text}.includes(${JSON.stringify(name)})`);
-  await tab.until(`/our-node\\s+▲ failing/.test(${text})`);
+  for (const { name } of Object.values(networks)) await tab.deadline(`${text}.includes(${JSON.stringify(name)})`);
+  await tab.deadline(`/our-node\\s+▲ failing/.test(${text})`);
   expect(await tab.evaluate(`document.querySelector('#summary').innerText`)).toBe('3 networks, 7 upstreams, 1 failing');
   expect(tab.complaints).toEqual([]);
   const picture = await tab.screenshot();
@@ -77,7 +77,7 @@ async function traffic(ms: number): Promise<void> {
   for (let index = 0; performance.now() < end; index++) {
     const address = `0x${index.toString(16).padStart(40, '0')}`;
     const calls = Object.keys(networks).map((slug) => gateway.call(slug, 'eth_getBalance', [address, 'latest']));
-    for (const answer of await Promise.all(calls)) expect(answer).toHaveProperty('result');
+    for (const response of await Promise.all(calls)) expect(response).toHaveProperty('result');
     await delay(isWritten ? 100 + 150 * Math.random() : 20);
   }
 }

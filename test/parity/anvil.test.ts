@@ -59,8 +59,8 @@ it(
     const direct = await socketDoor('anvil', anvil.url.replace('http', 'ws'));
     const socket = await socketDoor('WebSocket', socketUrl(gateway, 'main'));
     // The gateway asks anvil over HTTP, where some messages of errors are others than over WebSocket.
-    const ask: Door['ask'] = (method, params) => (isOfSocket(method) ? direct : node).ask(method, params);
-    expect(await compareDoors({ ...direct, ask }, socket, calls, allowed, used)).toEqual([]);
+    const ask: Door['request'] = (method, params) => (isSocketMethod(method) ? direct : node).request(method, params);
+    expect(await compareDoors({ ...direct, request: ask }, socket, calls, allowed, used)).toEqual([]);
     direct.close();
     socket.close();
   },
@@ -70,7 +70,7 @@ it(
 it('what is sent is answered with its hash', async () => {
   for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
     const { raw, hash } = await chain.nextTransfer();
-    expect(await door.ask('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+    expect(await door.request('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
   }
 });
 
@@ -78,6 +78,6 @@ it('every allowed difference is met', () => {
   expect(allowed.filter((row) => !used.has(row)).map(({ reason }) => reason)).toEqual([]);
 });
 
-function isOfSocket(method: string): boolean {
-  return methods.some(({ name, answer }) => name === method && answer === 'socket');
+function isSocketMethod(method: string): boolean {
+  return methods.some(({ name, handledBy: response }) => name === method && response === 'socket');
 }

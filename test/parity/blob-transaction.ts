@@ -1,5 +1,5 @@
 import { fromRlp, keccak256, toRlp, type Hex, type PrivateKeyAccount } from 'viem';
-import { resultOf, type Door } from './door.ts';
+import { fetchResult, type Door } from './door.ts';
 
 type Rlp = Hex | Rlp[];
 
@@ -13,7 +13,7 @@ const [V, R, S] = [-3, -2, -1];
  */
 export async function makeBlobTransaction(node: Door, account: PrivateKeyAccount, transaction: object): Promise<Hex> {
   const wanted = { gas: '0x61a80', maxFeePerBlobGas: '0x3b9aca00', ...transaction, blobs: [BLOB] };
-  const { raw } = await resultOf<{ raw: Hex }>(node, 'eth_fillTransaction', wanted);
+  const { raw } = await fetchResult<{ raw: Hex }>(node, 'eth_fillTransaction', wanted);
   // EIP-4844: type || rlp([[fields and signature], (version,) blobs, commitments, proofs])
   const [fields, ...sidecar] = fromRlp(`0x${raw.slice(4)}`) as [Rlp[], ...Rlp[]];
   const unsigned = fields.slice(0, V);

@@ -1,4 +1,4 @@
-import { resultOf, type Door } from './door.ts';
+import { fetchResult, type Door } from './door.ts';
 
 /** What there is to ask about on a chain, read from the node. */
 export interface ChainFacts {
@@ -41,16 +41,16 @@ export async function readChain(
   node: Door,
   own?: Pick<ChainFacts, 'executions' | 'funded' | 'rejectedTransactions'>,
 ): Promise<ChainFacts & { readonly transactions: readonly Transaction[] }> {
-  const head = Number(await resultOf<string>(node, 'eth_blockNumber'));
+  const head = Number(await fetchResult<string>(node, 'eth_blockNumber'));
   const blocks: Block[] = [];
   for (let number = 0; number <= head; number++) {
-    blocks.push(await resultOf<Block>(node, 'eth_getBlockByNumber', `0x${number.toString(16)}`, true));
+    blocks.push(await fetchResult<Block>(node, 'eth_getBlockByNumber', `0x${number.toString(16)}`, true));
   }
   const transactions = blocks.flatMap((block) => block.transactions);
   const found = new Set(transactions.flatMap(({ from, to }) => (to === null ? [from] : [from, to])));
   const codes = new Map<string, string>();
   for (const address of [...found].slice(0, 40)) {
-    codes.set(address, await resultOf<string>(node, 'eth_getCode', address, 'latest'));
+    codes.set(address, await fetchResult<string>(node, 'eth_getCode', address, 'latest'));
   }
   const addresses = [...codes.keys()].sort((a, b) => Number(codes.get(a) === '0x') - Number(codes.get(b) === '0x'));
   return {

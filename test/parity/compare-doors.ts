@@ -28,7 +28,7 @@ export async function compareDoors(
 
 async function bothOutcomes(node: Door, gateway: Door, { method, params }: CoreCall): Promise<[string, string]> {
   const ask = async (door: Door): Promise<string> =>
-    door.ask(method, typeof params === 'function' ? await params(door) : params);
+    door.request(method, typeof params === 'function' ? await params(door) : params);
   const isOwn = typeof params === 'function' || /^eth_(new|subscribe)/.test(method);
   for (let attempt = 1; ; attempt++) {
     const before = await ask(node);

@@ -79,14 +79,14 @@ function differencesOf(node: Json, gateway: Json, path: readonly (string | numbe
 /** Removes what one side alone has, and gives the gateway's side the node's value of what both have. */
 function undo(nodeRoot: Json, gatewayRoot: Json, { path, node, gateway }: Difference): void {
   const name = path.at(-1) as string;
-  const holder = (root: Json): Record<string, Json> =>
+  const keySessions = (root: Json): Record<string, Json> =>
     path.slice(0, -1).reduce<Json>((value, step) => (value as Record<string, Json>)[step] as Json, root) as Record<
       string,
       Json
     >;
-  if (gateway === undefined) Reflect.deleteProperty(holder(nodeRoot), name);
-  else if (node === undefined) Reflect.deleteProperty(holder(gatewayRoot), name);
-  else holder(gatewayRoot)[name] = node;
+  if (gateway === undefined) Reflect.deleteProperty(keySessions(nodeRoot), name);
+  else if (node === undefined) Reflect.deleteProperty(keySessions(gatewayRoot), name);
+  else keySessions(gatewayRoot)[name] = node;
 }
 
 function textOf(path: readonly (string | number)[]): string {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { ChainFacts } from './chain-facts.ts';
-import { resultOf, type Door } from './door.ts';
+import { fetchResult, type Door } from './door.ts';
 
 /** Parameters, or how each door gets its own. */
 type Params = readonly unknown[] | ((door: Door) => Promise<readonly unknown[]>);
@@ -24,7 +24,7 @@ const NOBODY = `0x${'99'.repeat(20)}`;
 
 /** What every network serves: the methods of the spec without those of zkSync and without `rpc.discover`. */
 export const coreMethods: readonly string[] = methods
-  .filter(({ namespace, answer }) => namespace !== 'zks' && answer !== 'document')
+  .filter(({ namespace, handledBy: response }) => namespace !== 'zks' && response !== 'document')
   .map(({ name }) => name);
 
 /** Calls of every core method. A method without a row here is called with the example of its schema. */
@@ -71,7 +71,7 @@ function rowsOf({
   ];
   const filterOf =
     (filter: object): Params =>
-    async (door) => [await resultOf<string>(door, 'eth_newFilter', filter)];
+    async (door) => [await fetchResult<string>(door, 'eth_newFilter', filter)];
   const everyLog = filterOf({ fromBlock: '0x0', toBlock: last.number });
 
   return {
@@ -134,7 +134,7 @@ function rowsOf({
     ]),
     eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions'], ['nonsense']],
     eth_unsubscribe: [
-      async (door) => (door.isSocket ? [await resultOf<string>(door, 'eth_subscribe', 'newHeads')] : ['0x1']),
+      async (door) => (door.isSocket ? [await fetchResult<string>(door, 'eth_subscribe', 'newHeads')] : ['0x1']),
     ],
     eth_newFilter: [[{ fromBlock: '0x0' }]],
     eth_getFilterChanges: [everyLog],

@@ -6,7 +6,7 @@ export interface Door {
   readonly name: string;
   readonly isSocket: boolean;
   /** `result <JSON>` or `error <JSON>`: the bytes of the response without the envelope. */
-  ask(method: string, params: readonly unknown[]): Promise<string>;
+  request(method: string, params: readonly unknown[]): Promise<string>;
   close(): void;
 }
 
@@ -17,7 +17,7 @@ export function httpDoor(name: string, url: string): Door {
   return {
     name,
     isSocket: false,
-    async ask(method, params) {
+    async request(method, params) {
       const headers = { 'content-type': 'application/json' };
       const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
       const response = await fetch(url, { method: 'POST', headers, body: requestText(method, params), signal });
@@ -34,7 +34,7 @@ export async function socketDoor(name: string, url: string): Promise<Door> {
   return {
     name,
     isSocket: true,
-    async ask(method, params) {
+    async request(method, params) {
       const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
       socket.send(requestText(method, params));
       for (;;) {
@@ -50,8 +50,8 @@ export async function socketDoor(name: string, url: string): Promise<Door> {
 }
 
 /** @throws Error when the response is an error */
-export async function resultOf<Result>(door: Door, method: string, ...params: unknown[]): Promise<Result> {
-  const outcome = await door.ask(method, params);
+export async function fetchResult<Result>(door: Door, method: string, ...params: unknown[]): Promise<Result> {
+  const outcome = await door.request(method, params);
   if (!outcome.startsWith('result ')) throw new Error(`${method} ${JSON.stringify(params)}: ${outcome}`);
   return JSON.parse(outcome.slice('result '.length)) as Result;
 }

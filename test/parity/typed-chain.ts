@@ -3,7 +3,7 @@ import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
 import { makeBlobTransaction } from './blob-transaction.ts';
-import { resultOf, type Door } from './door.ts';
+import { fetchResult, type Door } from './door.ts';
 
 const account = privateKeyToAccount(`0x${'7'.repeat(64)}`);
 /** Who sends all transactions. It needs ether on the chain, or an account that the node can sign for. */
@@ -33,11 +33,11 @@ export interface TypedChain {
  * reverted, one with a log, some with `r` or `s` that begins with a zero.
  */
 export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Promise<TypedChain> {
-  const chainId = Number(await resultOf<string>(node, 'eth_chainId'));
-  if ((await resultOf<string>(node, 'eth_getBalance', sender, 'latest')) === '0x0') {
-    const [rich] = await resultOf<string[]>(node, 'eth_accounts');
+  const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
+  if ((await fetchResult<string>(node, 'eth_getBalance', sender, 'latest')) === '0x0') {
+    const [rich] = await fetchResult<string[]>(node, 'eth_accounts');
     const grant = { from: rich, to: sender, value: ONE_HUNDRED_ETHER };
-    await receiptOf(node, await resultOf<string>(node, 'eth_sendTransaction', grant));
+    await receiptOf(node, await fetchResult<string>(node, 'eth_sendTransaction', grant));
   }
   let nonce = 0;
   const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') };
@@ -46,7 +46,7 @@ export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Pro
   const send = async (transaction: Partial<TransactionSerializable>): Promise<Receipt> => {
     const raw = await sign(transaction);
     nonce++;
-    return receiptOf(node, await resultOf<string>(node, 'eth_sendRawTransaction', raw));
+    return receiptOf(node, await fetchResult<string>(node, 'eth_sendRawTransaction', raw));
   };
 
   const deploy = async (code: string): Promise<`0x${string}` | null> =>
@@ -69,7 +69,7 @@ export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Pro
       nonce: `0x${nonce.toString(16)}`,
     });
     nonce++;
-    await receiptOf(node, await resultOf<string>(node, 'eth_sendRawTransaction', raw));
+    await receiptOf(node, await fetchResult<string>(node, 'eth_sendRawTransaction', raw));
   }
   for (let value = 1n, found = 0; found < SHORT_SIGNATURES; value++) {
     const transfer = { type: 'eip1559', to: delegate.address, value, gas: 21_000n, ...fees } as const;
@@ -114,7 +114,7 @@ function hasShortSignature(raw: `0x${string}`): boolean {
 export async function receiptOf(node: Door, hash: string): Promise<Receipt> {
   const deadline = performance.now() + RECEIPT_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    const receipt = await resultOf<Receipt | null>(node, 'eth_getTransactionReceipt', hash);
+    const receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);
     if (receipt !== null) return receipt;
     await delay(20);
   }

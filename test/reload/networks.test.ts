@@ -20,7 +20,7 @@ let gateway: TestGateway;
 
 beforeEach(async () => {
   nodes = await Promise.all(
-    [1, 2, 3].map((digit) => startFakeNode({ chainId: 5, answers: { eth_getStorageAt: wordOf(digit) } })),
+    [1, 2, 3].map((digit) => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: wordOf(digit) } })),
   );
 });
 afterEach(async () => {
@@ -180,8 +180,8 @@ describe('a change of the network files', () => {
 
   it('remembers which upstream took a transaction', async () => {
     await start({ main: file([0, 1]) });
-    for (const node of nodes) node.answer('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
-    for (const node of nodes) node.answer('eth_sendRawTransaction', keccak256(raw));
+    for (const node of nodes) node.response('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
+    for (const node of nodes) node.response('eth_sendRawTransaction', keccak256(raw));
     nodes[0]?.next(status(500));
     expect(await gateway.call('main', 'eth_sendRawTransaction', [raw])).toMatchObject({
       result: keccak256(raw),
@@ -193,10 +193,10 @@ describe('a change of the network files', () => {
     expect(await count()).toBe('0x2');
     // It is not there any more.
     await reload({ main: file([2, 0]) });
-    const isTold = async (): Promise<boolean> => (await readMetrics(gateway.address)).text.includes('"node-1"');
-    await eventually(async () => !(await isTold()), 5_000);
+    const isContinuous = async (): Promise<boolean> => (await readMetrics(gateway.address)).text.includes('"node-1"');
+    await eventually(async () => !(await isContinuous()), 5_000);
     expect(await count()).toBe('0x3');
-    expect(await isTold()).toBe(false);
+    expect(await isContinuous()).toBe(false);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
   });
 
@@ -262,7 +262,7 @@ describe('a change of the network files', () => {
 async function statusAt(host: string): Promise<number> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
   const options = { method: 'POST', headers: { host }, body } as const;
-  const answer = await request(`${gateway.address}/v3/${gateway.key}`, options);
-  await answer.body.dump();
-  return answer.statusCode;
+  const response = await request(`${gateway.address}/v3/${gateway.key}`, options);
+  await response.body.dump();
+  return response.statusCode;
 }

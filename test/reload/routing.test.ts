@@ -15,10 +15,10 @@ async function reload({ gateway, nodes }: WithNodes, named: Record<string, numbe
 it('an upstream that took the place of one of its name is up, whatever becomes of calls at that one', async () => {
   const all = await withNodes(2);
   await reload(all, { own: 0 });
-  expect(await all.ask()).toMatchObject({ result: word(1) });
+  expect(await all.request()).toMatchObject({ result: word(1) });
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
-  const late = [all.ask(), all.ask()];
+  const late = [all.request(), all.request()];
   await until(() => held.length === 2);
   await reload(all, { own: 1 });
   const states = async (): Promise<unknown> => {
@@ -33,7 +33,7 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
   expect(await states()).toEqual([1, 0]);
   // And the other way about.
   all.nodes[1]?.always(status(503));
-  expect((await all.ask()).error).toBeDefined();
+  expect((await all.request()).error).toBeDefined();
   expect(await states()).toEqual([0, 2]);
   asUsual(second);
   expect(await late[1]).toMatchObject({ result: word(1) });
@@ -43,23 +43,23 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
 
 it('how long calls take is known after a change, too: one that takes longer is asked of a second upstream soon', async () => {
   const all = await withNodes(2);
-  for (let times = 0; times < 5; times++) await Promise.all([all.ask(), all.ask(), all.ask(), all.ask()]);
+  for (let times = 0; times < 5; times++) await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   await reload(all, { 'node-0': 0, 'node-1': 1 }, { name: 'Another name' });
   const held: Exchange[] = [];
   all.nodes[0]?.next((exchange) => void held.push(exchange));
-  const asked = performance.now();
-  expect(await all.ask()).toMatchObject({ result: word(2) });
+  const requested = performance.now();
+  expect(await all.request()).toMatchObject({ result: word(2) });
   // A method of which nothing is known is given a second.
-  expect(performance.now() - asked).toBeLessThan(950);
+  expect(performance.now() - requested).toBeLessThan(950);
   expect(all.asked()).toEqual([21, 1]);
 });
 
 it('the budget for further attempts is the network’s: what was spent before a change stays spent', async () => {
   const all = await withNodes(2, {}, { hedge: 'off' });
-  await all.ask();
+  await all.request();
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
-  const calls = Array.from({ length: 50 }, all.ask);
+  const calls = Array.from({ length: 50 }, all.request);
   await until(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   for (const call of calls) expect(await call).toMatchObject({ result: word(2) });
@@ -68,10 +68,10 @@ it('the budget for further attempts is the network’s: what was spent before a 
     node.always(status(503));
     node.calls.length = 0;
   }
-  expect((await all.ask()).error).toBeDefined();
+  expect((await all.request()).error).toBeDefined();
   // The one that works, as far as is known, is asked; then there is no budget for the one that rests.
   expect(all.asked()).toEqual([0, 1]);
-  const refusals = async (): Promise<number | undefined> =>
+  const rejections = async (): Promise<number | undefined> =>
     (await readMetrics(all.gateway.address)).value('gatehouse_budget_refusals_total', { what: 'retry' });
-  await eventually(async () => (await refusals()) === 1, 2_000);
+  await eventually(async () => (await rejections()) === 1, 2_000);
 });

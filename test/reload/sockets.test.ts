@@ -18,7 +18,7 @@ let callers: Caller[];
 
 beforeEach(async () => {
   nodes = await Promise.all(
-    [1, 2].map((digit) => startFakeNode({ chainId: 5, answers: { eth_getStorageAt: wordOf(digit) } })),
+    [1, 2].map((digit) => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: wordOf(digit) } })),
   );
   gateway = await startGateway({ main: file([0]), still: file([0]) }, { UPSTREAM_CONNECTIONS: '1' });
   callers = await Promise.all(['main', 'still'].map((slug) => openCaller(socketUrl(gateway, slug))));

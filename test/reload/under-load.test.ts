@@ -48,10 +48,10 @@ it('under load, files are saved that move a network from one upstream to the nex
     await eventually(async () => (await applied()) === count + 1, 5_000);
     await onMain?.more(50);
   }
-  for (const [index, load] of loads.entries()) {
-    const { sent, wrong } = await load.stop();
+  for (const [index, memory] of loads.entries()) {
+    const { sent, wrong } = await memory.stop();
     expect([index, wrong]).toEqual([index, []]);
-    expect(load.received().toSorted()).toEqual(sent.toSorted());
+    expect(memory.received().toSorted()).toEqual(sent.toSorted());
   }
   for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
   // The first one was given up and taken again; the others were never touched.
@@ -62,19 +62,19 @@ it('under load, files are saved that move a network from one upstream to the nex
 
 it('under load, a bad file changes nothing, is told of once, and is taken when it is mended', async () => {
   gateway = await startGateway({ main: file([0]), more: file([1]) }, connections);
-  const load = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
-  await load.more(50);
-  const refused = async (): Promise<number | undefined> =>
-    (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'refused' });
+  const memory = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
+  await memory.more(50);
+  const rejected = async (): Promise<number | undefined> =>
+    (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'rejected' });
   const started = (await state()).digest;
   const before = nodes[0]?.connections().toSorted();
   // All of a change or nothing: the good half of this one has no effect either.
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n', more: undefined });
-  await eventually(async () => (await refused()) === 1, 5_000);
-  await load.more(20);
-  const { ready, digest, refusal, text } = await state();
+  await eventually(async () => (await rejected()) === 1, 5_000);
+  await memory.more(20);
+  const { ready, digest, rejection, text } = await state();
   expect([ready, digest]).toEqual([true, started]);
-  expect(refusal?.mistakes).toEqual([
+  expect(rejection?.mistakes).toEqual([
     expect.stringMatching(/main\.yaml:2:10 chainId: expected /),
     expect.stringMatching(/main\.yaml:3:12 upstreams: expected /),
   ]);
@@ -84,19 +84,19 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
   await new Promise((resolve) => setTimeout(resolve, 700));
-  expect(await refused()).toBe(1);
+  expect(await rejected()).toBe(1);
   const page = await readMetrics(gateway.address);
   expect(page.value('gatehouse_config_last_reload_successful')).toBe(0);
 
   gateway.save({ main: file([0]) });
   await eventually(async () => (await applied()) === 1, 5_000);
-  await load.more(20);
-  expect((await state()).refusal).toBeNull();
+  await memory.more(20);
+  expect((await state()).rejection).toBeNull();
   expect((await readMetrics(gateway.address)).value('gatehouse_config_last_reload_successful')).toBe(1);
   expect((await gateway.post('more', '{}')).status).toBe(404);
-  const { sent, wrong } = await load.stop();
+  const { sent, wrong } = await memory.stop();
   expect(wrong).toEqual([]);
-  expect(load.received().toSorted()).toEqual(sent.toSorted());
+  expect(memory.received().toSorted()).toEqual(sent.toSorted());
   expect(introduced()).toEqual([1, 0, 0]);
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
 });
@@ -105,11 +105,11 @@ interface Refusal {
   readonly mistakes: readonly string[];
 }
 
-async function state(): Promise<{ ready: boolean; digest: string; refusal: Refusal | null; text: string }> {
+async function state(): Promise<{ ready: boolean; digest: string; rejection: Refusal | null; text: string }> {
   const text = await (await fetch(`${gateway.address}/readyz`)).text();
   const { ready, configuration } = JSON.parse(text) as {
     ready: boolean;
     configuration: { digest: string; refused: Refusal | null };
   };
-  return { ready, digest: configuration.digest, refusal: configuration.refused, text };
+  return { ready, digest: configuration.digest, rejection: configuration.refused, text };
 }

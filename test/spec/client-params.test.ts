@@ -14,14 +14,14 @@ class Recorder {
   readonly sent = new Map<string, string | undefined>();
 
   /** The node knows nothing: we are after the requests. */
-  answer(method: string, params: readonly unknown[] = []): unknown {
+  response(method: string, params: readonly unknown[] = []): unknown {
     const check = checks.get(method);
     if (check !== undefined) this.sent.set(method, this.sent.get(method) ?? check(params));
     return method === 'eth_chainId' || method === 'eth_estimateGas' ? '0x1' : null;
   }
 
-  refusals(): unknown[] {
-    return [...this.sent].filter(([, refusal]) => refusal !== undefined);
+  rejections(): unknown[] {
+    return [...this.sent].filter(([, rejection]) => rejection !== undefined);
   }
 }
 
@@ -35,11 +35,11 @@ class RecordingProvider extends JsonRpcApiProvider {
   }
 
   override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
-    const answers = [payload].flat().map(({ id, method, params }) => ({
+    const responses = [payload].flat().map(({ id, method, params }) => ({
       id,
-      result: this.recorder.answer(method, params as unknown[]),
+      result: this.recorder.response(method, params as unknown[]),
     }));
-    return Promise.resolve(answers as JsonRpcResult[]);
+    return Promise.resolve(responses as JsonRpcResult[]);
   }
 }
 
@@ -56,7 +56,7 @@ test('everything that ethers sends passes', async () => {
     provider.estimateGas({ from: address, to: null, data: '0x6000' }),
   ]);
   provider.destroy();
-  expect(recorder.refusals()).toEqual([]);
+  expect(recorder.rejections()).toEqual([]);
   expect([...recorder.sent.keys()].sort()).toEqual([
     ...['eth_chainId', 'eth_estimateGas', 'eth_getBlockByHash'],
     ...['eth_getStorageAt', 'eth_getTransactionByHash', 'eth_getTransactionReceipt'],
@@ -67,7 +67,7 @@ test('everything that viem sends passes', async () => {
   const recorder = new Recorder();
   const transport = custom({
     request: ({ method, params }: { method: string; params?: unknown[] }) =>
-      Promise.resolve(recorder.answer(method, params)),
+      Promise.resolve(recorder.response(method, params)),
   });
   const client = createPublicClient({ chain: zksync, transport }).extend(publicActionsL2());
   await Promise.allSettled([
@@ -81,7 +81,7 @@ test('everything that viem sends passes', async () => {
     client.estimateGas({ account: address, data: '0x6000' }),
     client.estimateFee({ account: address, to: address, value: 1n }),
   ]);
-  expect(recorder.refusals()).toEqual([]);
+  expect(recorder.rejections()).toEqual([]);
   expect([...recorder.sent.keys()].sort()).toEqual([
     ...['eth_chainId', 'eth_estimateGas', 'eth_getBlockByHash', 'eth_getStorageAt'],
     ...['eth_getTransactionByHash', 'eth_getTransactionReceipt', 'zks_estimateFee'],

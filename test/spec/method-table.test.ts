@@ -56,20 +56,20 @@ test('one method sends', () => {
 });
 
 test('five methods are answered by the gateway itself', () => {
-  expect(names(({ answer }) => answer === 'local')).toEqual([
+  expect(names(({ handledBy: response }) => response === 'local')).toEqual([
     ...['eth_accounts', 'eth_chainId', 'net_listening', 'net_version', 'web3_clientVersion'],
   ]);
 });
 
 test('filters are kept by the gateway', () => {
-  expect(names(({ answer }) => answer === 'filters')).toEqual([
+  expect(names(({ handledBy: response }) => response === 'filters')).toEqual([
     ...['eth_getFilterChanges', 'eth_getFilterLogs', 'eth_newBlockFilter', 'eth_newFilter'],
     ...['eth_newPendingTransactionFilter', 'eth_uninstallFilter'],
   ]);
 });
 
 test('subscriptions belong to the caller’s WebSocket', () => {
-  expect(names(({ answer }) => answer === 'socket')).toEqual(['eth_subscribe', 'eth_unsubscribe']);
+  expect(names(({ handledBy: response }) => response === 'socket')).toEqual(['eth_subscribe', 'eth_unsubscribe']);
 });
 
 test('what is asked for by hash or number must have that hash or number', () => {

@@ -85,7 +85,7 @@ describe('these parameters pass', () => {
 });
 
 describe('these parameters are refused', () => {
-  const refused: Record<string, [method: string, params: unknown[], sentence: string]> = {
+  const rejected: Record<string, [method: string, params: unknown[], sentence: string]> = {
     'no parameters at all': ['eth_getStorageAt', [], 'address: expected 20-byte address'],
     'a missing block, which the specification requires': [
       'eth_getStorageAt',
@@ -177,7 +177,7 @@ describe('these parameters are refused', () => {
     'any parameter where there is none': ['net_version', [null], 'expected no parameters'],
   };
 
-  test.each(Object.entries(refused))('%s', (_, [method, params, sentence]) => {
+  test.each(Object.entries(rejected))('%s', (_, [method, params, sentence]) => {
     expect(check(method, params)).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -195,8 +195,8 @@ describe('whatever a caller sends', () => {
       /^invalid params: (([a-zA-Z]+)(\.[a-zA-Z]+|\[\d+\])*: expected [^\n]+|expected (no|at most \d+) parameters?)$/;
     fc.assert(
       fc.property(fc.constantFrom(...checks.keys()), fc.array(nearly, { maxLength: 6 }), (method, params) => {
-        const answer = check(method, params);
-        expect(answer ?? 'invalid params: expected no parameters').toMatch(sentence);
+        const response = check(method, params);
+        expect(response ?? 'invalid params: expected no parameters').toMatch(sentence);
       }),
       { numRuns: 3000 },
     );

@@ -84,7 +84,7 @@ describe('eth_subscribe', () => {
     const told = await subscriber.subscribe('newHeads');
     const caller = await openCaller(socketUrl(gateway, 'seven'));
     let answerNow: (price: string) => void = () => undefined;
-    node.answer('eth_gasPrice', () => new Promise((resolve) => (answerNow = resolve)));
+    node.response('eth_gasPrice', () => new Promise((resolve) => (answerNow = resolve)));
     caller.send(
       JSON.stringify([
         { jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] },
@@ -97,12 +97,12 @@ describe('eth_subscribe', () => {
     // Known to the gateway: another subscriber is told.
     await eventually(() => told.length === 1, 5_000);
     answerNow('0x1');
-    const [answer] = JSON.parse(await caller.next()) as { result: string }[];
-    expect(answer).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) as string });
+    const [response] = JSON.parse(await caller.next()) as { result: string }[];
+    expect(response).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) as string });
     expect(JSON.parse(await caller.next())).toEqual({
       jsonrpc: '2.0',
       method: 'eth_subscription',
-      params: { subscription: answer?.result, result: header },
+      params: { subscription: response?.result, result: header },
     });
     caller.socket.terminate();
     await endAll();
@@ -130,11 +130,11 @@ describe('eth_unsubscribe', () => {
   });
 
   it('is the end of notifications', async () => {
-    const kept = await subscriber.subscribe('newHeads');
+    const cached = await subscriber.subscribe('newHeads');
     const ended = await subscriber.subscribe('newHeads');
     await end(ids().at(-1) ?? '');
     chain.mine();
-    await eventually(() => kept.length === 1, 5_000);
+    await eventually(() => cached.length === 1, 5_000);
     expect(ended).toEqual([]);
     await endAll();
   });

@@ -10,13 +10,13 @@ export interface ChainNode {
   /** Cuts every connection and refuses new ones, until `listen`. */
   stop(): Promise<void>;
   listen(): Promise<void>;
-  readonly isUp: boolean;
+  readonly isClosed: boolean;
   /** How many have subscribed to new heads. */
   readonly subscribers: number;
   /** The calls of one method that came. */
   callsOf(method: string): Call[];
   /** From now on, the method is answered with what this gives, or promises: a result, or `rpcError(…)`. */
-  answer(method: string, answer: (params: readonly unknown[]) => unknown): void;
+  response(method: string, response: (params: readonly unknown[]) => unknown): void;
 }
 
 type Answers = Record<string, (params: readonly unknown[]) => unknown>;
@@ -27,7 +27,7 @@ export async function startChainNode(
   chain: ScriptedChain,
   tell: (header: Block['header']) => object = (header) => header,
 ): Promise<ChainNode> {
-  const answers = { ...chain.answers() } as Answers;
+  const responses = { ...chain.responses() } as Answers;
   const subscribers = new Set<WebSocket>();
   const connections = new Set<Socket>();
   const calls: Call[] = [];
@@ -40,10 +40,10 @@ export async function startChainNode(
     socket.on('message', (data) => {
       const call = JSON.parse((data as Buffer).toString()) as Call;
       calls.push(call);
-      void reply(call, socket);
+      void upstreamResponse(call, socket);
     });
   });
-  const reply = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
+  const upstreamResponse = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
     const said = await outcome(method, params);
     if (method === 'eth_subscribe') subscribers.add(socket);
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
@@ -51,7 +51,7 @@ export async function startChainNode(
   const outcome = async (method: string, params: readonly unknown[]): Promise<object> => {
     if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
     if (method === 'eth_subscribe') return { result: '0x1' };
-    const said = await answers[method]?.(params);
+    const said = await responses[method]?.(params);
     if (said === undefined) return { result: null };
     return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
   };
@@ -85,15 +85,15 @@ export async function startChainNode(
       subscribers.clear();
       await closed;
     },
-    get isUp() {
+    get isClosed() {
       return server?.listening === true;
     },
     get subscribers() {
       return subscribers.size;
     },
     callsOf: (method) => calls.filter((call) => call.method === method),
-    answer: (method, answer) => {
-      answers[method] = answer;
+    response: (method, rpcResponse) => {
+      responses[method] = rpcResponse;
     },
   };
 }

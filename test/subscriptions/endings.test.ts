@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { RuleChange } from '../../gateway/keys/key-store.ts';
+import type { PermissionChange } from '../../gateway/keys/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../keys/eventually.ts';
@@ -16,7 +16,7 @@ interface Parts {
   readonly chain: ScriptedChain;
   readonly gateway: TestGateway;
   readonly subscriber: Subscriber;
-  readonly rules: (change: RuleChange) => Promise<void>;
+  readonly rules: (change: PermissionChange) => Promise<void>;
 }
 
 /** All of it is gone when the test is over. */
@@ -30,13 +30,13 @@ async function start(env: Record<string, string> = {}): Promise<Parts> {
     await gateway.stop();
     await node.stop();
   });
-  const rules = async (change: RuleChange): Promise<void> => {
+  const rules = async (change: PermissionChange): Promise<void> => {
     await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);
   };
   return { node, chain, gateway, subscriber, rules };
 }
 
-const refusal = { code: -32002, message: 'rejected due to project ID settings' };
+const rejection = { code: -32002, message: 'rejected due to project ID settings' };
 
 it('a key that names contracts may hear of their logs only, and of blocks', async () => {
   const { chain, gateway, subscriber, rules } = await start();
@@ -45,11 +45,11 @@ it('a key that names contracts may hear of their logs only, and of blocks', asyn
     (await subscriber.call('eth_subscribe', params)).error;
   // Another method first: a subscription that is open when the rule comes ends the socket.
   const other = addressOf('other');
-  await expect.poll(async () => (await subscriber.call('eth_getCode', [other])).error).toEqual(refusal);
-  expect(await errorOf('logs', {})).toEqual(refusal);
-  expect(await errorOf('logs', { address: other })).toEqual(refusal);
-  expect(await errorOf('logs', { address: [allowed, other] })).toEqual(refusal);
-  expect(await errorOf('logs', { address: [] })).toEqual(refusal);
+  await expect.poll(async () => (await subscriber.call('eth_getCode', [other])).error).toEqual(rejection);
+  expect(await errorOf('logs', {})).toEqual(rejection);
+  expect(await errorOf('logs', { address: other })).toEqual(rejection);
+  expect(await errorOf('logs', { address: [allowed, other] })).toEqual(rejection);
+  expect(await errorOf('logs', { address: [] })).toEqual(rejection);
   const logs = await subscriber.subscribe('logs', { address: allowed.replace('a', 'A') });
   await subscriber.subscribe('newHeads');
   const [log] = chain.mine([{ address: allowed, topics: [hashOf('t')] }]).logs;
@@ -58,9 +58,9 @@ it('a key that names contracts may hear of their logs only, and of blocks', asyn
   expect((await readMetrics(gateway.address)).value('gatehouse_notifications_total', { kind: 'logs' })).toBe(1);
 });
 
-it.each<[string, RuleChange, { code: number; reason: string }]>([
-  ['contracts', { contracts: addressOf('another') }, { code: 1008, reason: refusal.message }],
-  ['methods', { methods: 'eth_unsubscribe,net' }, { code: 1008, reason: refusal.message }],
+it.each<[string, PermissionChange, { code: number; reason: string }]>([
+  ['contracts', { contracts: addressOf('another') }, { code: 1008, reason: rejection.message }],
+  ['methods', { methods: 'eth_unsubscribe,net' }, { code: 1008, reason: rejection.message }],
   ['time', { expiresAt: '2020-01-01T00:00:00Z' }, { code: 1008, reason: 'invalid project id' }],
 ])('a key whose %s change so that it could not subscribe any more hears nothing more', async (_, change, end) => {
   const { subscriber, rules } = await start();
@@ -73,10 +73,10 @@ it.each<[string, RuleChange, { code: number; reason: string }]>([
 function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
   let letGo: () => void = () => undefined;
   const gone = new Promise<void>((resolve) => (letGo = resolve));
-  const { eth_getBlockByNumber: answer } = chain.answers() as Record<string, (params: readonly unknown[]) => unknown>;
-  node.answer('eth_getBlockByNumber', async (params) => {
+  const { eth_getBlockByNumber: response } = chain.responses() as Record<string, (params: readonly unknown[]) => unknown>;
+  node.response('eth_getBlockByNumber', async (params) => {
     await gone;
-    return answer?.(params);
+    return response?.(params);
   });
   return letGo;
 }
@@ -84,19 +84,19 @@ function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
 it('rules that become stricter while a subscription is being opened hold for it', async () => {
   const { chain, node, gateway, subscriber, rules } = await start();
   const letGo = holdHead(node, chain);
-  const answer = subscriber.call('eth_subscribe', ['newHeads']);
+  const response = subscriber.call('eth_subscribe', ['newHeads']);
   await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0, 5_000);
   await rules({ methods: 'net' });
-  await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(refusal);
+  await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(rejection);
   letGo();
-  expect((await answer).error).toEqual(refusal);
+  expect((await response).error).toEqual(rejection);
   expect((await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' }) ?? 0).toBe(0);
 });
 
 it('a subscription in a batch whose answers are too large together is told of all the same', async () => {
   const { chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
   const letGo = holdHead(node, chain);
-  node.answer('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
+  node.response('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
   const { socket } = subscriber.caller;
   socket.removeAllListeners('message');
   const answered = new Promise<string>((resolve) => {
@@ -139,14 +139,14 @@ it('viem’s keep-alive is answered among notifications', async () => {
   const { chain, subscriber } = await start();
   const told = await subscriber.subscribe('newHeads');
   chain.mine();
-  const answers: unknown[] = [];
+  const responses: unknown[] = [];
   subscriber.caller.socket.on('message', (data) => {
     const message = JSON.parse((data as Buffer).toString()) as { id?: unknown };
-    if (message.id === null) answers.push(message);
+    if (message.id === null) responses.push(message);
   });
   subscriber.caller.send('{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}');
-  await eventually(() => answers.length === 1 && told.length === 1, 5_000);
-  expect(answers).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
+  await eventually(() => responses.length === 1 && told.length === 1, 5_000);
+  expect(responses).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
 });
 
 it('a caller that does not read is cut off before it costs much, and the others hear all', async () => {

@@ -66,7 +66,7 @@ export async function startFailoverDay(): Promise<FailoverDay> {
       mineFive();
     }
     await caughtUp(witnesses);
-    await Promise.all(nodes.filter((node) => !node.isUp).map((node) => node.listen()));
+    await Promise.all(nodes.filter((node) => !node.isClosed).map((node) => node.listen()));
   }
 
   /** All have seen the chain’s newest head and logs. */

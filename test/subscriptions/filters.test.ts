@@ -13,7 +13,7 @@ let nodes: FakeNode[];
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  const start = () => startFakeNode({ chainId: 7, answers: chain.answers() });
+  const start = () => startFakeNode({ chainId: 7, responses: chain.responses() });
   nodes = await Promise.all([start(), start()]);
   gateway = await startGateway({
     seven: network(
@@ -78,13 +78,13 @@ describe('a filter', () => {
 
   it('of logs gives all that there are, as eth_getLogs does', async () => {
     const all = [{ address: token, logIndex: '0x0' }];
-    for (const node of nodes) node.answer('eth_getLogs', all);
+    for (const node of nodes) node.response('eth_getLogs', all);
     const given = { address: token, fromBlock: 'earliest' };
     const id = await result('eth_newFilter', given);
     expect(await result('eth_getFilterLogs', id)).toEqual(await result('eth_getLogs', given));
-    const asked = nodes.flatMap((node) => node.callsOf('eth_getLogs').map(({ params }) => params));
-    expect(asked.filter((params) => JSON.stringify(params) === JSON.stringify([given]))).toHaveLength(2);
-    for (const node of nodes) node.answer('eth_getLogs', chain.answers()['eth_getLogs']);
+    const requested = nodes.flatMap((node) => node.callsOf('eth_getLogs').map(({ params }) => params));
+    expect(requested.filter((params) => JSON.stringify(params) === JSON.stringify([given]))).toHaveLength(2);
+    for (const node of nodes) node.response('eth_getLogs', chain.responses()['eth_getLogs']);
     const blocks = await result('eth_newBlockFilter');
     expect((await gateway.call('seven', 'eth_getFilterLogs', [blocks])).error).toEqual(notFound);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CanonicalChain, ChainChange } from '../../gateway/heads/canonical-chain.ts';
-import { readHeader } from '../../gateway/heads/header.ts';
+import { parseHeader } from '../../gateway/heads/header.ts';
 import { HeadsFeed } from '../../gateway/subscriptions/heads-feed.ts';
 import { eventually } from '../keys/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -20,14 +20,14 @@ type Header = Record<string, unknown>;
 /** The newHeads notification of a new block, by the transport of the gateway's upstream. */
 async function headOver(transport: 'http' | 'websocket', change: (block: Header) => Header): Promise<unknown> {
   const chain = new ScriptedChain();
-  const { eth_getBlockByNumber: byNumber, ...answers } = chain.answers();
+  const { eth_getBlockByNumber: byNumber, ...responses } = chain.responses();
   const changed = (params: [string]): unknown => {
     const block = (byNumber as (params: [string]) => Header | undefined)(params);
     return block && change(block);
   };
   let upstream: object;
   if (transport === 'http') {
-    const node = await startFakeNode({ chainId: 7, answers: { ...answers, eth_getBlockByNumber: changed } });
+    const node = await startFakeNode({ chainId: 7, responses: { ...responses, eth_getBlockByNumber: changed } });
     onTestFinished(() => node.close());
     upstream = { name: 'node', url: node.url };
   } else {
@@ -69,10 +69,10 @@ describe('a header of newHeads', () => {
     const tell = (results: readonly string[]): void => {
       told.push(...results.map((text) => JSON.parse(text) as Header));
     };
-    new HeadsFeed(chain, undefined).join({ tell, lose: () => undefined });
+    new HeadsFeed(chain, undefined).join({ notify: tell, markGap: () => undefined });
     const { header: sent } = new ScriptedChain().head;
     const read = (block: object): ChainChange['added'] =>
-      [readHeader({ ...sent, ...block })].flatMap((one) => one ?? []);
+      [parseHeader({ ...sent, ...block })].flatMap((one) => one ?? []);
     // Fetched before any notification, sent, and fetched to fill a gap.
     watcher({
       removed: [],

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { letsThrough, nameOf, readLogFilter, sizeOf } from '../../gateway/subscriptions/log-filter.ts';
-import { LogGroups } from '../../gateway/subscriptions/log-groups.ts';
+import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../gateway/subscriptions/log-filter.ts';
+import { SharedLogFilters } from '../../gateway/subscriptions/log-groups.ts';
 import { hashToBits, LogsBloom } from '../../gateway/subscriptions/logs-bloom.ts';
 import { addressOf, hashOf } from './scripted-chain.ts';
 
 const [a, b] = [addressOf('a'), addressOf('b')];
 const [t, u, v] = [hashOf('t'), hashOf('u'), hashOf('v')];
-const nobody = { tell: () => undefined, lose: () => undefined };
+const nobody = { notify: () => undefined, markGap: () => undefined };
 
-type Given = Parameters<typeof readLogFilter>[0];
+type Given = Parameters<typeof parseLogFilter>[0];
 
 function fits(given: Given, log: { address: string; topics: string[] }, block = 5n): boolean {
-  const groups = new LogGroups();
-  groups.add(readLogFilter(given), nobody, 0);
-  return [...groups.wanting(log, block)].length === 1;
+  const groups = new SharedLogFilters();
+  groups.add(parseLogFilter(given), nobody, 0);
+  return [...groups.matching(log, block)].length === 1;
 }
 
 describe('a filter lets through what geth’s does', () => {
@@ -60,8 +60,8 @@ describe('a filter lets through what geth’s does', () => {
     { fromBlock: '0x6', toBlock: '0x5' },
     { topics: [null, null, null, null, null] },
   ])('%j is refused', (given) => {
-    expect(() => readLogFilter(given)).toThrow(RpcError);
-    expect(() => readLogFilter(given)).toThrow(/^invalid params: filter: expected /);
+    expect(() => parseLogFilter(given)).toThrow(RpcError);
+    expect(() => parseLogFilter(given)).toThrow(/^invalid params: filter: expected /);
   });
 
   it('has one name for the same wish, and others for others', () => {
@@ -69,22 +69,22 @@ describe('a filter lets through what geth’s does', () => {
       { address: [a, b], topics: [[t, u]] },
       { address: [b, a, a], topics: [[u, t]] },
     ];
-    expect(new Set(same.map((given) => nameOf(readLogFilter(given)))).size).toBe(1);
+    expect(new Set(same.map((given) => logFilterKey(parseLogFilter(given)))).size).toBe(1);
     const others: Given[] = [
       ...[{}, { address: a }, { address: b }, { topics: [t] }, { topics: [null] }, { topics: [null, t] }],
       ...[{ topics: [t, null] }, { topics: [[t, u]] }, { topics: [t, u] }, { fromBlock: '0x1' }, { fromBlock: '0x2' }],
       ...[{ fromBlock: '0x1', toBlock: '0x2' }, { address: a, topics: [t] }, { topics: [null, null] }],
     ];
-    expect(new Set(others.map((given) => nameOf(readLogFilter(given)))).size).toBe(others.length);
+    expect(new Set(others.map((given) => logFilterKey(parseLogFilter(given)))).size).toBe(others.length);
   });
 
   it('knows how much it holds', () => {
-    expect(sizeOf(readLogFilter({ address: [a, b], topics: [t, null, [u, v]] }))).toBe(5);
-    expect(sizeOf(readLogFilter({}))).toBe(0);
+    expect(sizeOf(parseLogFilter({ address: [a, b], topics: [t, null, [u, v]] }))).toBe(5);
+    expect(sizeOf(parseLogFilter({}))).toBe(0);
   });
 
   it('looks at a range of blocks by itself', () => {
-    expect(letsThrough(readLogFilter({ fromBlock: '0x2' }), { address: a, topics: [] }, 1n)).toBe(false);
+    expect(matchesLog(parseLogFilter({ fromBlock: '0x2' }), { address: a, topics: [] }, 1n)).toBe(false);
   });
 });
 
@@ -113,16 +113,16 @@ describe('a bloom filter', () => {
 
 describe('groups', () => {
   it('end with their last listener', () => {
-    const groups = new LogGroups();
+    const groups = new SharedLogFilters();
     const leaves = [
-      groups.add(readLogFilter({ address: [a, b] }), nobody, 0),
-      groups.add(readLogFilter({ address: [b, a] }), { ...nobody }, 3),
-      groups.add(readLogFilter({}), nobody, 0),
+      groups.add(parseLogFilter({ address: [a, b] }), nobody, 0),
+      groups.add(parseLogFilter({ address: [b, a] }), { ...nobody }, 3),
+      groups.add(parseLogFilter({}), nobody, 0),
     ];
     expect(groups.size).toBe(2);
     expect(groups.listeners()).toHaveLength(3);
     for (const leave of leaves) leave();
     expect(groups.size).toBe(0);
-    expect([...groups.wanting({ address: a, topics: [] }, 1n)]).toEqual([]);
+    expect([...groups.matching({ address: a, topics: [] }, 1n)]).toEqual([]);
   });
 });

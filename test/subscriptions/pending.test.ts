@@ -22,7 +22,7 @@ async function startPool(): Promise<Pool> {
   let waiting: string[] | undefined;
   const node = await startFakeNode({
     chainId: 7,
-    answers: {
+    responses: {
       eth_newPendingTransactionFilter: () => {
         waiting = [];
         return '0xf1';
@@ -87,7 +87,7 @@ it('another upstream tells when one is lost, and what both have is told once', a
   expect(hashes).toEqual(['a', 'b', 'c'].map(hashOf));
   // And back again, when that one forgets its filter.
   await first.node.listen();
-  second.node.answer('eth_getFilterChanges', rpcError(-32000, 'filter not found'));
+  second.node.response('eth_getFilterChanges', rpcError(-32000, 'filter not found'));
   await eventually(() => first.node.callsOf('eth_newPendingTransactionFilter').length === 2, 5_000);
   first.add('c', 'd');
   await eventually(() => hashes.length >= 4, 5_000);
@@ -96,9 +96,9 @@ it('another upstream tells when one is lost, and what both have is told once', a
 
 it('nobody is told of pending transactions where no upstream can tell', async () => {
   const { pools, subscriber } = await start(1);
-  pools[0]?.node.answer('eth_newPendingTransactionFilter', rpcError(-32601, 'no such method'));
+  pools[0]?.node.response('eth_newPendingTransactionFilter', rpcError(-32601, 'no such method'));
   const { error } = await subscriber.call('eth_subscribe', ['newPendingTransactions']);
   expect(error).toEqual({ code: -32603, message: 'no upstream tells of pending transactions' });
-  pools[0]?.node.answer('eth_newPendingTransactionFilter', '0xf1');
+  pools[0]?.node.response('eth_newPendingTransactionFilter', '0xf1');
   expect((await subscriber.call('eth_subscribe', ['newPendingTransactions'])).error).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { hashToBits } from '../../gateway/subscriptions/logs-bloom.ts';
-import { rpcError, type Answer } from '../support/fake-node.ts';
+import { rpcError, type RpcResponse } from '../support/fake-node.ts';
 
 export interface ScriptedLog {
   readonly address: string;
@@ -52,7 +52,7 @@ export class ScriptedChain {
   }
 
   /** What a node with this chain says. @param lag blocks that it is behind */
-  answers(lag: () => number = () => 0): Record<string, Answer> {
+  responses(lag: () => number = () => 0): Record<string, RpcResponse> {
     const view = (): Block[] => this.canonical.slice(0, this.canonical.length - lag());
     return {
       eth_blockNumber: () => view().at(-1)?.header.number,

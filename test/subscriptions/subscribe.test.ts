@@ -75,9 +75,9 @@ describe('logs', () => {
     await eventually(() => early.length === 1, 5_000);
     const late = await subscriber.subscribe('logs', { address: token });
     chain.takeBack(1);
-    const [kept] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
+    const [cached] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
     await eventually(() => late.length > 0 && early.length === 3, 5_000);
-    expect(early).toEqual([log, { ...log, removed: true }, ...kept.logs]);
-    expect(late).toEqual(kept.logs);
+    expect(early).toEqual([log, { ...log, removed: true }, ...cached.logs]);
+    expect(late).toEqual(cached.logs);
   });
 });

@@ -20,7 +20,7 @@ export interface Subscriber {
 export async function openSubscriber(gateway: TestGateway, slug: string, key?: string): Promise<Subscriber> {
   const caller = await openCaller(socketUrl(gateway, slug, key));
   const told = new Map<string, unknown[]>();
-  const waiting = new Map<number, (answer: { result?: unknown; error?: unknown }) => void>();
+  const waiting = new Map<number, (response: { result?: unknown; error?: unknown }) => void>();
   let nextId = 1;
   caller.socket.removeAllListeners('message');
   caller.socket.on('message', (data) => {
@@ -39,10 +39,10 @@ export async function openSubscriber(gateway: TestGateway, slug: string, key?: s
   const call: Subscriber['call'] = (method, params) =>
     new Promise((resolve) => {
       const id = nextId++;
-      waiting.set(id, (answer) => {
+      waiting.set(id, (response) => {
         // At once, since notifications may stand right behind.
-        if (method === 'eth_subscribe' && typeof answer.result === 'string') told.set(answer.result, []);
-        resolve(answer);
+        if (method === 'eth_subscribe' && typeof response.result === 'string') told.set(response.result, []);
+        resolve(response);
       });
       caller.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     });

@@ -10,7 +10,7 @@ export interface Exchange {
   readonly id: unknown;
   readonly response: ServerResponse;
   /** The reply that is due: as an object, and as the JSON text of it. */
-  readonly reply: { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: unknown };
+  readonly upstreamResponse: { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: unknown };
   readonly text: string;
 }
 
@@ -63,7 +63,7 @@ export function body(text: string): Behaviour {
 
 /** The due reply under another id: a wrong one, null, or none at all for undefined. */
 export function withId(id: unknown): Behaviour {
-  return ({ response, reply }) => void response.writeHead(200, jsonType).end(JSON.stringify({ ...reply, id }));
+  return ({ response, upstreamResponse }) => void response.writeHead(200, jsonType).end(JSON.stringify({ ...upstreamResponse, id }));
 }
 
 /** The due reply with its id turned into a string. */

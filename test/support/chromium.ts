@@ -25,7 +25,7 @@ export interface Tab {
   /** The value of a JavaScript expression in the page; what it promises is waited for. */
   evaluate<T>(expression: string): Promise<T>;
   /** Waits until an expression is true. */
-  until(expression: string): Promise<void>;
+  deadline(expression: string): Promise<void>;
   /** A PNG of the whole page. */
   screenshot(): Promise<Buffer>;
   /** What the page complained of: errors, and what its Content-Security-Policy kept from it. */
@@ -126,7 +126,7 @@ async function openTab(
   return {
     complaints,
     evaluate,
-    until,
+    deadline: until,
     screenshot: async () => {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { captureBeyondViewport: true });
       return Buffer.from(data, 'base64');

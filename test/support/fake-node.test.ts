@@ -19,7 +19,7 @@ import { rpcError, startFakeNode, type FakeNode } from './fake-node.ts';
 let node: FakeNode;
 
 beforeEach(async () => {
-  node = await startFakeNode({ chainId: 10, answers: { eth_gasPrice: '0x7' } });
+  node = await startFakeNode({ chainId: 10, responses: { eth_gasPrice: '0x7' } });
 });
 afterEach(() => node.close());
 
@@ -32,18 +32,18 @@ describe('a fake node answers', () => {
 
   it('what it was given at the start, and later something else', async () => {
     expect(await ask('eth_gasPrice')).toMatchObject({ result: '0x7' });
-    node.answer('eth_gasPrice', null);
+    node.response('eth_gasPrice', null);
     expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: 5, result: null });
   });
 
   it('with an error', async () => {
-    node.answer('eth_gasPrice', rpcError(3, 'execution reverted', '0x'));
+    node.response('eth_gasPrice', rpcError(3, 'execution reverted', '0x'));
     const error = { code: 3, message: 'execution reverted', data: '0x' };
     expect(await ask('eth_gasPrice')).toEqual({ jsonrpc: '2.0', id: 5, error });
   });
 
   it('what a function makes of the params', async () => {
-    node.answer('eth_getCode', (params: unknown) => (params as string[])[0]);
+    node.response('eth_getCode', (params: unknown) => (params as string[])[0]);
     expect(await ask('eth_getCode', ['0xaa'])).toMatchObject({ result: '0xaa' });
   });
 
@@ -165,8 +165,8 @@ describe('a behaviour', () => {
 
   it('huge: so many megabytes, and an end to it when the caller has had enough', async () => {
     node.next(huge(3));
-    const reply = (await ask('eth_gasPrice')) as { result: string };
-    expect(reply.result).toHaveLength(3 * 1024 * 1024 + 2);
+    const upstreamResponse = (await ask('eth_gasPrice')) as { result: string };
+    expect(upstreamResponse.result).toHaveLength(3 * 1024 * 1024 + 2);
     node.next(huge(1000));
     const response = await send('eth_gasPrice');
     await response.body?.cancel();

@@ -13,7 +13,7 @@ export interface FakeNode {
   /** The calls of one method. */
   callsOf(method: string): RecordedCall[];
   /** From now on, the method is answered with this: a result, `rpcError(…)`, or a function of the params to either. */
-  answer(method: string, answer: Answer): void;
+  response(method: string, response: RpcResponse): void;
   /**
    * How the next call is treated, once; several wait in a queue. Calls of `probes` go by unless `method` names them.
    */
@@ -36,7 +36,7 @@ export interface RecordedCall {
   readonly connection: number;
 }
 
-export type Answer = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
+export type RpcResponse = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
 
 /** What a gateway asks by itself, at times of its own. */
 export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber', 'eth_subscribe', 'eth_unsubscribe'];
@@ -57,7 +57,7 @@ class RpcErrorAnswer {
 }
 
 /** An answer that is a JSON-RPC error. */
-export function rpcError(code: number, message: string, data?: unknown): Answer {
+export function rpcError(code: number, message: string, data?: unknown): RpcResponse {
   return new RpcErrorAnswer({ code, message, ...(data === undefined ? {} : { data }) });
 }
 
@@ -67,25 +67,25 @@ export function rpcError(code: number, message: string, data?: unknown): Answer 
  */
 export async function startFakeNode({
   chainId,
-  answers = {},
+  responses: rpcResponses = {},
 }: {
   chainId: number;
-  answers?: Record<string, Answer>;
+  responses?: Record<string, RpcResponse>;
 }): Promise<FakeNode> {
   const calls: RecordedCall[] = [];
-  const answerOf = new Map<string, Answer>([
+  const answerOf = new Map<string, RpcResponse>([
     ['eth_chainId', `0x${chainId.toString(16)}`],
     ['eth_getBlockByNumber', { number: '0x10', gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] }],
-    ...Object.entries(answers),
+    ...Object.entries(rpcResponses),
   ]);
   const queue: { behaviour: Behaviour; method: string | undefined }[] = [];
-  const standing = new Map<string | undefined, Behaviour | undefined>();
+  const latencyScore = new Map<string | undefined, Behaviour | undefined>();
 
   function behaviourFor(method: string): Behaviour {
     const isProbe = probes.includes(method);
     const at = queue.findIndex((entry) => entry.method === method || (entry.method === undefined && !isProbe));
     const [queued] = at === -1 ? [] : queue.splice(at, 1);
-    return queued?.behaviour ?? standing.get(method) ?? (isProbe ? undefined : standing.get(undefined)) ?? asUsual;
+    return queued?.behaviour ?? latencyScore.get(method) ?? (isProbe ? undefined : latencyScore.get(undefined)) ?? asUsual;
   }
 
   const server = createServer((request, response) => {
@@ -95,16 +95,16 @@ export async function startFakeNode({
       const body = Buffer.concat(chunks).toString();
       const sent = JSON.parse(body) as SentCall | SentCall[];
       const { url: path = '', headers, socket } = request;
-      const answer = ({ id, method, params }: SentCall): Exchange['reply'] => {
+      const rpcResponse = ({ id, method, params }: SentCall): Exchange['upstreamResponse'] => {
         calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
         return { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) };
       };
       // A batch is treated as the first call in it.
       const [first] = [sent].flat();
-      const replies = Array.isArray(sent) ? sent.map(answer) : answer(sent);
-      const [reply] = [replies].flat();
-      if (first === undefined || reply === undefined) return;
-      void behaviourFor(first.method)({ id: first.id, response, reply, text: JSON.stringify(replies) });
+      const responses = Array.isArray(sent) ? sent.map(rpcResponse) : rpcResponse(sent);
+      const [upstreamResponse] = [responses].flat();
+      if (first === undefined || upstreamResponse === undefined) return;
+      void behaviourFor(first.method)({ id: first.id, response, upstreamResponse, text: JSON.stringify(responses) });
     });
   });
 
@@ -134,9 +134,9 @@ export async function startFakeNode({
     calls,
     connections: () => [...open],
     callsOf: (method) => calls.filter((call) => call.method === method),
-    answer: (method, answer) => void answerOf.set(method, answer),
+    response: (method, response) => void answerOf.set(method, response),
     next: (behaviour, method) => void queue.push({ behaviour, method }),
-    always: (behaviour, method) => void standing.set(method, behaviour),
+    always: (behaviour, method) => void latencyScore.set(method, behaviour),
     refuse,
     listen,
     close: refuse,
@@ -144,13 +144,13 @@ export async function startFakeNode({
 }
 
 function outcome(
-  answers: Map<string, Answer>,
+  responses: Map<string, RpcResponse>,
   method: string,
   params: unknown,
 ): { result: unknown } | { error: object } {
-  let answer = answers.has(method)
-    ? answers.get(method)
+  let response = responses.has(method)
+    ? responses.get(method)
     : rpcError(-32601, `the method ${method} does not exist/is not available`);
-  if (typeof answer === 'function') answer = (answer as (params: unknown) => unknown)(params);
-  return answer instanceof RpcErrorAnswer ? { error: answer.error } : { result: answer };
+  if (typeof response === 'function') response = (response as (params: unknown) => unknown)(params);
+  return response instanceof RpcErrorAnswer ? { error: response.error } : { result: response };
 }

@@ -40,7 +40,7 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
   const sockets = new Set<WebSocket>();
   const connections = new Set<Socket>();
   let behaviour: ((call: ReceivedCall) => void) | undefined;
-  let refusal: number | undefined;
+  let rejection: number | undefined;
   let server: Server | undefined;
   let port = 0;
 
@@ -54,12 +54,12 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
       const say = (text: string): void => {
         socket.send(text);
       };
-      const answer = (): void => {
-        say(JSON.stringify({ jsonrpc: '2.0', id, result: resultOf(chainId, method, params) }));
+      const response = (): void => {
+        say(JSON.stringify({ jsonrpc: '2.0', id, result: fetchResult(chainId, method, params) }));
       };
-      const call = { id, method, params, socket, answer, say };
+      const call = { id, method, params, socket, answer: response, say };
       calls.push(call);
-      if (behaviour === undefined || probes.includes(method)) answer();
+      if (behaviour === undefined || probes.includes(method)) response();
       else behaviour(call);
     });
   });
@@ -72,10 +72,10 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     });
     server.on('upgrade', (request, socket, head) => {
       handshakes.push({ path: request.url ?? '', headers: request.headers });
-      if (refusal === 0) return;
-      if (refusal === undefined)
+      if (rejection === 0) return;
+      if (rejection === undefined)
         webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket));
-      else socket.end(`HTTP/1.1 ${refusal} No\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno`);
+      else socket.end(`HTTP/1.1 ${rejection} No\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno`);
     });
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
@@ -96,13 +96,13 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     handshakes,
     sockets,
     onCall: (given) => void (behaviour = given),
-    refuseWith: (status) => void (refusal = status),
+    refuseWith: (status) => void (rejection = status),
     stop,
     listen,
   };
 }
 
-function resultOf(chainId: number, method: string, params: readonly unknown[]): unknown {
+function fetchResult(chainId: number, method: string, params: readonly unknown[]): unknown {
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`;
   if (method === 'eth_getBlockByNumber') return { number: '0x10', gasLimit: '0x1c9c380' };
   if (method === 'eth_subscribe') return '0x1';

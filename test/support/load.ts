@@ -18,7 +18,7 @@ export interface Load {
  */
 export function startLoad(nodes: FakeNode | readonly FakeNode[], url: string, callers: number): Load {
   const all = [nodes].flat();
-  for (const node of all) node.answer('eth_getStorageAt', (params: unknown) => wordAt(params));
+  for (const node of all) node.response('eth_getStorageAt', (params: unknown) => wordAt(params));
   const sent: string[] = [];
   const wrong: string[] = [];
   let answered = 0;

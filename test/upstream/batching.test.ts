@@ -16,10 +16,10 @@ async function withBatches(): Promise<
   shiftClock({ isStopped: true });
   const all = await withNodes(1, { BATCH_CONCURRENCY: '200' }, {}, [{ batch: true }]);
   const [node] = all.nodes as [FakeNode];
-  node.answer('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
-  node.answer('eth_getBalance', '0x1');
-  node.answer('eth_getLogs', []);
-  await all.ask();
+  node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
+  node.response('eth_getBalance', '0x1');
+  node.response('eth_getLogs', []);
+  await all.request();
   node.calls.length = 0;
   const askAll = async (calls: Asked[]): Promise<JsonRpcAnswer[]> => {
     const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
@@ -50,24 +50,24 @@ const write =
 describe('an upstream with batch: true', () => {
   it('is asked for what comes at one moment in one request, and each call gets its own reply', async () => {
     const { node, askAll } = await withBatches();
-    const answers = await askAll(storage(20));
-    expect(answers.map(({ id, result }) => [id, result])).toEqual(storage(20).map((_, id) => [id, word(id)]));
+    const responses = await askAll(storage(20));
+    expect(responses.map(({ id, result }) => [id, result])).toEqual(storage(20).map((_, id) => [id, word(id)]));
     expect(requests(node)).toEqual([Array.from({ length: 20 }, () => 'eth_getStorageAt')]);
   });
 
   it('gets a call that comes alone as it would without', async () => {
-    const { node, ask } = await withBatches();
+    const { node, request: ask } = await withBatches();
     expect((await ask()).result).toBe(word(1));
     expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
   });
 
   it('gets no more than 100 calls at once, and nothing with them that may take long or is long', async () => {
     const { node, askAll } = await withBatches();
-    node.answer('eth_call', '0x01');
+    node.response('eth_call', '0x01');
     const call: Asked = ['eth_call', [{ to: address }, 'latest']];
     const logs: Asked = ['eth_getLogs', [{ address }]];
-    const answers = await askAll([...storage(120), logs, call]);
-    expect(answers.every(({ result }) => result !== undefined)).toBe(true);
+    const responses = await askAll([...storage(120), logs, call]);
+    expect(responses.every(({ result }) => result !== undefined)).toBe(true);
     const [batches, alone] = [requests(node).filter(({ length }) => length > 1), requests(node).filter(isAlone)];
     expect(alone.flat()).toEqual(expect.arrayContaining(['eth_call', 'eth_getLogs']));
     expect(new Set(batches.flat())).toEqual(new Set(['eth_getStorageAt']));
@@ -78,22 +78,22 @@ describe('an upstream with batch: true', () => {
   it('may answer in another order, leave some out and refuse some: those are asked by themselves', async () => {
     const { node, askAll } = await withBatches();
     node.next(({ response, text }) => {
-      const replies = JSON.parse(text) as { id: number; result?: string; error?: object }[];
-      const tooLarge = { jsonrpc: '2.0', id: replies[1]?.id, error: { code: -32003, message: 'response too large' } };
-      response.end(JSON.stringify([...replies.slice(3).reverse(), tooLarge, replies[0]]));
+      const upstreamResponses = JSON.parse(text) as { id: number; result?: string; error?: object }[];
+      const tooLarge = { jsonrpc: '2.0', id: upstreamResponses[1]?.id, error: { code: -32003, message: 'response too large' } };
+      response.end(JSON.stringify([...upstreamResponses.slice(3).reverse(), tooLarge, upstreamResponses[0]]));
     });
-    const answers = await askAll(storage(8));
-    expect(answers.map(({ result }) => result)).toEqual(storage(8).map((_, id) => word(id)));
+    const responses = await askAll(storage(8));
+    expect(responses.map(({ result }) => result)).toEqual(storage(8).map((_, id) => word(id)));
     expect(requests(node).map(({ length }) => length)).toEqual([8, 1, 1]);
   });
 
   it('gives each call its own error', async () => {
     const { node, askAll } = await withBatches();
-    node.answer('eth_getStorageAt', (params: string[]) =>
+    node.response('eth_getStorageAt', (params: string[]) =>
       params[1] === '0x1' ? rpcError(3, 'execution reverted', '0x') : word(Number(params[1])),
     );
-    const answers = await askAll(storage(3));
-    expect(answers.map(({ result, error }) => result ?? error?.code)).toEqual([word(0), -32000, word(2)]);
+    const responses = await askAll(storage(3));
+    expect(responses.map(({ result, error }) => result ?? error?.code)).toEqual([word(0), -32000, word(2)]);
     expect(requests(node)).toHaveLength(1);
   });
 
@@ -107,8 +107,8 @@ describe('an upstream with batch: true', () => {
   ])('that answers with %s is asked one by one', async (_, behaviour) => {
     const { node, askAll } = await withBatches();
     node.next(behaviour);
-    const answers = await askAll(storage(3));
-    expect(answers.map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+    const responses = await askAll(storage(3));
+    expect(responses.map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
     expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1]);
   });
 
@@ -145,15 +145,15 @@ describe('an upstream with batch: true', () => {
   });
 
   it('that is slow once is slow once, however many calls went together', async () => {
-    const { gateway, nodes, asked } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
-    for (const node of nodes) node.answer('eth_getStorageAt', word(5));
+    const { gateway, nodes, asked: requested } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
+    for (const node of nodes) node.response('eth_getStorageAt', word(5));
     const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
     // It is known how long it takes by now.
     for (let times = 0; times < 3; times++) await gateway.post('test', JSON.stringify(calls));
-    const before = asked()[1] ?? 0;
+    const before = requested()[1] ?? 0;
     nodes[0]?.next(slow(400));
     await gateway.post('test', JSON.stringify(calls));
-    expect(asked()[1]).toBeGreaterThan(before);
+    expect(requested()[1]).toBeGreaterThan(before);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
@@ -161,8 +161,8 @@ describe('an upstream with batch: true', () => {
   it('that is at its limit is so for all calls of the batch', async () => {
     const { node, askAll } = await withBatches();
     node.always(write(429, 'too many requests'));
-    const answers = await askAll(storage(3));
-    expect(answers.every(({ error }) => error !== undefined)).toBe(true);
+    const responses = await askAll(storage(3));
+    expect(responses.every(({ error }) => error !== undefined)).toBe(true);
     expect(requests(node).map(({ length }) => length)).toEqual([3]);
   });
 });

@@ -51,25 +51,25 @@ async function calls(gateway: TestGateway, outcome: string): Promise<number> {
 
 describe('a caller who leaves before the answer', () => {
   it('has the request aborted in which its calls went together', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1, {}, {}, [{ batch: true }]);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1, {}, {}, [{ batch: true }]);
     await ask();
     const hold = held();
     nodes[0]?.next(hold.behaviour);
     const caller = callerOver(gateway, several(3));
-    await until(() => asked()[0] === 4);
+    await until(() => requested()[0] === 4);
     caller.leave();
     await expect.poll(hold.closed, patience).toBe(1);
     expect((await ask()).result).toBe(word(1));
-    expect(asked()).toEqual([5]);
+    expect(requested()).toEqual([5]);
   });
 
   it('has its upstream call aborted, and nobody else is asked', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(2);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(2);
     await ask();
     const hold = held();
     nodes[0]?.next(hold.behaviour);
     const caller = callerOver(gateway, storage);
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     caller.leave();
     await until(() => hold.closed() === 1);
     await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(1);
@@ -79,28 +79,28 @@ describe('a caller who leaves before the answer', () => {
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
     expect(value('gatehouse_calls_in_flight')).toBe(0);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(asked()).toEqual([3, 0]);
+    expect(requested()).toEqual([3, 0]);
   });
 
   it('has all calls of a batch aborted, those that were not begun included', async () => {
-    const { gateway, nodes, asked } = await withNodes(1, { BATCH_CONCURRENCY: '2' });
+    const { gateway, nodes, asked: requested } = await withNodes(1, { BATCH_CONCURRENCY: '2' });
     const hold = held();
     nodes[0]?.always(hold.behaviour);
     const caller = callerOver(gateway, several(5));
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     caller.leave();
     await until(() => hold.closed() === 2);
     await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(5);
-    expect(asked()).toEqual([2]);
+    expect(requested()).toEqual([2]);
   });
 
   it('costs no connection where the call still waited for one', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1, { UPSTREAM_CONNECTIONS: '1' });
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1, { UPSTREAM_CONNECTIONS: '1' });
     await ask();
     const hold = held();
     nodes[0]?.next(hold.behaviour);
     const first = ask();
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     const caller = callerOver(gateway, storage);
     await expect
       .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_calls_in_flight'), patience)
@@ -111,18 +111,18 @@ describe('a caller who leaves before the answer', () => {
     expect(await first).toMatchObject({ result: word(1) });
     expect(await ask()).toMatchObject({ result: word(1) });
     // Never sent, and all went over one connection.
-    expect(asked()).toEqual([3]);
+    expect(requested()).toEqual([3]);
     expect(hold.closed()).toBe(0);
   });
 
   it('harms nobody else', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
     await ask();
     const hold = held();
     nodes[0]?.always(hold.behaviour);
     const other = ask();
     const caller = callerOver(gateway, storage);
-    await until(() => asked()[0] === 3);
+    await until(() => requested()[0] === 3);
     caller.leave();
     await until(() => hold.closed() === 1);
     hold.letGo();
@@ -130,11 +130,11 @@ describe('a caller who leaves before the answer', () => {
   });
 
   it('has its transaction sent all the same, elsewhere too where the first is lost', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(2);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(2);
     await ask();
     const exchanges: Exchange[] = [];
     nodes[0]?.next((exchange) => void exchanges.push(exchange), send);
-    nodes[1]?.answer(send, hash);
+    nodes[1]?.response(send, hash);
     const caller = callerOver(gateway, { ...storage, method: send, params: ['0x02c0'] });
     await until(() => exchanges.length === 1);
     caller.leave();
@@ -145,11 +145,11 @@ describe('a caller who leaves before the answer', () => {
     for (const exchange of exchanges) void status(503)(exchange);
     await until(() => nodes[1]?.callsOf(send).length === 1);
     await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(0);
-    expect(asked()[1]).toBe(1);
+    expect(requested()[1]).toBe(1);
   });
 
   it('has left nothing behind where it had its answers', async () => {
-    const { gateway, asked } = await withNodes(1);
+    const { gateway, asked: requested } = await withNodes(1);
     for (let times = 0; times < 3; times++) {
       const response = await fetch(gateway.url('test'), {
         method: 'POST',
@@ -159,19 +159,19 @@ describe('a caller who leaves before the answer', () => {
       expect(await response.json()).toMatchObject({ result: word(1) });
     }
     expect(await calls(gateway, 'caller-left')).toBe(0);
-    expect(asked()).toEqual([3]);
+    expect(requested()).toEqual([3]);
   });
 });
 
 it('a WebSocket that closes has the calls of its messages aborted', async () => {
-  const { gateway, nodes, asked, ask } = await withNodes(1);
+  const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
   await ask();
   const hold = held();
   nodes[0]?.always(hold.behaviour);
   const caller = await openCaller(socketUrl(gateway, 'test'));
   const [one, ...others] = several(3);
   caller.send(JSON.stringify(one), JSON.stringify(others));
-  await until(() => asked()[0] === 4);
+  await until(() => requested()[0] === 4);
   caller.socket.close();
   await until(() => hold.closed() === 3);
   await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(3);
@@ -190,8 +190,8 @@ describe('an upstream over WebSocket', () => {
       gateway.call('test', 'eth_getStorageAt', [storageParams[0], `0x${position}`, 'latest']);
     const received = () => node.calls.filter(({ method }) => method === 'eth_getStorageAt');
     await ask(1);
-    node.onCall(({ method, answer }) => {
-      if (method !== 'eth_getStorageAt') answer();
+    node.onCall(({ method, answer: response }) => {
+      if (method !== 'eth_getStorageAt') response();
     });
     const caller = callerOver(gateway, storage);
     await until(() => received().length === 2);

@@ -9,10 +9,10 @@ const at = (block: string): readonly unknown[] => [storageParams[0], storagePara
 const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
 
 /** Both heads are seen: of the first node at 0x10000, of the others as given. */
-async function withHeads({ nodes, ask }: WithNodes, ...heads: string[]): Promise<void> {
+async function withHeads({ nodes, request: ask }: WithNodes, ...heads: string[]): Promise<void> {
   const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
   nodes.forEach((node, index) => {
-    node.answer('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
+    node.response('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
   });
   await ask();
   await until(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
@@ -28,35 +28,35 @@ describe('a call for a block', () => {
     const old = await all.send('eth_getStorageAt', at('0x100'));
     const recent = await all.send('eth_getStorageAt', at('0xffff'));
     const newest = await all.send('eth_getStorageAt', at('latest'));
-    expect([old, recent, newest].map(({ answer }) => answer.result)).toEqual([word(2), word(1), word(1)]);
+    expect([old, recent, newest].map(({ response }) => response.result)).toEqual([word(2), word(1), word(1)]);
     // What is in a block every node has.
-    for (const node of all.nodes) node.answer('eth_getLogs', []);
+    for (const node of all.nodes) node.response('eth_getLogs', []);
     await all.send('eth_getLogs', [{ fromBlock: '0x100', toBlock: '0x101' }]);
     expect(all.nodes.map((node) => node.calls.length)).toEqual([3, 1]);
     const { value } = await readMetrics(all.gateway.address);
-    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'lacks-block' })).toBe(1);
+    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'missing-block' })).toBe(1);
   });
 
   it('goes elsewhere once an upstream has said that it lacks it, or a later one, and comes back after a while', async () => {
     const clock = shiftClock();
     const all = await withNodes(2);
     await withHeads(all);
-    all.nodes[0]?.answer('eth_getStorageAt', pruned);
+    all.nodes[0]?.response('eth_getStorageAt', pruned);
     for (const block of ['0x100', '0x100', '0x90', 'earliest']) {
-      expect((await all.send('eth_getStorageAt', at(block))).answer.result).toBe(word(2));
+      expect((await all.send('eth_getStorageAt', at(block))).response.result).toBe(word(2));
     }
     expect(all.asked()).toEqual([1, 4]);
-    all.nodes[0]?.answer('eth_getStorageAt', word(1));
-    expect((await all.send('eth_getStorageAt', at('0x101'))).answer.result).toBe(word(1));
+    all.nodes[0]?.response('eth_getStorageAt', word(1));
+    expect((await all.send('eth_getStorageAt', at('0x101'))).response.result).toBe(word(1));
     clock.forward(600_001);
-    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
     expect(all.asked()).toEqual([3, 4]);
   });
 
   it('teaches nothing where the block is new: the node has not heard of it yet', async () => {
     const all = await withNodes(2);
     await withHeads(all);
-    all.nodes[0]?.answer('eth_getStorageAt', rpcError(-32000, 'header not found'));
+    all.nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
     for (let times = 0; times < 2; times++) await all.send('eth_getStorageAt', at('0xfffe'));
     expect(all.asked()).toEqual([2, 2]);
   });
@@ -64,9 +64,9 @@ describe('a call for a block', () => {
   it('goes to one that has come so far', async () => {
     const all = await withNodes(2);
     await withHeads(all, '0x10000', '0x10004');
-    expect((await all.send('eth_getStorageAt', at('0x10003'))).answer.result).toBe(word(2));
-    expect((await all.send('eth_getStorageAt', at('0x10000'))).answer.result).toBe(word(1));
-    expect((await all.send('eth_getStorageAt', at('latest'))).answer.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('0x10003'))).response.result).toBe(word(2));
+    expect((await all.send('eth_getStorageAt', at('0x10000'))).response.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('latest'))).response.result).toBe(word(1));
     expect(all.asked()).toEqual([2, 1]);
   });
 
@@ -74,7 +74,7 @@ describe('a call for a block', () => {
     const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
     await withHeads(all);
     all.nodes[1]?.always(status(503));
-    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
     expect(all.asked()).toEqual([1, 1]);
   });
 });
@@ -83,9 +83,9 @@ describe('an upstream out of step with the head', () => {
   it('is passed over, and is better than one that does not answer', async () => {
     const all = await withNodes(2);
     await withHeads(all, '0x10000', '0x10010');
-    expect(await all.ask()).toMatchObject({ result: word(2) });
+    expect(await all.request()).toMatchObject({ result: word(2) });
     all.nodes[1]?.always(status(503));
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([1, 2]);
   });
 
@@ -110,12 +110,12 @@ describe('an upstream out of step with the head', () => {
       [70, word(2)],
     ] as const) {
       const head = 100_000 + 1_000 * round++;
-      all.nodes[0]?.answer('eth_getBlockByNumber', block(head - behind));
-      all.nodes[1]?.answer('eth_getBlockByNumber', block(head));
-      await all.ask();
+      all.nodes[0]?.response('eth_getBlockByNumber', block(head - behind));
+      all.nodes[1]?.response('eth_getBlockByNumber', block(head));
+      await all.request();
       await until(() => looks(round));
       await eventually(async () => (await lag()) === behind, 2_000);
-      expect(await all.ask()).toMatchObject({ result: says });
+      expect(await all.request()).toMatchObject({ result: says });
       clock.forward(16_000);
     }
     expect(all.asked()).toEqual([5, 1]);
@@ -124,10 +124,10 @@ describe('an upstream out of step with the head', () => {
   it('is one that is further behind than the network’s file allows', async () => {
     const all = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(all, '0x10000', '0x10002');
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     const other = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(other, '0x10000', '0x10003');
-    expect(await other.ask()).toMatchObject({ result: word(2) });
+    expect(await other.request()).toMatchObject({ result: word(2) });
     expect([all.asked(), other.asked()]).toEqual([
       [1, 0],
       [0, 1],
@@ -140,28 +140,28 @@ describe('an upstream with limits', () => {
     const clock = shiftClock();
     // Two for looking at its chain id and its head.
     const all = await withNodes(2, {}, {}, [{ limits: { perSecond: 0.1, burst: 4 } }]);
-    for (let times = 0; times < 4; times++) await all.ask();
+    for (let times = 0; times < 4; times++) await all.request();
     expect(all.asked()).toEqual([2, 2]);
     const { value } = await readMetrics(all.gateway.address);
     expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'at-limit' })).toBe(2);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
     clock.forward(10_001);
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
   });
 
   it('has no more than so many calls under way', async () => {
     const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 2 } }]);
-    await all.ask();
+    await all.request();
     await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
     let letGo: () => void = () => undefined;
     const gone = new Promise<void>((resolve) => (letGo = resolve));
     all.nodes[0]?.always(({ response, text }) => void gone.then(() => response.writeHead(200).end(text)));
-    const calls = [all.ask(), all.ask()];
+    const calls = [all.request(), all.request()];
     await until(() => all.asked()[0] === 3);
-    expect(await all.ask()).toMatchObject({ result: word(2) });
+    expect(await all.request()).toMatchObject({ result: word(2) });
     letGo();
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([4, 1]);
   });
 
@@ -176,18 +176,18 @@ describe('an upstream with limits', () => {
           asUsual(exchange);
         }),
     );
-    const call = all.ask();
+    const call = all.request();
     await until(() => all.asked()[0] === 1);
     expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
     letGo();
     expect(await call).toMatchObject({ result: word(1) });
-    expect((await all.send('eth_getStorageAt', at('0x100'))).answer.result).toBe(word(1));
+    expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
     expect(all.asked()[0]).toBe(2);
   });
 
   it('has the caller come again in a second, where only its calls under way are limited', async () => {
     const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
-    await all.ask();
+    await all.request();
     await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
     let letGo: () => void = () => undefined;
     all.nodes[0]?.next(
@@ -196,7 +196,7 @@ describe('an upstream with limits', () => {
           asUsual(exchange);
         }),
     );
-    const call = all.ask();
+    const call = all.request();
     await until(() => all.asked()[0] === 2);
     const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
     const response = await all.gateway.post('test', JSON.stringify(body));
@@ -210,18 +210,18 @@ describe('an upstream with limits', () => {
     const { nodes, send } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 2 } }]);
     nodes[0]?.next(status(503));
     await send();
-    const refused = await send('eth_estimateGas', [{ to: storageParams[0], gas: '0x5208' }]);
-    expect(refused.answer.error?.message).toBe('the upstreams of this network are at their limits');
+    const rejected = await send('eth_estimateGas', [{ to: storageParams[0], gas: '0x5208' }]);
+    expect(rejected.response.error?.message).toBe('the upstreams of this network are at their limits');
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId', 'eth_getStorageAt']);
   });
 
   it('has the caller come again, where there is no other one', async () => {
-    const { gateway, send, asked } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
+    const { gateway, send, asked: requested } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
     await send();
-    const refused = await send();
-    expect(refused).toMatchObject({ status: 503, answer: { error: { code: -32603 } } });
-    expect(refused.answer.error?.message).toBe('the upstreams of this network are at their limits');
-    expect(asked()).toEqual([1]);
+    const rejected = await send();
+    expect(rejected).toMatchObject({ status: 503, response: { error: { code: -32603 } } });
+    expect(rejected.response.error?.message).toBe('the upstreams of this network are at their limits');
+    expect(requested()).toEqual([1]);
     const response = await gateway.post(
       'test',
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] }),

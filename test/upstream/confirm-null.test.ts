@@ -12,15 +12,15 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
   const all = await withNodes(2, {}, confirmNull === undefined ? {} : { confirmNull });
   const [one, two] = all.nodes;
   if (one === undefined || two === undefined) throw new Error('there are no two nodes');
-  one.answer('eth_getTransactionByHash', null);
-  two.answer('eth_getTransactionByHash', transaction);
-  one.answer('eth_getBlockByNumber', head(first));
-  two.answer('eth_getBlockByNumber', head(second));
-  await all.ask();
+  one.response('eth_getTransactionByHash', null);
+  two.response('eth_getTransactionByHash', transaction);
+  one.response('eth_getBlockByNumber', head(first));
+  two.response('eth_getBlockByNumber', head(second));
+  await all.request();
   const looks = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
   await until(() => looks.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
   await new Promise((resolve) => setTimeout(resolve, 20));
-  const find = async () => (await all.send('eth_getTransactionByHash', [hash])).answer.result;
+  const find = async () => (await all.send('eth_getTransactionByHash', [hash])).response.result;
   const finds = (): number[] => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length);
   return { ...all, one, two, find, finds };
 }
@@ -43,9 +43,9 @@ describe('a null', () => {
 
   it('of an upstream that lacks a part of the chain is asked of another', async () => {
     const { find, finds, one } = await withHeads('0x11', '0x11');
-    one.answer('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
+    one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
     expect(await find()).toMatchObject(transaction);
-    one.answer('eth_getTransactionByHash', null);
+    one.response('eth_getTransactionByHash', null);
     expect(await find()).toMatchObject(transaction);
     expect(finds()).toEqual([2, 2]);
   });
@@ -57,7 +57,7 @@ describe('a null', () => {
     ['has another error', rpcError(-32_099, 'something new')],
   ])('stays null when the other %s', async (_, said) => {
     const { find, finds, two } = await withHeads('0x10', '0x11');
-    two.answer('eth_getTransactionByHash', said);
+    two.response('eth_getTransactionByHash', said);
     expect(await find()).toBeNull();
     expect(finds()).toEqual([1, 1]);
   });
@@ -71,7 +71,7 @@ describe('a null', () => {
 
   it('waits for nobody who is known to be away', async () => {
     const { find, two, finds, send, one } = await withHeads('0x10', '0x11');
-    one.answer('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
+    one.response('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
     two.always(status(503));
     await send();
     two.always(hang);
@@ -99,18 +99,18 @@ describe('eth_syncing', () => {
     ['one has caught up', syncing, false, false, [1, 1]],
     ['the first has caught up', false, syncing, false, [1, 0]],
     ['none has', syncing, { ...syncing, currentBlock: '0x9' }, { ...syncing, currentBlock: '0x9' }, [1, 1]],
-  ])('where %s', async (_, first, second, said, asked) => {
+  ])('where %s', async (_, first, second, said, requested) => {
     const { one, two, send } = await withHeads('0x11', '0x11', 'never');
-    one.answer('eth_syncing', first);
-    two.answer('eth_syncing', second);
-    expect((await send('eth_syncing', [])).answer.result).toEqual(said);
-    expect([one, two].map((node) => node.callsOf('eth_syncing').length)).toEqual(asked);
+    one.response('eth_syncing', first);
+    two.response('eth_syncing', second);
+    expect((await send('eth_syncing', [])).response.result).toEqual(said);
+    expect([one, two].map((node) => node.callsOf('eth_syncing').length)).toEqual(requested);
   });
 });
 
 it('the heads of all upstreams are looked at while the network is in use, once for calls that come close together', async () => {
   const clock = shiftClock();
-  const { nodes, ask } = await withNodes(2);
+  const { nodes, request: ask } = await withNodes(2);
   const looks = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
   await ask();
   await until(() => looks().join() === '1,1');

@@ -4,7 +4,7 @@ import { network, startGateway } from '../support/gateway.ts';
 import { storageParams, word } from './with-nodes.ts';
 
 async function reachedBy(upstream: (url: string) => object, env: Record<string, string> = {}) {
-  const node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: word(1) } });
+  const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: word(1) } });
   const upstreams = [{ name: 'node', ...upstream(node.url) }];
   const gateway = await startGateway({ test: network(7, [], { upstreams }) }, env);
   onTestFinished(async () => {
@@ -80,7 +80,7 @@ it('a provider’s key in path, query, user part or header is kept out of what t
     headers: { authorization: `Bearer ${keys.header}` },
   }));
   for (const key of Object.values(keys)) {
-    node.answer('eth_getStorageAt', rpcError(-32_000, `the app "${key}" of plan v2 is disabled`));
+    node.response('eth_getStorageAt', rpcError(-32_000, `the app "${key}" of plan v2 is disabled`));
     const { error } = await gateway.call('test', 'eth_getStorageAt', storageParams);
     expect(error?.message).toBe('the app <upstream> of plan v2 is disabled');
   }

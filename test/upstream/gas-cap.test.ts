@@ -8,7 +8,7 @@ const CAP = '0x11e1a300';
 
 async function withEstimates(count: number, env: Record<string, string> = {}) {
   const all = await withNodes(count, env);
-  for (const node of all.nodes) node.answer('eth_estimateGas', '0x5208');
+  for (const node of all.nodes) node.response('eth_estimateGas', '0x5208');
   return {
     ...all,
     estimate: (call: object, ...more: unknown[]) => all.send('eth_estimateGas', [call, ...more]),
@@ -26,7 +26,7 @@ describe('gas goes out as it came where blocks come without a usable gas limit',
     '%j',
     async (block) => {
       const { nodes, estimate, sentGas, methods } = await withEstimates(1);
-      for (const node of nodes) node.answer('eth_getBlockByNumber', { number: '0x1', ...block });
+      for (const node of nodes) node.response('eth_getBlockByNumber', { number: '0x1', ...block });
       await estimate({ to, gas: '0xffffffffff' });
       await estimate({ to, gas: '0xfffffffffe' });
       expect(sentGas()).toEqual(['0xffffffffff', '0xfffffffffe']);
@@ -37,7 +37,7 @@ describe('gas goes out as it came where blocks come without a usable gas limit',
 
   it('unless another upstream gives one', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(2);
-    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x10' });
+    nodes[0]?.response('eth_getBlockByNumber', { number: '0x10' });
     await estimate({ to, gas: '0xffffffffff' });
     expect([...(sentGas(0) ?? []), ...(sentGas(1) ?? [])]).toEqual([CAP]);
   });
@@ -52,8 +52,8 @@ describe('gas over ten times the block gas limit is lowered to it', () => {
     ['with leading zeros', '0x00011e1a301'],
   ])('%s', async (_, gas) => {
     const { estimate, sentGas } = await withEstimates(1);
-    const { status: http, answer } = await estimate({ to, gas });
-    expect([http, answer.result]).toEqual([200, '0x5208']);
+    const { status: http, response } = await estimate({ to, gas });
+    expect([http, response.result]).toEqual([200, '0x5208']);
     expect(sentGas()).toEqual([CAP]);
   });
 
@@ -79,7 +79,7 @@ describe('gas of eth_simulateV1', () => {
   const much = '0xffffffffff';
   const simulate = async (...blockStateCalls: readonly object[]) => {
     const all = await withNodes(1);
-    all.nodes[0]?.answer('eth_simulateV1', []);
+    all.nodes[0]?.response('eth_simulateV1', []);
     const { status: http } = await all.send('eth_simulateV1', [{ blockStateCalls, validation: false }, 'latest']);
     const sent = all.nodes[0]?.callsOf('eth_simulateV1').map(({ params }) => (params as object[])[0]);
     return { http, sent, methods: all.nodes[0]?.calls.map(({ method }) => method) };
@@ -128,9 +128,9 @@ describe('gas of eth_simulateV1', () => {
     [{ blockOverrides: { gasLimit: 0xff_ff_ff_ff_ff } }, 'blockOverrides.gasLimit'],
   ])('is a quantity: %j', async (block, place) => {
     const { send } = await withNodes(1);
-    const { answer } = await send('eth_simulateV1', [{ blockStateCalls: [block] }]);
+    const { response } = await send('eth_simulateV1', [{ blockStateCalls: [block] }]);
     const message = `invalid params: simulation.blockStateCalls[0].${place}: expected hexadecimal quantity`;
-    expect(answer.error).toEqual({ code: -32_602, message });
+    expect(response.error).toEqual({ code: -32_602, message });
   });
 });
 
@@ -180,7 +180,7 @@ describe('the block gas limit', () => {
     const clock = shiftClock();
     const { nodes, estimate, sentGas, methods } = await withEstimates(1);
     await estimate({ to, gas: '0xffffffffff' });
-    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
+    nodes[0]?.response('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
     clock.forward(16_000);
     await estimate({ to });
     await until(() => methods()?.at(-1) === 'eth_getBlockByNumber');
@@ -191,13 +191,13 @@ describe('the block gas limit', () => {
   it('is learned of another upstream when the first does not tell it', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
-    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    expect((await estimate({ to, gas: '0xffffffffff' })).response.result).toBe('0x5208');
     expect([sentGas(0), sentGas(1)]).toEqual([[], [CAP]]);
   });
 
   it('is that of the newest block, not of an upstream that is away by now', async () => {
-    const { nodes, ask, estimate, sentGas, methods } = await withEstimates(2);
-    nodes[1]?.answer('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
+    const { nodes, request: ask, estimate, sentGas, methods } = await withEstimates(2);
+    nodes[1]?.response('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
     await ask();
     await until(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
     nodes[0]?.always(status(503));
@@ -207,21 +207,21 @@ describe('the block gas limit', () => {
 
   it('may be a JSON number', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(1);
-    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit: 30_000_000 });
-    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    nodes[0]?.response('eth_getBlockByNumber', { number: '0x1', gasLimit: 30_000_000 });
+    expect((await estimate({ to, gas: '0xffffffffff' })).response.result).toBe('0x5208');
     expect(sentGas()).toEqual([CAP]);
   });
 
   it.each([undefined, null, '', '0x', 'none', -1, 1.5, {}])('of %j bounds nothing', async (gasLimit) => {
     const { nodes, estimate, sentGas } = await withEstimates(1);
-    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x1', gasLimit });
-    expect((await estimate({ to, gas: '0xffffffffff' })).answer.result).toBe('0x5208');
+    nodes[0]?.response('eth_getBlockByNumber', { number: '0x1', gasLimit });
+    expect((await estimate({ to, gas: '0xffffffffff' })).response.result).toBe('0x5208');
     expect(sentGas()).toEqual(['0xffffffffff']);
   });
 
   it('is that of another upstream when the blocks of the first have no usable one', async () => {
     const { nodes, estimate, sentGas, methods } = await withEstimates(2);
-    nodes[0]?.answer('eth_getBlockByNumber', { number: '0x10' });
+    nodes[0]?.response('eth_getBlockByNumber', { number: '0x10' });
     await estimate({ to, gas: '0xffffffffff' });
     await until(() => [0, 1].every((node) => methods(node)?.includes('eth_getBlockByNumber') === true));
     await estimate({ to, gas: '0xffffffffff', value: '0x1' });
@@ -232,10 +232,10 @@ describe('the block gas limit', () => {
     'is not to be had from a block like %j: no call goes out uncapped',
     async (block) => {
       const { nodes, estimate, sentGas } = await withEstimates(1);
-      nodes[0]?.answer('eth_getBlockByNumber', block);
+      nodes[0]?.response('eth_getBlockByNumber', block);
       expect(await estimate({ to, gas: '0x5208' })).toMatchObject({
         status: 503,
-        answer: { error: { code: -32_603 } },
+        response: { error: { code: -32_603 } },
       });
       expect(sentGas()).toEqual([]);
     },
@@ -248,7 +248,7 @@ describe('the block gas limit', () => {
     });
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
     const startedAt = performance.now();
-    expect(await estimate({ to, gas: '0x5208' })).toMatchObject({ status: 503, answer: { error: { code: -32_603 } } });
+    expect(await estimate({ to, gas: '0x5208' })).toMatchObject({ status: 503, response: { error: { code: -32_603 } } });
     expect(performance.now() - startedAt).toBeLessThan(600);
     expect(sentGas()).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { shiftClock, until, withNodes, word, type WithNodes } from './with-nodes
 const send = 'eth_sendRawTransaction';
 
 /** The gateway has seen enough calls to know that they take no time. */
-async function warm({ ask, nodes }: WithNodes): Promise<void> {
+async function warm({ request: ask, nodes }: WithNodes): Promise<void> {
   for (let times = 0; times < 5; times++) await Promise.all([ask(), ask(), ask(), ask()]);
   for (const node of nodes) node.calls.length = 0;
 }
@@ -28,7 +28,7 @@ describe('a call that takes longer than its method does', () => {
     const startedBefore = await hedgesStarted(all);
     const hung = hangUntilClosed();
     all.nodes[0]?.next(hung.behaviour);
-    expect(await all.ask()).toMatchObject({ result: word(2) });
+    expect(await all.request()).toMatchObject({ result: word(2) });
     await until(hung.isClosed);
     expect(all.asked()).toEqual([1, 1]);
     const { value } = await readMetrics(all.gateway.address);
@@ -45,15 +45,15 @@ describe('a call that takes longer than its method does', () => {
     await warm(all);
     const hung = hangUntilClosed();
     all.nodes[1]?.always(hung.behaviour);
-    let answer: () => void = () => undefined;
+    let response: () => void = () => undefined;
     all.nodes[0]?.next((exchange) => {
-      answer = () => {
+      response = () => {
         asUsual(exchange);
       };
     });
-    const call = all.ask();
+    const call = all.request();
     await until(() => all.asked()[1] === 1);
-    answer();
+    response();
     expect(await call).toMatchObject({ result: word(1) });
     await until(hung.isClosed);
     const { value } = await readMetrics(all.gateway.address);
@@ -67,7 +67,7 @@ describe('a call that takes longer than its method does', () => {
     all.nodes[0]?.next((exchange) => void (fail = () => void status(503)(exchange)));
     let failToo: () => void = () => undefined;
     all.nodes[1]?.next((exchange) => void (failToo = () => void status(503)(exchange)));
-    const call = all.ask();
+    const call = all.request();
     await until(() => all.asked()[1] === 1);
     failToo();
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -81,12 +81,12 @@ describe('a call that takes longer than its method does', () => {
     const hash = word(9);
     const all = await withNodes(2, {}, { confirmNull: 'always' });
     await warm(all);
-    all.nodes[1]?.answer('eth_getTransactionByHash', null);
-    all.nodes[0]?.answer('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });
+    all.nodes[1]?.response('eth_getTransactionByHash', null);
+    all.nodes[0]?.response('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });
     for (let times = 0; times < 20; times++) await all.send('eth_getTransactionByHash', [hash]);
     all.nodes[0]?.next(slow(150), 'eth_getTransactionByHash');
-    const { answer } = await all.send('eth_getTransactionByHash', [hash]);
-    expect(answer.result).toMatchObject({ hash });
+    const { response } = await all.send('eth_getTransactionByHash', [hash]);
+    expect(response.result).toMatchObject({ hash });
     expect(all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length)).toEqual([21, 1]);
   });
 
@@ -115,17 +115,17 @@ describe('a call that takes longer than its method does', () => {
 describe('no second upstream is asked', () => {
   it('for a transaction, however long it takes', async () => {
     const all = await withNodes(2);
-    for (const node of all.nodes) node.answer(send, word(5));
+    for (const node of all.nodes) node.response(send, word(5));
     await Promise.all(Array.from({ length: 20 }, () => all.send(send, ['0x02c0'])));
     for (const node of all.nodes) node.calls.length = 0;
     all.nodes[0]?.next(slow(200), send);
-    expect((await all.send(send, ['0x02c0'])).answer.result).toBe(word(5));
+    expect((await all.send(send, ['0x02c0'])).response.result).toBe(word(5));
     expect(all.nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
   });
 
   it('for a method that the spec does not know', async () => {
     const all = await withNodes(2, {}, { methods: ['debug_traceTransaction'] });
-    for (const node of all.nodes) node.answer('debug_traceTransaction', {});
+    for (const node of all.nodes) node.response('debug_traceTransaction', {});
     for (let times = 0; times < 20; times++) await all.send('debug_traceTransaction', [word(1)]);
     all.nodes[0]?.next(slow(150), 'debug_traceTransaction');
     await all.send('debug_traceTransaction', [word(1)]);
@@ -140,15 +140,15 @@ describe('no second upstream is asked', () => {
     const all = await withNodes(count, {}, file);
     await warm(all);
     all.nodes[0]?.next(slow(150));
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual(count === 1 ? [1] : [1, 0]);
   });
 
   it('that rests, or lacks the method', async () => {
     const all = await withNodes(3);
     await warm(all);
-    all.nodes[1]?.answer('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
-    for (const index of [0, 2]) all.nodes[index]?.answer('eth_gasPrice', '0x1');
+    all.nodes[1]?.response('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
+    for (const index of [0, 2]) all.nodes[index]?.response('eth_gasPrice', '0x1');
     all.nodes[0]?.next(status(503), 'eth_gasPrice');
     await all.send('eth_gasPrice', []);
     expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 1]);
@@ -163,13 +163,13 @@ describe('no second upstream is asked', () => {
     const all = await withNodes(2);
     await warm(all);
     const startedBefore = await hedgesStarted(all);
-    const refusedBefore = await refusals(all);
+    const refusedBefore = await rejections(all);
     // No response comes, so no race is decided before all calls have been considered for a hedge.
     const exchanges: Exchange[] = [];
     for (const node of all.nodes) node.always((exchange) => void exchanges.push(exchange));
-    const calls = Array.from({ length: 60 }, all.ask);
+    const calls = Array.from({ length: 60 }, all.request);
     const considered = async (): Promise<number> =>
-      (await hedgesStarted(all)) - startedBefore + (await refusals(all)) - refusedBefore;
+      (await hedgesStarted(all)) - startedBefore + (await rejections(all)) - refusedBefore;
     await expect.poll(considered, { timeout: 20_000 }).toBe(60);
     const started = await hedgesStarted(all);
     // At least 20; at most 20 and a fifth of 80 calls. Hedges of the first 20 calls count as well.
@@ -192,7 +192,7 @@ async function up({ gateway }: WithNodes): Promise<number | undefined> {
   return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' });
 }
 
-async function refusals({ gateway }: WithNodes): Promise<number> {
+async function rejections({ gateway }: WithNodes): Promise<number> {
   const { value } = await readMetrics(gateway.address);
   return value('gatehouse_budget_refusals_total', { what: 'hedge' }) ?? 0;
 }
@@ -203,10 +203,10 @@ it('an upstream that is gone is found out, although it never times out', async (
   all.nodes[0]?.always(hang);
   // A look at its head that is answered would show that it is there.
   all.nodes[0]?.always(hang, 'eth_getBlockByNumber');
-  for (let times = 0; times < 8; times++) expect(await all.ask()).toMatchObject({ result: word(2) });
+  for (let times = 0; times < 8; times++) expect(await all.request()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([3, 8]);
   // The same of another method: that is enough for all methods.
-  for (const node of all.nodes) node.answer('eth_getBalance', '0x1');
+  for (const node of all.nodes) node.response('eth_getBalance', '0x1');
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(2);
@@ -216,11 +216,11 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   const clock = shiftClock();
   const all = await withNodes(2, { UPSTREAM_TIMEOUT_MS: '3000' });
   all.nodes[0]?.next(status(503));
-  await all.ask();
+  await all.request();
   clock.forward(1_100);
   const exchanges: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
-  expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(await all.request()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([2, 2]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(1);
@@ -228,5 +228,5 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   all.nodes[0]?.always(undefined);
   for (const exchange of exchanges) asUsual(exchange);
   await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);
-  expect(await all.ask()).toMatchObject({ result: word(1) });
+  expect(await all.request()).toMatchObject({ result: word(1) });
 });

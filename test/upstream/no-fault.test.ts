@@ -10,7 +10,7 @@ async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> 
 describe('an upstream that said nothing', () => {
   it('to a call for which the rest of a batch had left no time has not failed', async () => {
     const all = await withNodes(1, { CALL_TIMEOUT_MS: '700', BATCH_CONCURRENCY: '1' });
-    await all.ask();
+    await all.request();
     all.nodes[0]?.next(slow(500));
     all.nodes[0]?.next(hang);
     const calls = [word(8), word(9)].map((position, id) => {
@@ -23,15 +23,15 @@ describe('an upstream that said nothing', () => {
       { id: 1, error: { message: 'no upstream could answer' } },
     ]);
     expect(await isUp(all, 'node-0')).toBe(true);
-    expect(await all.ask()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.asked()).toEqual([4]);
   });
 
   it('to a call that had time enough has', async () => {
     const all = await withNodes(1, { CALL_TIMEOUT_MS: '500' });
-    await all.ask();
+    await all.request();
     all.nodes[0]?.next(hang);
-    expect(await all.ask()).toMatchObject({ error: { message: 'no upstream could answer' } });
+    expect(await all.request()).toMatchObject({ error: { message: 'no upstream could answer' } });
     expect(await isUp(all, 'node-0')).toBe(false);
     expect(all.asked()).toEqual([2]);
   });
@@ -39,25 +39,25 @@ describe('an upstream that said nothing', () => {
 
 it('a second upstream that the first one forestalls each time has not been too slow', async () => {
   const all = await withNodes(2);
-  for (let times = 0; times < 5; times++) await Promise.all([all.ask(), all.ask(), all.ask(), all.ask()]);
+  for (let times = 0; times < 5; times++) await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   for (const node of all.nodes) node.calls.length = 0;
   all.nodes[1]?.always(hang);
   // Three such of one method, and it would be held to lack it; five, and it would be down.
   for (let times = 1; times <= 6; times++) {
-    let answer: () => void = () => undefined;
+    let response: () => void = () => undefined;
     all.nodes[0]?.next((exchange: Exchange) => {
-      answer = () => {
+      response = () => {
         asUsual(exchange);
       };
     });
-    const call = all.ask();
+    const call = all.request();
     await until(() => all.asked()[1] === times);
-    answer();
+    response();
     expect(await call).toMatchObject({ result: word(1) });
   }
   expect(await isUp(all, 'node-1')).toBe(true);
   all.nodes[1]?.always(undefined);
   await all.nodes[0]?.refuse();
-  expect(await all.ask()).toMatchObject({ result: word(2) });
+  expect(await all.request()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([6, 7]);
 });

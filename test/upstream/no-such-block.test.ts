@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { status } from '../support/behaviours.ts';
-import { rpcError, type Answer } from '../support/fake-node.ts';
+import { rpcError, type RpcResponse } from '../support/fake-node.ts';
 import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 const address = storageParams[0];
@@ -16,18 +16,18 @@ async function withHeads(...heads: string[]): Promise<WithNodes> {
   const all = await withNodes(heads.length, {}, { hedge: 'off', methods: ['eth', 'debug_traceCall'] });
   all.nodes.forEach((node, index) => {
     const block = { number: heads[index], gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
-    node.answer('eth_getBlockByNumber', block);
+    node.response('eth_getBlockByNumber', block);
   });
-  await all.ask();
+  await all.request();
   await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
   // The gateway has read them when this is answered.
-  await all.ask();
+  await all.request();
   for (const node of all.nodes) node.calls.length = 0;
   return all;
 }
 
-function allSay({ nodes }: WithNodes, method: string, answer: Answer): void {
-  for (const node of nodes) node.answer(method, answer);
+function allSay({ nodes }: WithNodes, method: string, response: RpcResponse): void {
+  for (const node of nodes) node.response(method, response);
 }
 
 describe('a block above the newest known head', () => {
@@ -48,25 +48,25 @@ describe('a block above the newest known head', () => {
     async (method, params, ...said) => {
       const all = await withHeads('0x10', '0x10');
       const [code, message] = said;
-      all.nodes[0]?.answer(method, rpcError(code, message));
-      expect(await all.send(method, params)).toMatchObject({ status: 200, answer: { error: { code, message } } });
+      all.nodes[0]?.response(method, rpcError(code, message));
+      expect(await all.send(method, params)).toMatchObject({ status: 200, response: { error: { code, message } } });
       expect(all.asked()).toEqual([1, 0]);
     },
   );
 
   it('is asked of another where the first upstream is behind the head', async () => {
     const all = await withHeads('0x10', '0x11');
-    all.nodes[0]?.answer('eth_getBalance', gethNone);
-    all.nodes[1]?.answer('eth_getBalance', '0x7');
-    expect((await all.send('eth_getBalance', [address, future])).answer.result).toBe('0x7');
+    all.nodes[0]?.response('eth_getBalance', gethNone);
+    all.nodes[1]?.response('eth_getBalance', '0x7');
+    expect((await all.send('eth_getBalance', [address, future])).response.result).toBe('0x7');
     expect(all.asked()).toEqual([1, 1]);
   });
 
   it('is null for an uncle, however the upstreams say it', async () => {
     const method = 'eth_getUncleByBlockNumberAndIndex';
     const all = await withHeads('0x10', '0x10');
-    all.nodes[0]?.answer(method, rpcError(-32_602, 'BlockOutOfRangeError: block height is 16 but requested was 20480'));
-    all.nodes[1]?.answer(method, gethNone);
+    all.nodes[0]?.response(method, rpcError(-32_602, 'BlockOutOfRangeError: block height is 16 but requested was 20480'));
+    all.nodes[1]?.response(method, gethNone);
     expect(await all.send(method, [future, '0x0'])).toMatchObject({ text: '{"jsonrpc":"2.0","id":1,"result":null}' });
   });
 });
@@ -80,43 +80,43 @@ describe('a block of which nothing is known', () => {
   ])('is not there when all say so: %i %s', async (code, message) => {
     const all = await withHeads('0x10', '0x10');
     allSay(all, 'eth_getBalance', rpcError(code, message));
-    expect(await all.send('eth_getBalance', at)).toMatchObject({ status: 200, answer: { error: { code, message } } });
+    expect(await all.send('eth_getBalance', at)).toMatchObject({ status: 200, response: { error: { code, message } } });
     expect(all.asked()).toEqual([1, 1]);
   });
 
   it('is asked of the next where one says that it is not there', async () => {
     const all = await withHeads('0x10', '0x10');
-    all.nodes[0]?.answer('eth_getBalance', gethNone);
-    all.nodes[1]?.answer('eth_getBalance', '0x7');
-    expect((await all.send('eth_getBalance', at)).answer.result).toBe('0x7');
+    all.nodes[0]?.response('eth_getBalance', gethNone);
+    all.nodes[1]?.response('eth_getBalance', '0x7');
+    expect((await all.send('eth_getBalance', at)).response.result).toBe('0x7');
   });
 
   it('may be at one that fails: the error is the gateway’s', async () => {
     const all = await withHeads('0x10', '0x10');
-    all.nodes[0]?.answer('eth_getBalance', gethNone);
+    all.nodes[0]?.response('eth_getBalance', gethNone);
     all.nodes[1]?.always(status(503), 'eth_getBalance');
     const error = { code: -32_603, message: 'no upstream could answer: header not found' };
-    expect((await all.send('eth_getBalance', at)).answer).toMatchObject({ error });
+    expect((await all.send('eth_getBalance', at)).response).toMatchObject({ error });
     // It is known to be down by now, and does not count.
     const own = { code: -32_000, message: 'header not found' };
-    expect((await all.send('eth_getBalance', at)).answer).toMatchObject({ error: own });
+    expect((await all.send('eth_getBalance', at)).response).toMatchObject({ error: own });
   });
 
   it('is not there in the words of the only upstream', async () => {
     const all = await withNodes(1);
-    all.nodes[0]?.answer('eth_call', gethNone);
+    all.nodes[0]?.response('eth_call', gethNone);
     const error = { code: -32_000, message: 'header not found' };
-    expect(await all.send('eth_call', [call, future])).toMatchObject({ status: 200, answer: { error } });
-    expect(await all.send('eth_call', [call, { blockHash: hash }])).toMatchObject({ answer: { error } });
+    expect(await all.send('eth_call', [call, future])).toMatchObject({ status: 200, response: { error } });
+    expect(await all.send('eth_call', [call, { blockHash: hash }])).toMatchObject({ response: { error } });
   });
 });
 
 it('a block that callers were given is not denied: its lookup is 503 and not null', async () => {
   const all = await withNodes(1);
   const block = { number: '0x20', hash, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
-  all.nodes[0]?.answer('eth_getBlockByNumber', block);
-  expect((await all.send('eth_getBlockByNumber', ['latest', false])).answer.result).toMatchObject({ number: '0x20' });
-  all.nodes[0]?.answer('eth_getBlockTransactionCountByNumber', gethNone);
+  all.nodes[0]?.response('eth_getBlockByNumber', block);
+  expect((await all.send('eth_getBlockByNumber', ['latest', false])).response.result).toMatchObject({ number: '0x20' });
+  all.nodes[0]?.response('eth_getBlockTransactionCountByNumber', gethNone);
   expect(await all.send('eth_getBlockTransactionCountByNumber', ['0x20'])).toMatchObject({ status: 503 });
-  expect((await all.send('eth_getBlockTransactionCountByNumber', ['0x21'])).answer.result).toBeNull();
+  expect((await all.send('eth_getBlockTransactionCountByNumber', ['0x21'])).response.result).toBeNull();
 });

@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import { Ranking } from '../../gateway/upstream/ranking.ts';
 import type { FailureClass } from '../../gateway/upstream/reply.ts';
-import { Standing } from '../../gateway/upstream/standing.ts';
+import { LatencyScore } from '../../gateway/upstream/standing.ts';
 import { withNodes, word } from './with-nodes.ts';
 
 interface RankedOne {
   readonly name: string | undefined;
   readonly priority: number;
-  readonly standing: Standing;
+  readonly latencyScore: LatencyScore;
 }
 
 const namesOf = (all: readonly RankedOne[]): string => all.map(({ name }) => name).join('');
 
 /** Upstreams by name, with these priorities; they are measured as a test says. */
 function ranked(...priorities: number[]) {
-  const all = priorities.map((priority, index) => ({ name: 'abcdef'[index], priority, standing: new Standing() }));
+  const all = priorities.map((priority, index) => ({ name: 'abcdef'[index], priority, latencyScore: new LatencyScore() }));
   const ranking = new Ranking(all);
   let now = 1_000_000;
   return {
     all,
     /** So many calls were answered after so many ms. */
     took: (index: number, ms: number, times = 20, group: 'lookup' | 'execution' = 'lookup') => {
-      for (let count = 0; count < times; count++) all[index]?.standing.replied(group, ms, now);
+      for (let count = 0; count < times; count++) all[index]?.latencyScore.recordSuccess(group, ms, now);
     },
     failed: (index: number, times: number, failure: FailureClass = 'transport') => {
-      for (let count = 0; count < times; count++) all[index]?.standing.failed(failure, now);
+      for (let count = 0; count < times; count++) all[index]?.latencyScore.recordFailure(failure, now);
     },
     pass: (ms: number) => void (now += ms),
     order: (group: 'lookup' | 'execution' = 'lookup') => {
@@ -111,8 +111,8 @@ describe('the order of upstreams', () => {
     pass(299_000);
     took(0, 7, 20, 'execution');
     expect(order()).toBe('ab');
-    expect(all[0]?.standing.score('execution', 1_300_000)).toBe(7);
-    expect(all[0]?.standing.score('lookup', 1_300_000)).toBeUndefined();
+    expect(all[0]?.latencyScore.score('execution', 1_300_000)).toBe(7);
+    expect(all[0]?.latencyScore.score('lookup', 1_300_000)).toBeUndefined();
   });
 
   it('stays as it was when the file changes, where the same one leads and the better one is still there', () => {
@@ -150,10 +150,10 @@ describe('the order of upstreams', () => {
 
 describe('priority in a network’s file', () => {
   it('goes before the order, and the next one answers when the first cannot', async () => {
-    const { nodes, ask, asked } = await withNodes(3, {}, {}, [{ priority: 2 }, { priority: 0 }, { priority: 1 }]);
+    const { nodes, request: ask, asked: requested } = await withNodes(3, {}, {}, [{ priority: 2 }, { priority: 0 }, { priority: 1 }]);
     expect(await ask()).toMatchObject({ result: word(2) });
     await nodes[1]?.refuse();
     expect(await ask()).toMatchObject({ result: word(3) });
-    expect(asked()).toEqual([0, 1, 1]);
+    expect(requested()).toEqual([0, 1, 1]);
   });
 });

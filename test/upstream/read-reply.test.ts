@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readReply } from '../../gateway/upstream/read-reply.ts';
-import { UpstreamFailure, type FailureClass, type Reply } from '../../gateway/upstream/reply.ts';
+import { readResponse } from '../../gateway/upstream/read-reply.ts';
+import { UpstreamFailure, type FailureClass, type UpstreamResponse } from '../../gateway/upstream/reply.ts';
 
 const ID = 7;
 
-function read(body: unknown, status = 200, retryAfter?: string): Reply {
-  return readReply(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), ID, retryAfter);
+function read(body: unknown, status = 200, retryAfter?: string): UpstreamResponse {
+  return readResponse(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), ID, retryAfter);
 }
 
 /** The failure that reading ends in. */
@@ -69,10 +69,10 @@ describe('a result', () => {
           expect(() => read(text)).toThrow(UpstreamFailure);
           return;
         }
-        const reply = read(text);
-        expect(reply).toMatchObject({ kind: 'result', result: body.result });
-        if (reply.kind !== 'result' || reply.text === undefined) return;
-        expect(JSON.parse(reply.text)).toEqual(body.result);
+        const response = read(text);
+        expect(response).toMatchObject({ kind: 'result', result: body.result });
+        if (response.kind !== 'result' || response.text === undefined) return;
+        expect(JSON.parse(response.text)).toEqual(body.result);
         withText++;
       }),
       { numRuns: 2_000 },
@@ -133,8 +133,8 @@ describe('an error', () => {
   });
 
   it('has a message of 64 kB at the most', () => {
-    const reply = read({ id: ID, error: { code: 1, message: 'x'.repeat(1_000_000) } });
-    expect(reply).toMatchObject({ message: 'x'.repeat(65_536) });
+    const response = read({ id: ID, error: { code: 1, message: 'x'.repeat(1_000_000) } });
+    expect(response).toMatchObject({ message: 'x'.repeat(65_536) });
   });
 });
 

@@ -27,8 +27,8 @@ const hash = keccak256(raw);
 async function senders() {
   const { nodes, send: call } = await withNodes(3);
   for (const node of nodes) {
-    node.answer(send, hash);
-    node.answer('eth_getTransactionByHash', null);
+    node.response(send, hash);
+    node.response('eth_getTransactionByHash', null);
   }
   return {
     nodes: nodes as [FakeNode, FakeNode, FakeNode],
@@ -49,46 +49,46 @@ describe('a refusal that is not about the transaction', () => {
     [-32_077, 'never heard of'],
   ])('gets the transaction to one other upstream: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders();
-    nodes[0].answer(send, rpcError(code, message));
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1, 0]);
   });
 
   it('and to no third, when that one refuses it in the same words: they are the response', async () => {
     const { nodes, sendRaw, sent } = await senders();
-    nodes[0].answer(send, rpcError(-32_000, 'txpool is full'));
-    nodes[1].answer(send, rpcError(-32_000, 'txpool is full'));
-    expect((await sendRaw()).answer.error).toEqual({ code: -32_000, message: 'txpool is full' });
+    nodes[0].response(send, rpcError(-32_000, 'txpool is full'));
+    nodes[1].response(send, rpcError(-32_000, 'txpool is full'));
+    expect((await sendRaw()).response.error).toEqual({ code: -32_000, message: 'txpool is full' });
     expect(sent()).toEqual([1, 1, 0]);
   });
 
   it('is followed by the verdict of the other one', async () => {
     const { nodes, sendRaw, sent } = await senders();
-    nodes[0].answer(send, rpcError(-32_000, 'txpool is full'));
-    nodes[1].answer(send, rpcError(-32_000, 'intrinsic gas too low'));
-    expect((await sendRaw()).answer.error).toEqual({ code: -32_000, message: 'intrinsic gas too low' });
+    nodes[0].response(send, rpcError(-32_000, 'txpool is full'));
+    nodes[1].response(send, rpcError(-32_000, 'intrinsic gas too low'));
+    expect((await sendRaw()).response.error).toEqual({ code: -32_000, message: 'intrinsic gas too low' });
     expect(sent()).toEqual([1, 1, 0]);
   });
 
   it('is success where the other one has the transaction', async () => {
     const { nodes, sendRaw, sent } = await senders();
-    nodes[0].answer(send, rpcError(-32_603, 'Internal error'));
-    nodes[1].answer(send, rpcError(-32_000, 'already known'));
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[0].response(send, rpcError(-32_603, 'Internal error'));
+    nodes[1].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1, 0]);
   });
 
   it('is the response where there is no other upstream', async () => {
     const { nodes, send: call } = await withNodes(1);
-    nodes[0]?.answer(send, rpcError(-32_000, 'txpool is full'));
-    expect((await call(send, [raw])).answer.error).toEqual({ code: -32_000, message: 'txpool is full' });
+    nodes[0]?.response(send, rpcError(-32_000, 'txpool is full'));
+    expect((await call(send, [raw])).response.error).toEqual({ code: -32_000, message: 'txpool is full' });
     expect(nodes[0]?.callsOf(send)).toHaveLength(1);
   });
 
   it('HTTP 404 is one, whatever its body is', async () => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].always(status(404), send);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1, 0]);
   });
 });
@@ -102,8 +102,8 @@ describe('a verdict about the transaction', () => {
     [-32_000, `[${hash}]: transaction overdraws from account, balance: 0, cost: 1`],
   ])('is sent nowhere else: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders();
-    nodes[0].answer(send, rpcError(code, message));
-    expect((await sendRaw()).answer.error).toEqual({ code, message });
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.error).toEqual({ code, message });
     expect(sent()).toEqual([1, 0, 0]);
   });
 });
@@ -124,7 +124,7 @@ describe('on a development chain', () => {
         await Promise.all(nodes.map((node) => node.close()));
       });
       const said = { code: -32_603, message: 'something that a dev node says of what it has mined' };
-      nodes[0].answer(send, rpcError(said.code, said.message));
+      nodes[0].response(send, rpcError(said.code, said.message));
       expect((await gateway.call('test', send, [await sign(chainId)])).error).toEqual(said);
       expect(nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
     },

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { replyId } from '../../gateway/upstream/reply-id.ts';
+import { responseId } from '../../gateway/upstream/reply-id.ts';
 
-const idIn = (text: string): ReturnType<typeof replyId> => replyId(Buffer.from(text));
+const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
 describe('the id of a reply', () => {
   it('is the one that JSON.parse finds, wherever it stands and whatever stands around it', () => {

@@ -15,18 +15,18 @@ const name = 'gatehouse_upstream_result_deviations_total';
 describe('a result that is not quite as the spec says', () => {
   it('is passed on, and counted', async () => {
     const clock = shiftClock();
-    const { nodes, gateway, send, asked } = await withNodes(1);
+    const { nodes, gateway, send, asked: requested } = await withNodes(1);
     const counted = async (method: string): Promise<number | undefined> =>
       (await readMetrics(gateway.address)).value(name, { upstream: 'node-0', method });
-    nodes[0]?.answer('eth_gasPrice', '0x1');
-    expect(await send('eth_gasPrice', [])).toMatchObject({ answer: { result: '0x1' } });
+    nodes[0]?.response('eth_gasPrice', '0x1');
+    expect(await send('eth_gasPrice', [])).toMatchObject({ response: { result: '0x1' } });
     expect(await counted('eth_gasPrice')).toBeUndefined();
 
-    nodes[0]?.answer('eth_feeHistory', { oldestBlock: 'no quantity', baseFeePerGas: [], gasUsedRatio: [] });
+    nodes[0]?.response('eth_feeHistory', { oldestBlock: 'no quantity', baseFeePerGas: [], gasUsedRatio: [] });
     const fees = ['0x1', 'latest', []];
     expect(await send('eth_feeHistory', fees)).toMatchObject({
       status: 200,
-      answer: { result: { baseFeePerGas: [] } },
+      response: { result: { baseFeePerGas: [] } },
     });
     expect(await counted('eth_feeHistory')).toBe(1);
     // One a second.
@@ -35,25 +35,25 @@ describe('a result that is not quite as the spec says', () => {
     clock.forward(1_100);
     await send('eth_feeHistory', fees);
     expect(await counted('eth_feeHistory')).toBe(2);
-    expect(asked()).toEqual([4]);
+    expect(requested()).toEqual([4]);
   });
 
   it('is found in large results too, and nulls that the gateway put there are none', async () => {
-    const { nodes, gateway, send, asked } = await withNodes(1);
+    const { nodes, gateway, send, asked: requested } = await withNodes(1);
     const log = {
       ...{ address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', blockNumber: '0x10', transactionHash: hash },
       ...{ transactionIndex: '0x1', blockHash: hash, logIndex: '0x0', removed: false },
     };
-    nodes[0]?.answer('eth_getLogs', [...Array.from({ length: 100 }, () => log), { ...log, logIndex: 'x' }]);
+    nodes[0]?.response('eth_getLogs', [...Array.from({ length: 100 }, () => log), { ...log, logIndex: 'x' }]);
     await send('eth_getLogs', [{}]);
     // As nodes have them since the merge: without a total difficulty.
-    nodes[0]?.answer('eth_getBlockByHash', blockSinceTheMerge);
+    nodes[0]?.response('eth_getBlockByHash', blockSinceTheMerge);
     expect(await send('eth_getBlockByHash', [hash, false])).toMatchObject({
-      answer: { result: { hash, totalDifficulty: null } },
+      response: { result: { hash, totalDifficulty: null } },
     });
     const { value } = await readMetrics(gateway.address);
     expect(value(name, { method: 'eth_getLogs' })).toBe(1);
     expect(value(name, { method: 'eth_getBlockByHash' })).toBeUndefined();
-    expect(asked()).toEqual([2]);
+    expect(requested()).toEqual([2]);
   });
 });

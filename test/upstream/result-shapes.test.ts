@@ -28,7 +28,7 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
   it('keeps short signatures, byte for byte', async () => {
     const { nodes, send } = await withNodes(1);
     const text = JSON.stringify(filled(count, short));
-    nodes[0]?.answer('eth_getBlockByHash', JSON.parse(text));
+    nodes[0]?.response('eth_getBlockByHash', JSON.parse(text));
     expect((await send('eth_getBlockByHash', [hash('a'), true])).text).toBe(
       `{"jsonrpc":"2.0","id":1,"result":${text}}`,
     );
@@ -36,23 +36,23 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
 
   it('loses the zeros of padded signatures, and empty addresses', async () => {
     const { nodes, send } = await withNodes(1);
-    nodes[0]?.answer('eth_getBlockByHash', filled(count, { ...padded, to: '0x' }));
-    const { answer } = await send('eth_getBlockByHash', [hash('a'), true]);
-    expect(answer.result).toEqual(filled(count, { ...short, to: null }));
+    nodes[0]?.response('eth_getBlockByHash', filled(count, { ...padded, to: '0x' }));
+    const { response } = await send('eth_getBlockByHash', [hash('a'), true]);
+    expect(response.result).toEqual(filled(count, { ...short, to: null }));
   });
 
   it('is asked of another upstream where transactions are not as the flag asked', async () => {
-    const { nodes, send, asked } = await withNodes(2);
+    const { nodes, send, asked: requested } = await withNodes(2);
     const hashes = { ...block, transactions: Array.from({ length: count }, () => hash('b')) };
-    nodes[0]?.answer('eth_getBlockByHash', ([, isWhole]: [string, boolean]) =>
-      isWhole ? hashes : filled(count, short),
+    nodes[0]?.response('eth_getBlockByHash', ([, isFull]: [string, boolean]) =>
+      isFull ? hashes : filled(count, short),
     );
-    nodes[1]?.answer('eth_getBlockByHash', ([, isWhole]: [string, boolean]) =>
-      isWhole ? filled(count, short) : hashes,
+    nodes[1]?.response('eth_getBlockByHash', ([, isFull]: [string, boolean]) =>
+      isFull ? filled(count, short) : hashes,
     );
-    expect((await send('eth_getBlockByHash', [hash('a'), true])).answer.result).toEqual(filled(count, short));
-    expect((await send('eth_getBlockByHash', [hash('a'), false])).answer.result).toEqual(hashes);
-    expect(asked()[1]).toBe(2);
+    expect((await send('eth_getBlockByHash', [hash('a'), true])).response.result).toEqual(filled(count, short));
+    expect((await send('eth_getBlockByHash', [hash('a'), false])).response.result).toEqual(hashes);
+    expect(requested()[1]).toBe(2);
   });
 
   it('is passed on as it is while it is pending', async () => {
@@ -64,8 +64,8 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
       nonce: null,
       miner: null,
     };
-    nodes[0]?.answer('eth_getBlockByNumber', pending);
-    expect((await send('eth_getBlockByNumber', ['pending', true])).answer.result).toEqual(pending);
+    nodes[0]?.response('eth_getBlockByNumber', pending);
+    expect((await send('eth_getBlockByNumber', ['pending', true])).response.result).toEqual(pending);
   });
 });
 
@@ -73,19 +73,19 @@ describe('zks_estimateFee', () => {
   const params = [{ from: address, to: address }];
 
   it('is asked of another upstream where a member is no quantity', async () => {
-    const { nodes, send, asked } = await withNodes(2);
-    nodes[0]?.answer('zks_estimateFee', { ...fee, max_fee_per_gas: 'lots' });
-    nodes[1]?.answer('zks_estimateFee', fee);
-    expect((await send('zks_estimateFee', params)).answer.result).toEqual(fee);
-    expect(asked()).toEqual([1, 1]);
+    const { nodes, send, asked: requested } = await withNodes(2);
+    nodes[0]?.response('zks_estimateFee', { ...fee, max_fee_per_gas: 'lots' });
+    nodes[1]?.response('zks_estimateFee', fee);
+    expect((await send('zks_estimateFee', params)).response.result).toEqual(fee);
+    expect(requested()).toEqual([1, 1]);
   });
 
   it('is an error where no upstream gives four quantities', async () => {
     const { nodes, send } = await withNodes(1);
-    nodes[0]?.answer('zks_estimateFee', { gas_limit: '0x1', gas_per_pubdata_limit: '0x2' });
-    const { answer } = await send('zks_estimateFee', params);
-    expect(answer).toMatchObject({ error: { code: -32_603 } });
-    expect(answer).not.toHaveProperty('result');
+    nodes[0]?.response('zks_estimateFee', { gas_limit: '0x1', gas_per_pubdata_limit: '0x2' });
+    const { response } = await send('zks_estimateFee', params);
+    expect(response).toMatchObject({ error: { code: -32_603 } });
+    expect(response).not.toHaveProperty('result');
   });
 });
 
@@ -93,7 +93,7 @@ describe('eth_feeHistory', () => {
   it('of no blocks is passed on byte for byte, and a count may be decimal', async () => {
     const { nodes, send } = await withNodes(1);
     const none = { oldestBlock: '0x0', gasUsedRatio: null };
-    nodes[0]?.answer('eth_feeHistory', none);
+    nodes[0]?.response('eth_feeHistory', none);
     for (const count of ['0x0', '0', 0, '2']) {
       const { text } = await send('eth_feeHistory', [count, 'latest', []]);
       expect(text).toBe(`{"jsonrpc":"2.0","id":1,"result":${JSON.stringify(none)}}`);
@@ -114,10 +114,10 @@ it('a receipt whose root is 0x has a status, or is asked of another upstream', a
     ...{ effectiveGasPrice: '0x1', from: address, gasUsed: '0x1', logs: [], logsBloom: block.logsBloom, type: '0x0' },
     ...{ transactionHash: hash('b'), transactionIndex: '0x0' },
   };
-  nodes[0]?.answer('eth_getTransactionReceipt', { ...receipt, root: '0x', status: '0x1' });
-  nodes[1]?.answer('eth_getTransactionReceipt', { ...receipt, status: '0x0' });
-  const of = async (): Promise<unknown> => (await send('eth_getTransactionReceipt', [hash('b')])).answer.result;
+  nodes[0]?.response('eth_getTransactionReceipt', { ...receipt, root: '0x', status: '0x1' });
+  nodes[1]?.response('eth_getTransactionReceipt', { ...receipt, status: '0x0' });
+  const of = async (): Promise<unknown> => (await send('eth_getTransactionReceipt', [hash('b')])).response.result;
   expect(await of()).toEqual({ ...receipt, status: '0x1' });
-  nodes[0]?.answer('eth_getTransactionReceipt', { ...receipt, root: '0x' });
+  nodes[0]?.response('eth_getTransactionReceipt', { ...receipt, root: '0x' });
   expect(await of()).toEqual({ ...receipt, status: '0x0' });
 });

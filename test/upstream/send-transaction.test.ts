@@ -27,10 +27,10 @@ const foreign = '0x71c30102c0';
 async function senders(count: number, env: Record<string, string> = {}) {
   const { nodes, send: call, gateway } = await withNodes(count, env);
   for (const node of nodes) {
-    node.answer(send, (params: unknown) => keccak256((params as Hex[])[0] as Hex));
-    node.answer('eth_getTransactionByHash', null);
-    node.answer('eth_getTransactionReceipt', null);
-    node.answer('eth_getTransactionCount', '0x0');
+    node.response(send, (params: unknown) => keccak256((params as Hex[])[0] as Hex));
+    node.response('eth_getTransactionByHash', null);
+    node.response('eth_getTransactionReceipt', null);
+    node.response('eth_getTransactionCount', '0x0');
   }
   return {
     nodes: nodes as [FakeNode, FakeNode, ...FakeNode[]],
@@ -47,7 +47,7 @@ const taken = { transaction: { hash, nonce: '0x3', blockHash: null } };
 describe('a transaction', () => {
   it('is sent to one upstream only, as it came', async () => {
     const { nodes, sendRaw, sent } = await senders(2);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 0]);
     expect(nodes[0].callsOf(send)[0]?.params).toEqual([raw]);
   });
@@ -60,9 +60,9 @@ describe('a transaction', () => {
 
   it('has the hash that the node gives, also where it is not the usual one', async () => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, word(5));
-    expect((await sendRaw()).answer.result).toBe(word(5));
-    expect((await sendRaw(foreign)).answer.result).toBe(word(5));
+    nodes[0].response(send, word(5));
+    expect((await sendRaw()).response.result).toBe(word(5));
+    expect((await sendRaw(foreign)).response.result).toBe(word(5));
     expect(sent()).toEqual([2, 0]);
   });
 });
@@ -77,7 +77,7 @@ describe('a transaction that an upstream may have taken', () => {
   it.each(lost)('is sent to the next one when %s', async (_, behaviour) => {
     const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
     expect(nodes[1].callsOf(send)[0]?.params).toEqual([raw]);
   });
@@ -85,17 +85,17 @@ describe('a transaction that an upstream may have taken', () => {
   it.each(lost)('is sent, when %s and the next one has heard of it', async (_, behaviour) => {
     const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
-    nodes[1].answer(send, rpcError(-32_000, 'already known'));
-    expect((await sendRaw()).answer).toEqual({ jsonrpc: '2.0', id: 1, result: hash });
+    nodes[1].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).response).toEqual({ jsonrpc: '2.0', id: 1, result: hash });
     expect(sent()).toEqual([1, 1]);
   });
 
   it.each(lost)('is sent, when %s and the next one has it in a block', async (_, behaviour) => {
     const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
-    nodes[1].answer(send, rpcError(-32_000, 'nonce too low: next nonce 4, tx nonce 3'));
-    nodes[1].answer('eth_getTransactionByHash', taken.transaction);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[1].response(send, rpcError(-32_000, 'nonce too low: next nonce 4, tx nonce 3'));
+    nodes[1].response('eth_getTransactionByHash', taken.transaction);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(nodes[1].callsOf('eth_getTransactionByHash')[0]?.params).toEqual([hash]);
     expect(sent()).toEqual([1, 1]);
   });
@@ -104,8 +104,8 @@ describe('a transaction that an upstream may have taken', () => {
     const { nodes, call, sendRaw, sent } = await senders(1);
     await call();
     nodes[0].next(({ response }) => void response.socket?.destroy(), send);
-    nodes[0].answer(send, rpcError(-32_000, 'already known'));
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[0].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([2]);
   });
 });
@@ -126,15 +126,15 @@ describe('“already known” is success', () => {
     [-32_000, "failed to forward tx to sequencer, please try again. Error message: 'already known'", 'Mantle'],
   ])('%i %s (%s)', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(code, message));
-    expect(await sendRaw()).toMatchObject({ status: 200, answer: { result: hash } });
+    nodes[0].response(send, rpcError(code, message));
+    expect(await sendRaw()).toMatchObject({ status: 200, response: { result: hash } });
     expect(sent()).toEqual([1, 0]);
   });
 
   it('but not where the hash cannot be known', async () => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(-32_000, 'already known'));
-    expect((await sendRaw(foreign)).answer.error).toEqual({ code: -32_000, message: 'already known' });
+    nodes[0].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw(foreign)).response.error).toEqual({ code: -32_000, message: 'already known' });
     expect(sent()).toEqual([1, 0]);
   });
 
@@ -145,8 +145,8 @@ describe('“already known” is success', () => {
     ['unknown transaction'],
   ])('and %s is not', async (message) => {
     const { nodes, sendRaw } = await senders(1);
-    nodes[0].answer(send, rpcError(-32_000, message));
-    expect((await sendRaw()).answer.error).toEqual({ code: -32_000, message });
+    nodes[0].response(send, rpcError(-32_000, message));
+    expect((await sendRaw()).response.error).toEqual({ code: -32_000, message });
   });
 });
 
@@ -164,27 +164,27 @@ describe('a nonce that is too low', () => {
 
   it.each(texts)('is success where the transaction is there: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(code, message));
-    nodes[0].answer('eth_getTransactionByHash', taken.transaction);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[0].response(send, rpcError(code, message));
+    nodes[0].response('eth_getTransactionByHash', taken.transaction);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 0]);
   });
 
   it.each(texts)('is the node’s error where it is not: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(code, message));
-    expect((await sendRaw()).answer.error).toEqual({ code, message });
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.error).toEqual({ code, message });
     expect(nodes[0].callsOf('eth_getTransactionByHash')).toHaveLength(1);
     expect(sent()).toEqual([1, 0]);
   });
 
   it('is the node’s error where another transaction, or none, can be had', async () => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(-32_000, 'nonce too low'));
-    nodes[0].answer('eth_getTransactionByHash', { ...taken.transaction, hash: word(9) });
-    expect((await sendRaw()).answer.error?.message).toBe('nonce too low');
+    nodes[0].response(send, rpcError(-32_000, 'nonce too low'));
+    nodes[0].response('eth_getTransactionByHash', { ...taken.transaction, hash: word(9) });
+    expect((await sendRaw()).response.error?.message).toBe('nonce too low');
     nodes[0].always(status(500), 'eth_getTransactionByHash');
-    expect((await sendRaw()).answer.error?.message).toBe('nonce too low');
+    expect((await sendRaw()).response.error?.message).toBe('nonce too low');
     expect(sent()).toEqual([2, 0]);
   });
 });
@@ -197,8 +197,8 @@ describe('an error about a transaction', () => {
     [-32_000, 'transaction underpriced', 'geth'],
   ])('is final: %i %s (%s)', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(code, message));
-    expect((await sendRaw()).answer.error).toEqual({ code, message });
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.error).toEqual({ code, message });
     expect(sent()).toEqual([1, 0]);
   });
 
@@ -208,15 +208,15 @@ describe('an error about a transaction', () => {
     [429, 'Too Many Requests'],
   ])('sends it to the next upstream when the node did not look at it: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders(2);
-    nodes[0].answer(send, rpcError(code, message));
-    expect((await sendRaw()).answer.result).toBe(hash);
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
   });
 
   it.each([401, 403, 429])('and so does HTTP %i', async (code) => {
     const { nodes, sendRaw, sent } = await senders(2);
     nodes[0].next(status(code), send);
-    expect((await sendRaw()).answer.result).toBe(hash);
+    expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
   });
 });
@@ -234,10 +234,10 @@ describe('after a transaction, its taker is asked first', () => {
   /** Node 1 took it, because node 0 refused for a moment. */
   async function takenByTheSecond() {
     const parts = await senders(2);
-    parts.nodes[0].answer(send, rpcError(-32_005, 'slow down'));
-    expect((await parts.sendRaw()).answer.result).toBe(hash);
-    parts.nodes[1].answer('eth_getTransactionCount', '0x4');
-    parts.nodes[1].answer('eth_getTransactionByHash', taken.transaction);
+    parts.nodes[0].response(send, rpcError(-32_005, 'slow down'));
+    expect((await parts.sendRaw()).response.result).toBe(hash);
+    parts.nodes[1].response('eth_getTransactionCount', '0x4');
+    parts.nodes[1].response('eth_getTransactionByHash', taken.transaction);
     return { ...parts, askedBoth: (method: string) => parts.nodes.map((node) => node.callsOf(method).length) };
   }
 
@@ -255,8 +255,8 @@ describe('after a transaction, its taker is asked first', () => {
   it('however long it takes: another one would be the quicker to know nothing of it', async () => {
     const { nodes, call, askedBoth } = await takenByTheSecond();
     nodes[1].next(slow(1_200));
-    const { answer } = await call('eth_getTransactionCount', [sender, 'pending']);
-    expect(answer.result).toBe('0x4');
+    const { response } = await call('eth_getTransactionCount', [sender, 'pending']);
+    expect(response.result).toBe('0x4');
     expect(askedBoth('eth_getTransactionCount')).toEqual([0, 1]);
   });
 
@@ -279,7 +279,7 @@ describe('after a transaction, its taker is asked first', () => {
     clock.forward(60_000);
     nodes[1].always(status(503));
     for (let times = 0; times < 3; times++) {
-      expect((await call('eth_getTransactionCount', [sender, 'pending'])).answer.result).toBe('0x0');
+      expect((await call('eth_getTransactionCount', [sender, 'pending'])).response.result).toBe('0x0');
     }
     expect(nodes[1].callsOf('eth_getTransactionCount')).toHaveLength(1);
   });
@@ -288,11 +288,11 @@ describe('after a transaction, its taker is asked first', () => {
     const clock = shiftClock();
     const { nodes, call, sendRaw, sent } = await senders(2);
     nodes[0].next(status(502), send);
-    nodes[1].answer(send, rpcError(-32_000, 'already known'));
-    nodes[1].answer('eth_getTransactionCount', '0x4');
+    nodes[1].response(send, rpcError(-32_000, 'already known'));
+    nodes[1].response('eth_getTransactionCount', '0x4');
     await sendRaw();
     clock.forward(60_000);
-    expect((await call('eth_getTransactionCount', [sender, 'pending'])).answer.result).toBe('0x4');
+    expect((await call('eth_getTransactionCount', [sender, 'pending'])).response.result).toBe('0x4');
     expect(sent()).toEqual([1, 1]);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 1]);
   });

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { SharedCalls } from '../../gateway/shared-calls.ts';
+import { CoalescedCalls } from '../../gateway/shared-calls.ts';
 import { Cancellation } from '../../gateway/upstream/cancellation.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Exchange } from '../support/behaviours.ts';
@@ -22,10 +22,10 @@ function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; le
 }
 
 /** A caller on a connection of its own, who can leave. */
-function callerOver(url: string): { answer: Promise<{ id: unknown; result?: unknown }>; leave: () => void } {
+function callerOver(url: string): { response: Promise<{ id: unknown; result?: unknown }>; leave: () => void } {
   const body = { jsonrpc: '2.0', id: 'own', method: 'eth_getStorageAt', params: storageParams };
   const posted = request(url, { method: 'POST', agent: false });
-  const answer = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
+  const rpcResponse = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
     posted.on('error', reject).on('response', (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => (text += String(chunk)));
@@ -34,55 +34,55 @@ function callerOver(url: string): { answer: Promise<{ id: unknown; result?: unkn
       });
     });
   });
-  answer.catch(() => undefined);
+  rpcResponse.catch(() => undefined);
   posted.end(JSON.stringify(body));
-  return { answer, leave: () => posted.destroy() };
+  return { response: rpcResponse, leave: () => posted.destroy() };
 }
 
 describe('calls that ask the same at the same time', () => {
   it('share one upstream call, each under its own id, and are counted', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
     await ask();
     const { behaviour, letGo } = hold();
     nodes[0]?.next(behaviour);
     const calls = [1, 'two', 3].map((id) => gateway.call('test', 'eth_getStorageAt', storageParams, id));
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     await expect.poll(() => sharedOf(gateway.address)).toBe(2);
     letGo();
     expect(await Promise.all(calls)).toEqual([1, 'two', 3].map((id) => ({ jsonrpc: '2.0', id, result: word(1) })));
-    expect(asked()).toEqual([2]);
+    expect(requested()).toEqual([2]);
     await ask();
-    expect(asked()).toEqual([3]);
+    expect(requested()).toEqual([3]);
   });
 
   it('share its failure, too, and an error', async () => {
-    const { nodes, asked, send } = await withNodes(1);
+    const { nodes, asked: requested, send } = await withNodes(1);
     nodes[0]?.always(status(500));
     const same = (): ReturnType<typeof send> => send('eth_getStorageAt', storageParams);
     const [one, two] = await Promise.all([same(), same()]);
-    expect([one.answer.error?.code, two.answer.error?.code]).toEqual([-32603, -32603]);
+    expect([one.response.error?.code, two.response.error?.code]).toEqual([-32603, -32603]);
     nodes[0]?.always(undefined);
-    nodes[0]?.answer('eth_call', rpcError(3, 'execution reverted', '0x'));
+    nodes[0]?.response('eth_call', rpcError(3, 'execution reverted', '0x'));
     const call = [{ to: storageParams[0] }, 'latest'];
-    await expect.poll(async () => (await send('eth_call', call)).answer.error?.code).toBe(3);
-    const before = asked()[0] ?? 0;
+    await expect.poll(async () => (await send('eth_call', call)).response.error?.code).toBe(3);
+    const before = requested()[0] ?? 0;
     const both = await Promise.all([send('eth_call', call), send('eth_call', call)]);
-    expect(both.map(({ answer }) => answer.error?.data)).toEqual(['0x', '0x']);
-    expect((asked()[0] ?? 0) - before).toBeLessThanOrEqual(2);
+    expect(both.map(({ response }) => response.error?.data)).toEqual(['0x', '0x']);
+    expect((requested()[0] ?? 0) - before).toBeLessThanOrEqual(2);
   });
 
   it('go on when one who asks leaves, and are broken off when all have', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1);
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
     await ask();
     const first = hold();
     nodes[0]?.next(first.behaviour);
     const [one, two] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     await expect.poll(() => sharedOf(gateway.address)).toBe(1);
     one.leave();
     await expect.poll(() => inFlightOf(gateway.address)).toBeGreaterThan(0);
     first.letGo();
-    expect((await two.answer).result).toBe(word(1));
+    expect((await two.response).result).toBe(word(1));
 
     const second = hold();
     nodes[0]?.next(second.behaviour);
@@ -94,22 +94,22 @@ describe('calls that ask the same at the same time', () => {
     four.leave();
     await until(() => isClosed);
     expect((await ask()).result).toBe(word(1));
-    expect(asked()).toEqual([4]);
+    expect(requested()).toEqual([4]);
   });
 
   it('are asked apart once a caller was told of a newer block', async () => {
     const { gateway, nodes } = await withNodes(1);
     const balance = (): ReturnType<typeof gateway.call> =>
       gateway.call('test', 'eth_getBalance', [storageParams[0], 'latest']);
-    nodes[0]?.answer('eth_getBalance', '0x1');
-    nodes[0]?.answer('eth_blockNumber', '0x10');
-    nodes[0]?.answer('eth_getLogs', [{ ...log, blockNumber: '0x12' }]);
+    nodes[0]?.response('eth_getBalance', '0x1');
+    nodes[0]?.response('eth_blockNumber', '0x10');
+    nodes[0]?.response('eth_getLogs', [{ ...log, blockNumber: '0x12' }]);
     await gateway.call('test', 'eth_blockNumber');
     const { behaviour, letGo, held } = hold();
     nodes[0]?.next(behaviour, 'eth_getBalance');
     const first = balance();
     await until(() => held.length === 1);
-    nodes[0]?.answer('eth_blockNumber', '0x11');
+    nodes[0]?.response('eth_blockNumber', '0x11');
     await gateway.call('test', 'eth_blockNumber');
     nodes[0]?.next(behaviour, 'eth_getBalance');
     const second = balance();
@@ -122,31 +122,31 @@ describe('calls that ask the same at the same time', () => {
   });
 
   it('end each in its own time, and leave their places when they leave', async () => {
-    const { gateway, nodes, asked, ask } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
+    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
     await ask();
     nodes[0]?.always(() => undefined);
     const stays = callerOver(gateway.url('test'));
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     const leaving = [1, 2, 3].map(() => callerOver(gateway.url('test')));
     await expect.poll(() => sharedOf(gateway.address)).toBe(3);
     for (const { leave } of leaving) leave();
     await expect.poll(() => inFlightOf(gateway.address)).toBe(1);
     const joins = callerOver(gateway.url('test'));
-    expect(await stays.answer).toMatchObject({ error: { code: -32603 } });
+    expect(await stays.response).toMatchObject({ error: { code: -32603 } });
     // It had more time than the one that it joined, and asks by itself.
-    expect(await joins.answer).toMatchObject({ error: { code: -32603 } });
+    expect(await joins.response).toMatchObject({ error: { code: -32603 } });
     expect(nodes[0]?.callsOf('eth_getStorageAt').length).toBeGreaterThan(2);
   });
 
   it('are asked apart once something was sent', async () => {
-    const { gateway, nodes, asked, ...all } = await withNodes(1);
-    nodes[0]?.answer('eth_sendRawTransaction', word(9));
-    await all.ask();
+    const { gateway, nodes, asked: requested, ...all } = await withNodes(1);
+    nodes[0]?.response('eth_sendRawTransaction', word(9));
+    await all.request();
     const { behaviour, letGo } = hold();
     nodes[0]?.next(behaviour, 'eth_getStorageAt');
     const ask = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
     const before = ask();
-    await until(() => asked()[0] === 2);
+    await until(() => requested()[0] === 2);
     await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);
     const after = ask();
     expect((await after).result).toBe(word(1));
@@ -157,7 +157,7 @@ describe('calls that ask the same at the same time', () => {
 
   it('are asked apart by what they ask, and when they are sent', async () => {
     const { gateway, nodes } = await withNodes(1);
-    nodes[0]?.answer('eth_sendRawTransaction', word(9));
+    nodes[0]?.response('eth_sendRawTransaction', word(9));
     const other = [storageParams[0], '0x1', 'latest'];
     await Promise.all([storageParams, other].map((params) => gateway.call('test', 'eth_getStorageAt', params)));
     await Promise.all(['0x02', '0x02'].map((raw) => gateway.call('test', 'eth_sendRawTransaction', [raw])));
@@ -185,17 +185,17 @@ async function sumOf(address: string, metric: string): Promise<number> {
 }
 
 it('whatever becomes of one who asks again, the others that shared its call are told', async () => {
-  const shared = new SharedCalls({ head: undefined, latest: 0n }, () => undefined);
+  const coalesced = new CoalescedCalls({ head: undefined, newestServed: 0n }, () => undefined);
   const from = performance.now();
-  let asked = 0;
+  let requested = 0;
   const ask = (): Promise<never> => {
-    if (++asked > 1) throw new RpcError('overloaded');
+    if (++requested > 1) throw new RpcError('overloaded');
     return delay(60).then(() => {
       throw new RpcError('no-upstream');
     });
   };
   const askers = [60, 400, 300, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
-  const told = await Promise.allSettled(askers.map((asker) => shared.reply('call', asker, ask)));
+  const told = await Promise.allSettled(askers.map((asker) => coalesced.request('call', asker, ask)));
   const reasons = told.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
   expect(reasons).toEqual(['no-upstream', 'overloaded', 'overloaded', 'no-upstream']);
 });

@@ -63,7 +63,7 @@ function takeSpans(): TakenSpan[] {
 describe('where an SDK is loaded', () => {
   it('each call is a span, by today’s names, and each attempt one below it', async () => {
     const spans = takeSpans();
-    const { nodes, gateway, asked } = await withNodes(2);
+    const { nodes, gateway, asked: requested } = await withNodes(2);
     nodes[0]?.always(status(503));
     spans.length = 0;
     await gateway.call('test', 'eth_getStorageAt', storageParams, 'an id');
@@ -86,7 +86,7 @@ describe('where an SDK is loaded', () => {
       },
       { kind: SpanKind.CLIENT, parent: spans[0]?.id, attributes: { 'gatehouse.upstream': 'node-1' }, isError: false },
     ]);
-    expect(asked()).toEqual([1, 1]);
+    expect(requested()).toEqual([1, 1]);
     expect(JSON.stringify(spans)).not.toContain('127.0.0.1');
   });
 

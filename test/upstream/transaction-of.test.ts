@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { concat, fromRlp, keccak256, toHex, toRlp, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it } from 'vitest';
-import { transactionOf } from '../../gateway/upstream/transaction-of.ts';
+import { decodeTransaction } from '../../gateway/upstream/transaction-of.ts';
 
 /** The same transactions in every run. */
 const seed = 20_260_418;
@@ -37,7 +37,7 @@ async function agrees<T>(fields: fc.Arbitrary<T>, make: (account: Account, field
     fc.asyncProperty(privateKey, fields, async (key, given) => {
       const account = privateKeyToAccount(key);
       const { raw, hashed = raw } = await make(account, given);
-      const transaction = transactionOf(raw);
+      const transaction = decodeTransaction(raw);
       expect(transaction?.hash).toBe(keccak256(hashed));
       expect(transaction?.sender()).toBe(account.address.toLowerCase());
     }),
@@ -131,7 +131,7 @@ describe('nothing is made up for', () => {
     ['a length of eight bytes', `0x02ff${'ff'.repeat(8)}`],
     ['bytes after the end', `${toRlp(members(9))}00`],
   ])('%s', (_, raw) => {
-    expect(transactionOf(raw)).toBeUndefined();
+    expect(decodeTransaction(raw)).toBeUndefined();
   });
 
   it('any bytes, without an error', () => {
@@ -140,7 +140,7 @@ describe('nothing is made up for', () => {
         fc.uint8Array({ maxLength: 200 }),
         fc.constantFrom('', '01', '02', '03', '04', 'f8', 'c9'),
         (bytes, start) => {
-          transactionOf(`0x${start}${toHex(bytes).slice(2)}`)?.sender();
+          decodeTransaction(`0x${start}${toHex(bytes).slice(2)}`)?.sender();
         },
       ),
       { seed, numRuns: 5_000 },
@@ -151,10 +151,10 @@ describe('nothing is made up for', () => {
     const account = privateKeyToAccount(toHex(7n, { size: 32 }));
     const raw = await account.signTransaction({ type: 'legacy', chainId: 1, gas: 21_000n, gasPrice: 1n });
     const members = fromRlp(raw) as Hex[];
-    const zero = transactionOf(toRlp([...members.slice(0, 7), '0x', '0x']));
+    const zero = decodeTransaction(toRlp([...members.slice(0, 7), '0x', '0x']));
     expect(zero?.hash).toMatch(/^0x[0-9a-f]{64}$/);
     expect(zero?.sender()).toBeUndefined();
-    const parity = transactionOf(toRlp([...members.slice(0, 6), '0x', ...members.slice(7)]));
+    const parity = decodeTransaction(toRlp([...members.slice(0, 6), '0x', ...members.slice(7)]));
     expect(parity?.sender()).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ interface OverWebSocket {
   readonly node: FakeWebSocketNode;
   readonly gateway: TestGateway;
   /** Asks for the value at a storage position, which a good node answers with the position. */
-  readonly ask: (position?: number) => Promise<JsonRpcAnswer>;
+  readonly request: (position?: number) => Promise<JsonRpcAnswer>;
   /** How often each was asked that, the one over WebSocket first. */
   readonly received: () => number[];
 }
@@ -38,12 +38,12 @@ async function overWebSocket(
     gateway,
     received: () =>
       [node, ...others].map(({ calls }) => calls.filter(({ method }) => method === 'eth_getStorageAt').length),
-    ask: (position = 1) => gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
+    request: (position = 1) => gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
   };
 }
 
 async function anotherNode(): Promise<FakeNode> {
-  const node = await startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(99) } });
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(99) } });
   onTestFinished(() => node.close());
   return node;
 }
@@ -53,11 +53,11 @@ const soon = { UPSTREAM_TIMEOUT_MS: '200' };
 
 describe('an upstream with only a websocketUrl', () => {
   it('is connected to by the first call, not before, and by one connection for all', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(node.handshakes).toHaveLength(0);
-    const answers = await Promise.all(positions.map(ask));
-    expect(answers.map(({ result }) => result)).toEqual(positions.map(word));
+    const responses = await Promise.all(positions.map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
     await ask();
     expect(node.handshakes).toHaveLength(1);
     expect(node.calls[0]?.method).toBe('eth_chainId');
@@ -66,15 +66,15 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('may answer in any order', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     await ask();
     const held: (() => void)[] = [];
-    node.onCall(({ answer }) => {
-      held.unshift(answer);
-      if (held.length === positions.length) for (const answer of held) answer();
+    node.onCall(({ answer: response }) => {
+      held.unshift(response);
+      if (held.length === positions.length) for (const response of held) response();
     });
-    const answers = await Promise.all(positions.map(ask));
-    expect(answers.map(({ result }) => result)).toEqual(positions.map(word));
+    const responses = await Promise.all(positions.map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
     expect(received()).toEqual([51]);
   });
 
@@ -97,7 +97,7 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('has its host kept out of what callers hear', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     const { host } = new URL(node.url);
     node.onCall(({ id, say }) => {
       say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
@@ -116,21 +116,21 @@ describe('an upstream with only a websocketUrl', () => {
       await gateway.stop();
       await anvil.stop();
     });
-    const asked = await Promise.all(
+    const requested = await Promise.all(
       positions.map((position) =>
         gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
       ),
     );
-    expect(new Set(asked.map(({ result }) => result))).toEqual(new Set([word(0)]));
+    expect(new Set(requested.map(({ result }) => result))).toEqual(new Set([word(0)]));
     const unknown = await gateway.call('test', 'eth_getTransactionByHash', [word(1)]);
     expect(unknown.result).toBeNull();
-    const refused = await gateway.call('test', 'eth_estimateGas', [{ to: address, data: 'nonsense' }]);
-    expect(refused.error?.code).toBe(-32_602);
+    const rejected = await gateway.call('test', 'eth_estimateGas', [{ to: address, data: 'nonsense' }]);
+    expect(rejected.error?.code).toBe(-32_602);
   });
 
   it('is used over its url where it has both', async () => {
     const { url } = await anotherNode();
-    const { node, ask, received } = await overWebSocket({ upstream: { url } });
+    const { node, request: ask, received } = await overWebSocket({ upstream: { url } });
     expect(await ask()).toMatchObject({ result: word(99) });
     expect(node.handshakes).toEqual([]);
     expect(received()).toEqual([0]);
@@ -146,36 +146,36 @@ describe('a reply over WebSocket', () => {
       (id: number) => `{"x":{"id":9},"id":${id},"result":"${word(1)}"}`,
     ],
     ['with blanks', (id: number) => ` { "id" : ${id} , "jsonrpc" : "2.0" , "result" : "${word(1)}" } \n`],
-  ])('is matched %s', async (_, reply) => {
-    const { node, ask, received } = await overWebSocket();
+  ])('is matched %s', async (_, response) => {
+    const { node, request: ask, received } = await overWebSocket();
     node.onCall(({ id, say }) => {
-      say(reply(id));
+      say(response(id));
     });
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
   });
 
   it('to nobody’s call, and a notification, are passed over', async () => {
-    const { node, ask, received } = await overWebSocket();
-    node.onCall(({ id, say, answer }) => {
+    const { node, request: ask, received } = await overWebSocket();
+    node.onCall(({ id, say, answer: response }) => {
       say(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
       say('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
-      answer();
+      response();
     });
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
   });
 
   it('that comes too late is passed over', async () => {
-    const { node, ask, received } = await overWebSocket({}, { ...soon });
+    const { node, request: ask, received } = await overWebSocket({}, { ...soon });
     let late: (() => void) | undefined;
-    node.onCall(({ answer }) => {
-      late = answer;
+    node.onCall(({ answer: response }) => {
+      late = response;
     });
     expect((await ask(3)).error?.code).toBe(-32_603);
-    node.onCall(({ answer }) => {
+    node.onCall(({ answer: response }) => {
       late?.();
-      answer();
+      response();
     });
     expect(await ask(4)).toMatchObject({ result: word(4) });
     expect(node.handshakes).toHaveLength(1);
@@ -183,7 +183,7 @@ describe('a reply over WebSocket', () => {
   });
 
   it('that is an error without id belongs to the only call under way', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     node.onCall(({ say }) => {
       say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
     });
@@ -192,11 +192,11 @@ describe('a reply over WebSocket', () => {
   });
 
   it('that is an error without id is nobody’s where several are under way', async () => {
-    const { node, ask, received } = await overWebSocket({}, soon);
+    const { node, request: ask, received } = await overWebSocket({}, soon);
     await ask();
     const held: (() => void)[] = [];
-    node.onCall(({ say, answer }) => {
-      held.push(answer);
+    node.onCall(({ say, answer: response }) => {
+      held.push(response);
       if (held.length < 2) return;
       say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
       held[1]?.();
@@ -209,7 +209,7 @@ describe('a reply over WebSocket', () => {
   });
 
   it('that is no JSON is a failure at once', async () => {
-    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.onCall(({ say }) => {
       say('Too many requests');
     });
@@ -220,14 +220,14 @@ describe('a reply over WebSocket', () => {
   });
 
   it('that is too large ends the connection, and no call on it is sent again: it would end the next one too', async () => {
-    const { node, gateway, ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, gateway, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     let held = 0;
     node.onCall(({ id, say }) => {
       if (++held === 2) say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
-    const answers = await Promise.all([ask(2), ask(3)]);
-    expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => 'no upstream could answer'));
+    const responses = await Promise.all([ask(2), ask(3)]);
+    expect(responses.map(({ error }) => error?.message)).toEqual(responses.map(() => 'no upstream could answer'));
     expect(held).toBe(2);
     // Whose reply it was is not known.
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
@@ -237,7 +237,7 @@ describe('a reply over WebSocket', () => {
   });
 
   it('that is too large is a failure, and the next call has a new connection', async () => {
-    const { node, ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     node.onCall(({ id, say }) => {
       say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
@@ -252,19 +252,19 @@ describe('a reply over WebSocket', () => {
 
 describe('a WebSocket that is lost', () => {
   it('lets all that is under way go to the next upstream', async () => {
-    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     await ask();
     let held = 0;
     node.onCall(({ socket }) => {
       if (++held === 20) socket.terminate();
     });
-    const answers = await Promise.all(positions.slice(0, 20).map(ask));
-    expect(answers.map(({ result }) => result)).toEqual(answers.map(() => word(99)));
+    const responses = await Promise.all(positions.slice(0, 20).map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(responses.map(() => word(99)));
     expect(received()).toEqual([21, 20]);
   });
 
   it('is not visible to callers where there is no other: calls are sent once more', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     await ask();
     node.onCall(({ socket }) => {
       node.onCall(undefined);
@@ -276,7 +276,7 @@ describe('a WebSocket that is lost', () => {
   });
 
   it('is opened again by the next call, and not before', async () => {
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     await ask();
     for (const socket of node.sockets) socket.terminate();
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -288,7 +288,7 @@ describe('a WebSocket that is lost', () => {
 
   it('comes back after the node was away', async () => {
     const clock = shiftClock();
-    const { node, ask, received } = await overWebSocket();
+    const { node, request: ask, received } = await overWebSocket();
     await ask();
     await node.stop();
     expect((await ask()).error?.code).toBe(-32_603);
@@ -309,7 +309,7 @@ describe('a handshake', () => {
     [404, 'malformed'],
     [200, 'malformed'],
   ])('answered with %i sends calls to the next upstream, as class %s', async (status, failure) => {
-    const { node, gateway, ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, gateway, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.refuseWith(status);
     expect(await ask()).toMatchObject({ result: word(99) });
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
@@ -319,7 +319,7 @@ describe('a handshake', () => {
   });
 
   it('that never ends costs the caller no more than the limit of an attempt', async () => {
-    const { node, ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
     node.refuseWith(0);
     const start = performance.now();
     expect(await ask()).toMatchObject({ result: word(99) });
@@ -337,8 +337,8 @@ async function directly(times: Partial<ConnectionTimes>) {
     await node.stop();
   });
   let id = 0;
-  const send = (limitMs = 1_000) =>
-    upstream.exchange(`{"jsonrpc":"2.0","id":${++id},"method":"eth_getStorageAt","params":["","0x1"]}`, limitMs, id);
+  const send = (timeoutMs = 1_000) =>
+    upstream.exchange(`{"jsonrpc":"2.0","id":${++id},"method":"eth_getStorageAt","params":["","0x1"]}`, timeoutMs, id);
   return { node, upstream, send };
 }
 
@@ -367,7 +367,7 @@ describe('a connection', () => {
 
   it('stays while a call is under way, however long', async () => {
     const { node, send } = await directly({ pingMs: 20, idleMs: 50 });
-    node.onCall(({ answer }) => setTimeout(answer, 300));
+    node.onCall(({ answer: response }) => setTimeout(response, 300));
     expect((await send()).status).toBe(200);
     expect(node.handshakes).toHaveLength(1);
   });

@@ -8,7 +8,7 @@ export interface WithNodes {
   readonly gateway: TestGateway;
   readonly nodes: readonly FakeNode[];
   /** Asks for the value at a storage position, another one each time: node 0 says `word(1)`, node 1 `word(2)` and so on. */
-  readonly ask: () => Promise<JsonRpcAnswer>;
+  readonly request: () => Promise<JsonRpcAnswer>;
   /** The same, or another call, with the HTTP status and with the text as it came. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
   /** How often each node was asked for anything but its chain id and its head. */
@@ -18,7 +18,7 @@ export interface WithNodes {
 interface Sent {
   readonly status: number;
   readonly text: string;
-  readonly answer: JsonRpcAnswer;
+  readonly response: JsonRpcAnswer;
 }
 
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
@@ -35,7 +35,7 @@ export async function withNodes(
 ): Promise<WithNodes> {
   const nodes = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      startFakeNode({ chainId: CHAIN_ID, answers: { eth_getStorageAt: word(index + 1) } }),
+      startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(index + 1) } }),
     ),
   );
   const urls = nodes.map(({ url }) => url);
@@ -53,11 +53,11 @@ export async function withNodes(
   return {
     gateway,
     nodes,
-    ask: () => gateway.call('test', 'eth_getStorageAt', anotherPosition()),
+    request: () => gateway.call('test', 'eth_getStorageAt', anotherPosition()),
     send: async (method = 'eth_getStorageAt', params = anotherPosition()) => {
       const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
       const text = await response.text();
-      return { status: response.status, text, answer: JSON.parse(text) as JsonRpcAnswer };
+      return { status: response.status, text, response: JSON.parse(text) as JsonRpcAnswer };
     },
     asked: () => nodes.map(({ calls }) => calls.filter(({ method }) => !isProbe(method)).length),
   };
@@ -89,6 +89,6 @@ export function shiftClock({ isStopped = false } = {}): { forward(ms: number): v
 }
 
 /** Waits for what the gateway does in the background. */
-export async function until(holds: () => boolean): Promise<void> {
-  await vi.waitUntil(holds, { timeout: 10_000, interval: 5 });
+export async function until(validity: () => boolean): Promise<void> {
+  await vi.waitUntil(validity, { timeout: 10_000, interval: 5 });
 }

@@ -116,7 +116,7 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
 
   it('goes up to the last second of a gateway that is killed', async () => {
     const redis = kind === 'redis' ? await startOwnRedis() : undefined;
-    const node = await startFakeNode({ chainId: 7, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+    const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
     const workplace = new Workplace().withNetworks({ test: network(7, [node.url]) });
     onTestFinished(async () => {
       await workplace.close();
@@ -185,11 +185,11 @@ it('files of days gone by are removed', async () => {
   const folder = join(own.gateway.dataDir, 'usage');
   mkdirSync(folder, { recursive: true });
   const old = join(folder, dayOf(Date.now() - 90 * 86_400_000));
-  const kept = join(folder, dayOf(Date.now() - 89 * 86_400_000));
-  for (const path of [old, kept]) mkdirSync(path);
+  const cached = join(folder, dayOf(Date.now() - 89 * 86_400_000));
+  for (const path of [old, cached]) mkdirSync(path);
   await own.send(storage);
   await eventually(() => !existsSync(old), 3_000);
-  expect(existsSync(kept)).toBe(true);
+  expect(existsSync(cached)).toBe(true);
 });
 
 describe('metrics', () => {

@@ -82,12 +82,12 @@ describe('viem’s webSocket transport', () => {
     expect([chainId, BigInt(word ?? -1), block.hash, uncle]).toEqual([1337, BigInt(counter.value), blockHash, null]);
     const call = { account: caller as Hex, to: counter.address as Hex, data: counter.calls.set as Hex };
     expect(await viem.estimateGas(call)).toBeGreaterThan(21_000n);
-    const kept = async (): Promise<number> =>
+    const cached = async (): Promise<number> =>
       (await readMetrics(gateway.address)).value('gatehouse_calls_total', {
         method: 'net_version',
         outcome: 'result',
       }) ?? 0;
-    await expect.poll(kept).toBeGreaterThan(3);
+    await expect.poll(cached).toBeGreaterThan(3);
     expect(await viem.getChainId()).toBe(1337);
     const { socket } = await (
       viem.transport as unknown as { getRpcClient(): Promise<{ socket: WebSocket }> }

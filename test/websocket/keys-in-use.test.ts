@@ -18,7 +18,7 @@ let redis: RedisServer;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
 });
 afterEach(async () => {
   await gateway.stop();
@@ -111,13 +111,13 @@ describe('the sockets of a key', () => {
     // Only what is there before the SAVE is there after the restart.
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'));
     await start({}, ['--dir', folder]);
-    const kept = await openWithNewKey();
+    const cached = await openWithNewKey();
     await redis.cli('SAVE');
     const lost = await openWithNewKey();
     await redis.kill();
     await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_key_store_up') === 0, 2_000);
     await sleep(1_000);
-    for (const { caller } of [kept, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+    for (const { caller } of [cached, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
     await redis.restart();
     rmSync(folder, { recursive: true });
     // Confirmed within a second of the return, of which the gateway learns within another.
@@ -125,7 +125,7 @@ describe('the sockets of a key', () => {
     expect(end).toEqual(revoked);
     expect(took).toBeLessThan(2_000);
     await sleep(500);
-    expect(await kept.caller.call('net_version')).toMatchObject({ result: '5' });
+    expect(await cached.caller.call('net_version')).toMatchObject({ result: '5' });
   });
 
   it('are closed with 1013 when Redis has been away for KEY_STALE_MAX_S', async () => {

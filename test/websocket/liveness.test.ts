@@ -24,7 +24,7 @@ let pings: number;
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -124,12 +124,12 @@ describe('a caller that reads slowly', () => {
   it('gets no new calls begun while an answer is unread, and all answers when it reads on', async () => {
     await open({}, env);
     // The kernel’s buffers on the way hold a few MB.
-    node.answer('eth_getTransactionByHash', big(20));
+    node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
     const before = node.callsOf('eth_getTransactionByHash').length;
-    node.answer('eth_getTransactionByHash', big(0));
+    node.response('eth_getTransactionByHash', big(0));
     await bigCalls(10, 2);
     await sleep(300);
     expect(node.callsOf('eth_getTransactionByHash').length).toBe(before);
@@ -141,7 +141,7 @@ describe('a caller that reads slowly', () => {
 
   it('is cut off when answers of calls under way go beyond WS_UNREAD_MAX_BYTES', async () => {
     await open({}, env);
-    node.answer('eth_getTransactionByHash', big(8));
+    node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
     await bigCalls(10, 1);
     await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
@@ -152,7 +152,7 @@ describe('a caller that reads slowly', () => {
 
   it('is cut off when it takes nothing of what is unread for 30 s after a ping, though it is below the limit', async () => {
     await open({}, {});
-    node.answer('eth_getTransactionByHash', big(20));
+    node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
@@ -168,7 +168,7 @@ describe('a caller that reads slowly', () => {
   it('is not cut off while it takes some, though our ping waits behind a large answer', async () => {
     // More than the kernel takes, whose buffers grow as they are emptied.
     await open({ autoPong: false }, { UPSTREAM_RESPONSE_MAX_BYTES: '100000000' });
-    node.answer('eth_getTransactionByHash', big(80));
+    node.response('eth_getTransactionByHash', big(80));
     caller.socket.pause();
     caller.send(transaction(1));
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);

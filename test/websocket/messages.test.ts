@@ -20,7 +20,7 @@ let caller: Caller;
 const open = async (): Promise<Caller> => (caller = await openCaller(socketUrl(gateway, 'main')));
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
   gateway = await startGateway({ main: network(5, [node.url]) }, { WS_MESSAGES_MAX: '4', BODY_MAX_BYTES: '200000' });
 });
 afterEach(() => {
@@ -53,10 +53,10 @@ describe('a message', () => {
       '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',
       errorText(-32601, 'The method eth_nonsense does not exist/is not available', '7'),
     ],
-  ])('that is wrong is answered, and the socket goes on: %.30s', async (text, answer) => {
+  ])('that is wrong is answered, and the socket goes on: %.30s', async (text, response) => {
     await open();
     caller.send(text, netVersion('8'));
-    expect([await caller.next(), await caller.next()].toSorted()).toEqual([answer, resultText('8', '5')].toSorted());
+    expect([await caller.next(), await caller.next()].toSorted()).toEqual([response, resultText('8', '5')].toSorted());
   });
 
   it('may be a batch: its answers come as one message, in order, without one for the notification', async () => {
@@ -70,9 +70,9 @@ describe('a message', () => {
   it('of a thousand calls comes back whole', async () => {
     await open();
     caller.send(`[${Array.from({ length: 1000 }, (_, id) => storageAt(id, `0x${id.toString(16)}`)).join(',')}]`);
-    const answers = JSON.parse(await caller.next()) as { id: number; result: string }[];
-    expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: 1000 }, (_, id) => id));
-    expect(answers.every(({ result }) => result === word)).toBe(true);
+    const responses = JSON.parse(await caller.next()) as { id: number; result: string }[];
+    expect(responses.map(({ id }) => id)).toEqual(Array.from({ length: 1000 }, (_, id) => id));
+    expect(responses.every(({ result }) => result === word)).toBe(true);
   });
 
   it('with notifications only is not answered', async () => {

@@ -16,7 +16,7 @@ let gateway: TestGateway;
 const callers: Caller[] = [];
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: word } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
 });
 afterEach(async () => {
   for (const { socket } of callers.splice(0)) socket.terminate();
@@ -34,7 +34,7 @@ async function open(): Promise<Caller> {
   return caller;
 }
 
-async function underWay(count = 1): Promise<void> {
+async function inFlight(count = 1): Promise<void> {
   const before = node.callsOf('eth_getStorageAt').length;
   await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBe(before + count);
 }
@@ -68,7 +68,7 @@ describe('a gateway that drains', () => {
     const caller = await open();
     node.always(slow(300));
     caller.send(storageAt);
-    await underWay();
+    await inFlight();
     const end = drained();
     await new Promise((resolve) => setTimeout(resolve, 50));
     caller.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
@@ -84,7 +84,7 @@ describe('a gateway that drains', () => {
     const caller = await open();
     node.always(slow(200));
     caller.send(storageAt, storageAt, storageAt, storageAt, storageAt);
-    await underWay(2);
+    await inFlight(2);
     const drain = drained();
     for (let count = 0; count < 5; count++) expect(await caller.next()).toBe(resultText('1', word));
     expect(await caller.closed).toEqual(restart);
@@ -113,7 +113,7 @@ describe('a gateway that drains', () => {
     const busy = await open();
     node.next(slow(500));
     busy.send(storageAt);
-    await underWay();
+    await inFlight();
     const connection = await openRaw(gateway.gateway.port);
     connection.send('G');
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -133,7 +133,7 @@ describe('a gateway that drains', () => {
     const [hanging, deaf] = [await open(), await open()];
     node.next(hang);
     hanging.send(storageAt);
-    await underWay();
+    await inFlight();
     deaf.socket.pause();
     const took = await drained();
     expect(took).toBeGreaterThan(290);

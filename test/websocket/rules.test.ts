@@ -6,7 +6,7 @@ import { openCaller, socketUrl, type Caller } from './caller.ts';
 const open = (one: Limited, headers: Record<string, string> = {}): Promise<Caller> =>
   openCaller(socketUrl(one.gateway, 'test'), { headers });
 const call = (caller: Caller): Promise<unknown> => caller.call(...storage);
-const refused = { error: { code: -32005, message: 'project ID request rate exceeded' } };
+const rejected = { error: { code: -32005, message: 'project ID request rate exceeded' } };
 
 it('messages draw on the same account as HTTP, and a batch is refused as a whole', async () => {
   const one = await limited();
@@ -17,11 +17,11 @@ it('messages draw on the same account as HTTP, and a batch is refused as a whole
   const [method, params] = storage;
   caller.send(JSON.stringify([1, 2].map((id) => ({ jsonrpc: '2.0', id, method, params }))));
   expect(JSON.parse(await caller.next())).toMatchObject([
-    { id: 1, ...refused },
-    { id: 2, ...refused },
+    { id: 1, ...rejected },
+    { id: 2, ...rejected },
   ]);
   expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
-  expect(await call(caller)).toMatchObject(refused);
+  expect(await call(caller)).toMatchObject(rejected);
   expect(await caller.call('eth_chainId')).toMatchObject({ result: '0x7' });
   expect(one.reached()).toBe(3);
 });

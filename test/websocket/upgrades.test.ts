@@ -28,7 +28,7 @@ let connection: RawConnection | undefined;
 const callers: Caller[] = [];
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, answers: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
   gateway = await startGateway(
     {
       main: network(5, [node.url], { baseUrls: ['https://main.example.org', 'https://chains.example.org/main'] }),
@@ -246,8 +246,8 @@ describe('a wish for another protocol', () => {
   it('is passed over: the call is answered, and the connection goes on', async () => {
     const h2c = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': '' };
     const warnings: Error[] = [];
-    const note = (warning: Error): void => void warnings.push(warning);
-    process.on('warning', note);
+    const logEntry = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', logEntry);
     connection = await openRaw(gateway.gateway.port);
     for (let round = 0; round < 12; round++) {
       const call = post(`/main/v3/${gateway.key}`, netVersion, h2c);
@@ -260,7 +260,7 @@ describe('a wish for another protocol', () => {
       expect(await connection.response()).toMatchObject({ status: 200 });
       expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', '5') });
     }
-    process.off('warning', note);
+    process.off('warning', logEntry);
     // Such as that of a listener too many.
     expect(warnings).toEqual([]);
   });
