@@ -23,7 +23,7 @@ COPY bin ./bin
 COPY schemas/network.schema.json ./schemas/network.schema.json
 COPY schemas/generated ./schemas/generated
 COPY networks ./networks
-COPY gateway/http/pages ./gateway/http/pages
+COPY gateway/server/pages/assets ./gateway/server/pages/assets
 COPY --from=build /build/dist/gateway ./dist/gateway
 # For keys in a file, where there is no REDIS_URL: mount a volume there.
 RUN mkdir --mode=700 /data && chown 1000:1000 /data

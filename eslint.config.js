@@ -35,7 +35,7 @@ export default tseslint.config(
   },
   {
     // Scripts of one page share what they declare; a browser's globals are its own affair.
-    files: ['gateway/http/pages/*.js'],
+    files: ['gateway/server/pages/assets/*.js'],
     languageOptions: { sourceType: 'script' },
     rules: { 'no-undef': 'off', 'no-unused-vars': ['error', { vars: 'local' }] },
   },

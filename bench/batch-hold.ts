@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Validity } from './hold-meter.ts';
+import type { Validity } from './event-loop-delay.ts';
 import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
 
 /** How long large batches hold the gateway's event loop at a time: `npm run bench:batches`. */
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
     execFileSync(process.execPath, ['bin/gatehouse.js', 'keys', 'create', '--name', 'batches', ...flags], { env })
       .toString()
       .match(/\bgh\w{20,}|\b[0-9A-Za-z]{32,}\b/)?.[0] ?? '';
-  const probe = new URL('hold-meter.js', import.meta.url).href;
+  const probe = new URL('event-loop-delay.js', import.meta.url).href;
   const gateway = start(process.execPath, ['--import', probe, 'bin/gatehouse.js', 'start'], env, [
     'ignore',
     'ignore',

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { knownCall } from './known-calls.ts';
 import type { Random } from './random.ts';
-import type { OutcomeCounts } from './tally.ts';
+import type { OutcomeCounts } from './outcome-counts.ts';
 
 type AnswerObject = Parameters<OutcomeCounts['answered']>[0];
 

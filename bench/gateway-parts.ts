@@ -1,12 +1,12 @@
 import { openLog } from '../gateway/config/log.ts';
 import { readSettings } from '../gateway/config/settings.ts';
-import { Authenticator } from '../gateway/keys/authenticate.ts';
-import { digestOf, makeKey } from '../gateway/keys/key.ts';
-import { openKeyStore } from '../gateway/keys/open-key-store.ts';
+import { Authenticator } from '../gateway/auth/authenticate.ts';
+import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
+import { openKeyStore } from '../gateway/auth/stores/open-key-store.ts';
 import { openLimiter } from '../gateway/limits/open-limiter.ts';
 import { Metrics } from '../gateway/metrics/metrics.ts';
-import { checkFiles, readFolder } from '../gateway/network/load-networks.ts';
-import { NetworkRegistry } from '../gateway/networks-in-force.ts';
+import { checkFiles, readFolder } from '../gateway/network-files/load-networks.ts';
+import { NetworkRegistry } from '../gateway/networks/registry.ts';
 import { compileParamChecks } from '../gateway/spec/check-params.ts';
 import { methods as specs } from '../gateway/spec/methods.generated.ts';
 import { compileResultCheck } from '../gateway/spec/result-check.ts';

@@ -1,4 +1,4 @@
-import type { CallBatch, CheckedCalls, Outcomes } from './asked-calls.ts';
+import type { CallBatch, CheckedCalls, Outcomes } from './checked-calls.ts';
 import { openHttp, openWebSocket, type Connection, type Listener } from './connections.ts';
 import type { Random } from './random.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CheckedCalls } from './asked-calls.ts';
+import { CheckedCalls } from './checked-calls.ts';
 import { Lines, type Endpoint } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';

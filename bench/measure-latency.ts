@@ -1,4 +1,4 @@
-import { CheckedCalls, type Outcomes } from './asked-calls.ts';
+import { CheckedCalls, type Outcomes } from './checked-calls.ts';
 import { Lines, type Endpoint, type Latencies } from './load.ts';
 import { Random } from './random.ts';
 import type { LatencyRound } from './results.ts';

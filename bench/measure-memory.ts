@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CheckedCalls } from './asked-calls.ts';
+import { CheckedCalls } from './checked-calls.ts';
 import { Lines } from './load.ts';
 import { residentMb } from './processes.ts';
 import type { MemoryRound } from './results.ts';

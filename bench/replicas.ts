@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { Pool } from 'undici';
 import { openLog } from '../gateway/config/log.ts';
-import { digestOf, makeKey } from '../gateway/keys/key.ts';
-import { RedisKeyStore } from '../gateway/keys/redis-key-store.ts';
+import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
+import { RedisKeyStore } from '../gateway/auth/stores/redis-key-store.ts';
 import { cpuMicroseconds, rssOf } from './process-figures.ts';
 import { freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 

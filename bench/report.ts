@@ -1,5 +1,5 @@
 import { table } from '../schemas/markdown-table.ts';
-import type { Outcomes } from './asked-calls.ts';
+import type { Outcomes } from './checked-calls.ts';
 import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';

@@ -1,4 +1,4 @@
-import type { Outcomes } from './asked-calls.ts';
+import type { Outcomes } from './checked-calls.ts';
 
 /** The results of a run, stored in docs/bench.json; the page, the chart and README's sentence are generated from them. */
 export interface Results {

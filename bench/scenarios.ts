@@ -1,4 +1,4 @@
-import type { PermissionTexts } from '../gateway/keys/key-rules.ts';
+import type { PermissionTexts } from '../gateway/auth/permissions/permissions.ts';
 import { finalMix, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /** What is measured. Each says what it promises: the most that a figure may be. */

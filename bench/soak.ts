@@ -14,7 +14,7 @@ import { OwnLateness } from './own-lateness.ts';
 import { option, stopAll } from './processes.ts';
 import { Random } from './random.ts';
 import { startGateway } from './start-gateway.ts';
-import { OutcomeCounts } from './tally.ts';
+import { OutcomeCounts } from './outcome-counts.ts';
 
 /**
  * Minutes of mixed calls, batches and WebSockets while upstreams fail at random. Exits 1 unless every call is answered

@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLog } from '../gateway/config/log.ts';
 import { packageRoot } from '../gateway/config/package.ts';
-import { writeKeyFile } from '../gateway/keys/key-file.ts';
-import type { PermissionTexts } from '../gateway/keys/key-rules.ts';
-import type { StoredKey } from '../gateway/keys/key-store.ts';
-import { digestOf, makeKey } from '../gateway/keys/key.ts';
-import { RedisKeyStore } from '../gateway/keys/redis-key-store.ts';
+import { writeKeyFile } from '../gateway/auth/stores/key-file.ts';
+import type { PermissionTexts } from '../gateway/auth/permissions/permissions.ts';
+import type { StoredKey } from '../gateway/auth/stores/key-store.ts';
+import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
+import { RedisKeyStore } from '../gateway/auth/stores/redis-key-store.ts';
 import { pinned } from './pinning.ts';
 import { freePorts, pidOf, start, untilReady } from './processes.ts';
 

@@ -3,7 +3,7 @@ import { letYoungHeapGrow } from './config/young-heap.ts';
 import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
-import { openGateway, type Gateway } from './app.ts';
+import { openGateway, type Gateway } from './server/app.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
 import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
@@ -15,10 +15,10 @@ import { version } from './config/package.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { diagnose } from './doctor/diagnose.ts';
-import { ensureDevelopmentKey } from './keys/development-key.ts';
-import { KeyStoreError } from './keys/key-store.ts';
-import { NetworkFilesError } from './network/load-networks.ts';
-import { openTransport } from './serve-network.ts';
+import { ensureDevelopmentKey } from './auth/development-key.ts';
+import { KeyStoreError } from './auth/stores/key-store.ts';
+import { NetworkFilesError } from './network-files/load-networks.ts';
+import { openTransport } from './networks/open-network.ts';
 
 /** sysexits.h: something is configured wrongly. */
 const EX_CONFIG = 78;

@@ -1,7 +1,7 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
-import { permissionFields } from '../gateway/keys/key-rules.ts';
-import { loadNetworks } from '../gateway/network/load-networks.ts';
+import { permissionFields } from '../gateway/auth/permissions/permissions.ts';
+import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import { code, table, type Row } from './markdown-table.ts';

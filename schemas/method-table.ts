@@ -1,4 +1,4 @@
-import { namespaceOf } from '../gateway/network/namespace-of.ts';
+import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
 import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Metrics } from '../gateway/metrics/metrics.ts';
-import { ReloadMetrics } from '../gateway/metrics/reload-meters.ts';
+import { ReloadMetrics } from '../gateway/metrics/reload-metrics.ts';
 import { code, table } from './markdown-table.ts';
 
 interface Instrument {

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { namespaceOf } from '../gateway/network/namespace-of.ts';
+import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
 import type { LocalHandler } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 

@@ -1,4 +1,4 @@
-import type { UpstreamResponse } from '../upstream/reply.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The block that a result is, or is in. */
 export interface BlockInResult {

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto';
 import { version } from '../config/package.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { jsonResponse, type UpstreamResponse } from '../upstream/reply.ts';
-import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './answer-cache.ts';
+import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './response-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { namedBlockOf } from './block-named.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
-import type { RedisCache } from './shared-answers.ts';
-import type { NewestServedBlock } from './told-block.ts';
+import type { RedisCache } from './redis-cache.ts';
+import type { NewestServedBlock } from './newest-served-block.ts';
 
 /** The head is looked at as often as blocks come, so that it may have moved since: no longer than a wallet would notice. */
 const MAX_HEAD_AGE_MS = 1_000;

@@ -1,13 +1,13 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { CacheMetrics } from '../metrics/cache-metrics.ts';
-import { isDevelopmentChain } from '../network/development-chain.ts';
-import type { NetworkConfig } from '../network/network-config.ts';
+import { isDevelopmentChain } from '../network-files/development-chain.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { ResponseCache } from './answer-cache.ts';
+import type { ResponseCache } from './response-cache.ts';
 import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
-import type { RedisCache } from './shared-answers.ts';
-import type { NewestServedBlock } from './told-block.ts';
+import type { RedisCache } from './redis-cache.ts';
+import type { NewestServedBlock } from './newest-served-block.ts';
 
 export interface MethodCachesOptions {
   readonly config: NetworkConfig;

@@ -1,4 +1,4 @@
-import type { NetworkConfig } from '../network/network-config.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
 import { curlLine } from './demo.ts';
 
 export interface BannerFacts {

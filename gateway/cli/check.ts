@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Configuration } from '../network/configuration.ts';
-import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileDiagnostic } from '../network/load-networks.ts';
-import type { NetworkConfig } from '../network/network-config.ts';
+import type { Configuration } from '../network-files/configuration.ts';
+import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileDiagnostic } from '../network-files/load-networks.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
 import { describeActive } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { durationOf } from '../keys/duration.ts';
-import { permissionFields } from '../keys/key-rules.ts';
-import type { PermissionChange } from '../keys/key-store.ts';
+import { durationOf } from '../auth/formats/duration.ts';
+import { permissionFields } from '../auth/permissions/permissions.ts';
+import type { PermissionChange } from '../auth/stores/key-store.ts';
 
 /** Flags with a value, by the name under which commander keeps it. */
 const flags = permissionFields

@@ -1,4 +1,4 @@
-import type { Configuration } from '../network/configuration.ts';
+import type { Configuration } from '../network-files/configuration.ts';
 
 const TIMEOUT_MS = 1_000;
 

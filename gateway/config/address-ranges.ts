@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { maxEntries } from './at-most.ts';
+import { maxEntries } from './max-entries.ts';
 
 /** Looked up again, an address costs a tenth: a BlockList makes an object of each (2.5 µs). */
 const knownMax = 1_000;

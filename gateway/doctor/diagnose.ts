@@ -1,5 +1,5 @@
-import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
-import type { Transport } from '../upstream/transport.ts';
+import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import type { Transport } from '../upstreams/transport/transport.ts';
 import { probeRedis, type RedisFindings } from './probe-redis.ts';
 import { probeUpstream, type UpstreamFindings } from './probe-upstream.ts';
 

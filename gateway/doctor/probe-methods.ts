@@ -1,4 +1,4 @@
-import type { ProbeClient } from './asker.ts';
+import type { ProbeClient } from './probe-client.ts';
 
 const zeroAddress = `0x${'0'.repeat(40)}`;
 

@@ -1,7 +1,7 @@
 import { openLog } from '../config/log.ts';
-import { primariesOf } from '../keys/redis-client.ts';
-import { isRedisError, redisErrorCode, RedisLink } from '../keys/redis-link.ts';
-import { parseRedisUrl } from '../keys/redis-url.ts';
+import { primariesOf } from '../redis/client.ts';
+import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
+import { parseRedisUrl } from '../redis/url.ts';
 
 /** What was found out about Redis; of a cluster, about the first node that leads. */
 export interface RedisFindings {

@@ -1,8 +1,8 @@
-import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
-import { TimedOut } from '../upstream/reply.ts';
-import type { Transport } from '../upstream/transport.ts';
-import { withTimeout } from '../upstream/within.ts';
-import { ProbeClient, type ProbeResult } from './asker.ts';
+import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import { TimedOut } from '../upstreams/transport/upstream-response.ts';
+import type { Transport } from '../upstreams/transport/transport.ts';
+import { withTimeout } from '../upstreams/with-timeout.ts';
+import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 import { probeMethods, type MethodFindings } from './probe-methods.ts';
 

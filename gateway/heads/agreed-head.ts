@@ -1,4 +1,4 @@
-import type { PolledHead } from './look.ts';
+import type { PolledHead } from './head-poll.ts';
 
 /** So far apart heads may be for being looked at one after the other; less on a slow network would change nothing. */
 const MIN_NEAR_BLOCKS = 16n;

@@ -1,4 +1,4 @@
-import type { PolledHead } from './look.ts';
+import type { PolledHead } from './head-poll.ts';
 
 /** So many blocks make the mean: enough to even out seconds that hold four blocks or none. */
 const SAMPLE_BLOCKS = 32;

@@ -1,6 +1,6 @@
 import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import type { HeadTimes } from './head-times.ts';
-import { parsePolledHead, type PolledBlock, type PolledHead } from './look.ts';
+import { parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
 
 /** An upstream, as far as its head is followed. */
 export interface HeadSource {

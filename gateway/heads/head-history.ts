@@ -1,4 +1,4 @@
-import type { PolledHead } from './look.ts';
+import type { PolledHead } from './head-poll.ts';
 
 const MAX_MOVES = 64;
 

@@ -8,7 +8,7 @@ import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { confirmationInterval, pollInterval, maxSilence, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
-import { MAX_GAS_LIMIT_AGE_MS, parsePolledHead, type PolledBlock, type PolledHead } from './look.ts';
+import { MAX_GAS_LIMIT_AGE_MS, parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
 
 /** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
 const POLLS_BELOW = 3;

@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../keys/key-access.ts';
+import type { KeyLimits } from '../auth/key-access.ts';
 import {
   allowanceOf,
   newLimitState,
@@ -8,7 +8,7 @@ import {
   type Charge,
   type Shortage,
   type LimitState,
-} from './tally.ts';
+} from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
 /** How long a lease is good for. So much of a bucket stays unused meanwhile; see `charge-script.ts`. */

@@ -1,7 +1,7 @@
-import type { RedisClient } from '../keys/redis-client.ts';
-import type { KeyLimits } from '../keys/key-access.ts';
-import type { Rate } from '../keys/key-rules.ts';
-import type { Charge, LimitState, UtcDate } from './tally.ts';
+import type { RedisClient } from '../redis/client.ts';
+import type { KeyLimits } from '../auth/key-access.ts';
+import type { Rate } from '../auth/permissions/permissions.ts';
+import type { Charge, LimitState, UtcDate } from './limit-state.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`: day, dayUsed, month, monthUsed, and for each bucket when it will

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { maxEntries } from '../config/at-most.ts';
+import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
-import type { KeyLimits } from '../keys/key-access.ts';
-import { isRedisError, redisErrorCode, type RedisLink } from '../keys/redis-link.ts';
+import type { KeyLimits } from '../auth/key-access.ts';
+import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
 import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type Verdict, type WaitingCharge } from './account.ts';
-import { allowanceOf, shortageOf, type Charge } from './tally.ts';
+import { allowanceOf, shortageOf, type Charge } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. With Redis one that is dropped is read anew; without, it begins anew. */

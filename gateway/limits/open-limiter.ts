@@ -1,7 +1,7 @@
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { RedisLink } from '../keys/redis-link.ts';
-import { parseRedisUrl } from '../keys/redis-url.ts';
+import { RedisLink } from '../redis/link.ts';
+import { parseRedisUrl } from '../redis/url.ts';
 import { Limiter } from './limiter.ts';
 
 /** A call waits no longer for its limits; a connection of their own, so that no look-up of a key is cut short by it. */

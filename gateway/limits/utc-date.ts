@@ -1,4 +1,4 @@
-import type { UtcDate } from './tally.ts';
+import type { UtcDate } from './limit-state.ts';
 
 const dayS = 86_400;
 let known = dateAt(0);

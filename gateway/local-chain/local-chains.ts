@@ -1,6 +1,6 @@
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { NetworkConfig, UpstreamConfig } from '../network/network-config.ts';
+import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { CounterMetric, type CounterValue } from './tallies.ts';
+import { CounterMetric, type CounterValue } from './counters.ts';
 
 /** Of a look-up in Redis: found, miss, late, failed, not-asked; of a write: written, not-written. */
 export type RedisCacheMetric = (

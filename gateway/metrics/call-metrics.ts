@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import { CallMetric } from './call-meter.ts';
-import { CounterMetric, GaugeMetric, HistogramMetric } from './tallies.ts';
+import { CallMetric } from './call-metric.ts';
+import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
 
 /** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
 export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -5,9 +5,9 @@ import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
 import { UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
-import type { SocketMetrics, UpstreamMetrics } from './meters.ts';
+import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
-import { CounterMetric, HistogramMetric } from './tallies.ts';
+import { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** Every instrument of the gateway. Children are bound once per network, upstream and method. */
 export class Metrics {

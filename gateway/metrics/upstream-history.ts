@@ -1,5 +1,5 @@
 import type { Counter } from 'prom-client';
-import type { CounterMetric, HistogramMetric } from './tallies.ts';
+import type { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** What an upstream did in one slice of time. */
 export interface HistoryBucket {

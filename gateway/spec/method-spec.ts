@@ -1,4 +1,4 @@
-import { namespaceOf } from '../network/namespace-of.ts';
+import { namespaceOf } from '../network-files/namespace-of.ts';
 
 /** Who answers in place of an upstream. */
 export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';

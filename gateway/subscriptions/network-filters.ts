@@ -1,13 +1,13 @@
-import type { CachedResponse } from '../cache/answer-cache.ts';
+import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { jsonResponse, type UpstreamResponse } from '../upstream/reply.ts';
-import type { Unsubscribe } from './listener.ts';
+import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Unsubscribe } from './feeds/chain-listener.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { parseLogFilter } from './log-filter.ts';
+import { parseLogFilter } from './feeds/log-filter.ts';
 import { PolledFilter } from './polled-filter.ts';
-import { costOf, type SubscriptionParams } from './read-wish.ts';
+import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'join'>;

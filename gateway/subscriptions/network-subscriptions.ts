@@ -2,16 +2,16 @@ import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { createCall, type UpstreamCall } from '../upstream/asking.ts';
-import type { UpstreamResponse } from '../upstream/reply.ts';
+import { createCall, type UpstreamCall } from '../routing/routed-call.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
-import { BlockLogs, type LogSource } from './block-logs.ts';
-import { HeadsFeed } from './heads-feed.ts';
-import type { Unsubscribe, ChainListener } from './listener.ts';
-import { LogsFeed } from './logs-feed.ts';
-import { PendingFeed } from './pending-feed.ts';
-import type { PendingSource } from './pending-stream.ts';
-import type { SubscriptionKind, SubscriptionParams } from './read-wish.ts';
+import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
+import { HeadsFeed } from './feeds/heads-feed.ts';
+import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import { LogsFeed } from './feeds/logs-feed.ts';
+import { PendingFeed } from './feeds/pending-feed.ts';
+import type { PendingSource } from './feeds/pending-stream.ts';
+import type { SubscriptionKind, SubscriptionParams } from './subscription-params.ts';
 
 /** The upstreams of a network, as far as subscribers are told what they say. */
 export interface SubscriptionSources {

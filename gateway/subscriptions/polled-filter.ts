@@ -1,6 +1,6 @@
 import { makeId } from './subscription.ts';
-import type { Unsubscribe, ChainListener } from './listener.ts';
-import type { SubscriptionParams } from './read-wish.ts';
+import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { SubscriptionParams } from './subscription-params.ts';
 
 /** A filter that nobody asks for is dropped after this long: geth's (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_TIMEOUT_MS = 300_000;

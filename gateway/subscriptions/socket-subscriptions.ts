@@ -1,8 +1,8 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { KeyAccess } from '../keys/key-access.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { costOf, parseSubscriptionParams, type SubscriptionParams } from './read-wish.ts';
+import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
 import { Subscription } from './subscription.ts';
 
 export interface SocketSubscriptionsOptions {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { KeyAccess } from '../keys/key-access.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Unsubscribe, ChainListener } from './listener.ts';
+import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import type { SubscriptionParams } from './read-wish.ts';
+import type { SubscriptionParams } from './subscription-params.ts';
 
 export interface SubscriptionOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'metrics' | 'usage'>;

@@ -1,8 +1,8 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeOf, type Log } from '../config/log.ts';
-import { withFileLock } from '../keys/file-lock.ts';
-import { makePrivateFolderFor } from '../keys/private-file.ts';
+import { withFileLock } from '../auth/stores/file-lock.ts';
+import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
 import { appendUsage, compactUsage, usageOf } from './usage-file.ts';
 import {
   byDayAndMethod,

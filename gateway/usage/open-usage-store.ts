@@ -1,7 +1,7 @@
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { RedisLink } from '../keys/redis-link.ts';
-import { parseRedisUrl } from '../keys/redis-url.ts';
+import { RedisLink } from '../redis/link.ts';
+import { parseRedisUrl } from '../redis/url.ts';
 import { FileUsageStore } from './file-usage-store.ts';
 import { RedisUsageStore } from './redis-usage-store.ts';
 import type { UsageStore } from './usage-store.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { RedisClient } from '../keys/redis-client.ts';
-import { unreachable, type RedisLink } from '../keys/redis-link.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { unreachable, type RedisLink } from '../redis/link.ts';
 import {
   amountNames,
   byDayAndMethod,

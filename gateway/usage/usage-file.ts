@@ -1,6 +1,6 @@
 import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
-import { makePrivateFolderFor, writePrivateFile } from '../keys/private-file.ts';
+import { makePrivateFolderFor, writePrivateFile } from '../auth/stores/private-file.ts';
 import { newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store.ts';
 
 /**

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CheckedCalls } from '../../bench/asked-calls.ts';
+import { CheckedCalls } from '../../bench/checked-calls.ts';
 import { openParts } from '../../bench/gateway-parts.ts';
 import { Lines } from '../../bench/load.ts';
 import { pages } from '../../bench/pages.ts';

@@ -1,11 +1,11 @@
 import { expect, vi } from 'vitest';
-import { ResponseCache } from '../../gateway/cache/answer-cache.ts';
+import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
-import type { RedisCache } from '../../gateway/cache/shared-answers.ts';
-import { NewestServedBlock } from '../../gateway/cache/told-block.ts';
+import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
+import { NewestServedBlock } from '../../gateway/cache/newest-served-block.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { UpstreamResponse } from '../../gateway/upstream/reply.ts';
+import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf, banner, type BannerFacts } from '../../gateway/cli/banner.ts';
-import type { NetworkConfig } from '../../gateway/network/network-config.ts';
+import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
 
 const network = (slug: string, more: Partial<NetworkConfig> = {}): NetworkConfig => ({
   slug,

@@ -1,7 +1,7 @@
 import { Web3 } from 'web3';
 import type { TestGateway } from '../support/gateway.ts';
 import type { SeenHead, SeenLog, Witness } from '../subscriptions/witness.ts';
-import { socketUrl } from '../websocket/caller.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 
 export async function web3Witness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
   const web3 = new Web3(socketUrl(gateway, slug));

@@ -1,7 +1,7 @@
-import type { PermissionChange } from '../../gateway/keys/key-store.ts';
-import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
-import { eventually } from '../keys/eventually.ts';
-import { startTcpProxy, type TcpProxy } from '../keys/tcp-proxy.ts';
+import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
+import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
+import { eventually } from '../auth/eventually.ts';
+import { startTcpProxy, type TcpProxy } from '../auth/tcp-proxy.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import type { Place } from './client.ts';

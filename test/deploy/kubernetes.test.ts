@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { drainDelayOf, readSettings } from '../../gateway/config/settings.ts';
-import { loadNetworks } from '../../gateway/network/load-networks.ts';
+import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { argumentsOf, environmentOf, readStages } from './dockerfile.ts';
 

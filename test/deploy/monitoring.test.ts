@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
-import type { FailureClass } from '../../gateway/upstream/reply.ts';
+import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { everyInstrument, metricsPage } from '../../schemas/metrics-page.ts';
 import { findProgram } from '../support/find-program.ts';
 import { programs } from '../support/programs.ts';

@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { checkNetworks } from '../../gateway/cli/check.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
-import { permissionFields } from '../../gateway/keys/key-rules.ts';
+import { permissionFields } from '../../gateway/auth/permissions/permissions.ts';
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { loadNetworks } from '../../gateway/network/load-networks.ts';
+import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { memory, mistakesOf } from '../network/load.ts';
+import { memory, mistakesOf } from '../network-files/load.ts';
 
 /** The rows of the table under a heading of a page, without its head: cells, trimmed. */
 function tableUnder(page: string, heading: string): string[][] {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/revert-payload.ts';
+import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startGanache, type Ganache } from '../support/ganache.ts';
 import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';

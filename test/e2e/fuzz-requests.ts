@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { makeKey } from '../../gateway/keys/key.ts';
+import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { DemoChain } from '../../gateway/local-chain/demo-chain.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { eventually } from '../keys/eventually.ts';
+import { eventually } from '../auth/eventually.ts';
 
 /** A `gatehouse` command that was run, or runs. */
 export interface GatehouseProcess {

@@ -79,7 +79,7 @@ describe('an installation without development packages', () => {
 
   it('runs what is built even where sources look newer', async () => {
     mkdirSync(join(installation, 'gateway'), { recursive: true });
-    cpSync(join(packageRoot, 'gateway/app.ts'), join(installation, 'gateway/app.ts'));
+    cpSync(join(packageRoot, 'gateway/server/app.ts'), join(installation, 'gateway/server/app.ts'));
     expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../keys/eventually.ts';
+import { eventually } from '../auth/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import type { Balancer } from '../support/balancer.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { startHaproxy } from '../support/haproxy.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
-import { openCaller } from '../websocket/caller.ts';
+import { openCaller } from '../server/websocket/caller.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
 const token = 'T0ken-0f-an-operator';

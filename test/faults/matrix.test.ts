@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../keys/eventually.ts';
+import { eventually } from '../auth/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
-import { shiftClock } from '../upstream/with-nodes.ts';
+import { shiftClock } from '../routing/with-nodes.ts';
 import { CHAIN_ID, goodAnswers, head, type BadUpstream } from './bad-upstream.ts';
 import { faults, storage, type Asked, type Fault } from './faults.ts';
 import { rowOf, writeTable, type Row } from './fault-table.ts';

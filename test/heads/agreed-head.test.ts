@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { agreedHead } from '../../gateway/heads/agreed-head.ts';
-import type { PolledHead } from '../../gateway/heads/look.ts';
+import type { PolledHead } from '../../gateway/heads/head-poll.ts';
 
 const HOUR = 3_600;
 const now = 1_700_000_000;

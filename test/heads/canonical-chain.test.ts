@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { status } from '../support/behaviours.ts';
 import { startAnvil } from '../support/anvil.ts';
-import { until } from '../upstream/with-nodes.ts';
+import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, follow, pause, replay, withHeads } from './with-heads.ts';
 

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway } from '../support/gateway.ts';
-import { storageParams, until, word } from '../upstream/with-nodes.ts';
+import { storageParams, until, word } from '../routing/with-nodes.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, pause, scriptedNode, tellHead, withHeads } from './with-heads.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
-import { until } from '../upstream/with-nodes.ts';
+import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { pause, withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
 

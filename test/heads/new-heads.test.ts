@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
-import { until } from '../upstream/with-nodes.ts';
+import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, follow, pause, replay, scriptedNode, tellHead, withNewHeads } from './with-heads.ts';
 

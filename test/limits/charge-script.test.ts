@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KeyLimits } from '../../gateway/keys/key-access.ts';
+import type { KeyLimits } from '../../gateway/auth/key-access.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
-import { newLimitState, shortageOf, take, type Charge, type LimitState, type UtcDate } from '../../gateway/limits/tally.ts';
+import { newLimitState, shortageOf, take, type Charge, type LimitState, type UtcDate } from '../../gateway/limits/limit-state.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 let server: RedisServer;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { KeyLimits } from '../../gateway/keys/key-access.ts';
+import type { KeyLimits } from '../../gateway/auth/key-access.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
-import { silent } from '../keys/gate.ts';
+import { silent } from '../auth/gate.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 const rate = { perSecond: 20_000, burst: 4_000 };

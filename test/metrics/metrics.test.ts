@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { version } from '../../gateway/config/package.ts';
-import { makeKey } from '../../gateway/keys/key.ts';
+import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { hang, slow, status } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';

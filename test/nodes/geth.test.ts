@@ -8,7 +8,7 @@ import { coreCalls, coreMethods, type CoreCall } from '../parity/core-calls.ts';
 import { httpDoor, fetchResult, socketDoor, type Door } from '../parity/door.ts';
 import { makeTypedChain, sender, type TypedChain } from '../parity/typed-chain.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { socketUrl } from '../websocket/caller.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 import { findGeth, GETH_VERSION } from './find-geth.ts';
 import { startDevGeth, startSuiteGeth, type Geth } from './geth.ts';
 import { suiteCalls, suiteFolder } from './suite-calls.ts';

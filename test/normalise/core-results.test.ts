@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { normalise } from '../../gateway/normalise/judge.ts';
-import { rpcResponse, elsewhere, hash, ofError, ofResult, word } from './judged.ts';
+import { normalise } from '../../gateway/normalise/normalise.ts';
+import { rpcResponse, elsewhere, hash, ofError, ofResult, word } from './normalised.ts';
 
 const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
 const receipt = (more: object = {}): object => ({ ...place, transactionHash: hash('b'), status: '0x01', ...more });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { normalise } from '../../gateway/normalise/judge.ts';
-import { rpcResponse, elsewhere, error, ofError, specOf } from './judged.ts';
+import { normalise } from '../../gateway/normalise/normalise.ts';
+import { rpcResponse, elsewhere, error, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',

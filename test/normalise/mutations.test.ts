@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, reasonOf } from '../../gateway/normalise/revert-payload.ts';
-import type { FailureClass } from '../../gateway/upstream/reply.ts';
-import { ofError } from './judged.ts';
+import { encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { ofError } from './normalised.ts';
 
 /** What clients say, with what is theirs to say left open. Rules that know only what was once recorded fail here. */
 const SEED = 4;

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { normalise } from '../../gateway/normalise/judge.ts';
+import { normalise } from '../../gateway/normalise/normalise.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
-import { readResponse } from '../../gateway/upstream/read-reply.ts';
-import { parsed, type Verdict } from '../../gateway/upstream/reply.ts';
-import { specOf } from './judged.ts';
+import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
+import { parsed, type Verdict } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { specOf } from './normalised.ts';
 
 /** One entry of test/recorded; what the fields mean stands in anvil.yaml. */
 interface Recorded {

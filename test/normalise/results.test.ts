@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rpcResponse, elsewhere, hash, ofResult, word } from './judged.ts';
+import { rpcResponse, elsewhere, hash, ofResult, word } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',

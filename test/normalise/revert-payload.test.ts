@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { decodeErrorResult, encodeErrorResult, parseAbi, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, isPayload, reasonOf } from '../../gateway/normalise/revert-payload.ts';
+import { encodeReason, isPayload, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
 
 const abi = parseAbi(['error Error(string)', 'error Panic(uint256)', 'error Custom(string, uint256)']);
 const encodeError = (reason: string): Hex => encodeErrorResult({ abi, errorName: 'Error', args: [reason] });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { encodeReason } from '../../gateway/normalise/revert-payload.ts';
-import { normalise } from '../../gateway/normalise/judge.ts';
+import { encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
+import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { elsewhere, error, ofError } from './judged.ts';
+import { elsewhere, error, ofError } from './normalised.ts';
 
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
 

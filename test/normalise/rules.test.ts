@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { wrappers } from '../../gateway/normalise/error-layers.ts';
-import { errorRules } from '../../gateway/normalise/error-rules.ts';
-import { executionErrorRules } from '../../gateway/normalise/halt-rules.ts';
-import { bareReason, revertRules } from '../../gateway/normalise/revert-rules.ts';
+import { wrappers } from '../../gateway/normalise/errors/nested-errors.ts';
+import { errorRules } from '../../gateway/normalise/errors/error-rules.ts';
+import { executionErrorRules } from '../../gateway/normalise/errors/execution-error-rules.ts';
+import { bareReason, revertRules } from '../../gateway/normalise/errors/revert-rules.ts';
 import { transactionRules } from '../../gateway/normalise/transaction-rules.ts';
 import { readCases } from './catalogue-cases.ts';
 

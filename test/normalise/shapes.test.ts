@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rpcResponse, elsewhere, hash, ofResult, word } from './judged.ts';
+import { rpcResponse, elsewhere, hash, ofResult, word } from './normalised.ts';
 
 const header =
   'number hash parentHash nonce sha3Uncles logsBloom transactionsRoot stateRoot receiptsRoot miner difficulty totalDifficulty extraData size gasLimit gasUsed timestamp uncles mixHash';

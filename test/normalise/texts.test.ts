@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { normalise } from '../../gateway/normalise/judge.ts';
-import { rpcResponse, elsewhere, error, hash, ofError, specOf } from './judged.ts';
+import { normalise } from '../../gateway/normalise/normalise.ts';
+import { rpcResponse, elsewhere, error, hash, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { classifySendRejection } from '../../gateway/upstream/send-rules.ts';
-import { ofError } from './judged.ts';
+import { classifySendRejection } from '../../gateway/upstreams/transactions/send-rules.ts';
+import { ofError } from './normalised.ts';
 
 const send = 'eth_sendRawTransaction';
 const codes = [-32000, -32003, -32010, -32602, -32603, 3] as const;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { socketUrl } from '../websocket/caller.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 import { onAnvil, onEveryNode } from './allowed-differences.ts';
 import { isShort, readChain } from './chain-facts.ts';
 import { compareDoors } from './compare-doors.ts';

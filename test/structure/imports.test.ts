@@ -98,8 +98,8 @@ describe('this check', () => {
     ["import type { Command } from '../cli/keys.ts';", []],
     ["import { x } from './other.ts';", []],
     ["import { Command } from '../cli/keys.ts';", ['gateway/http/x.ts → gateway/cli/keys.ts: by type only']],
-    ["import type { Gateway } from '../app.ts';", ['gateway/http/x.ts → gateway/app.ts: upwards']],
-    ["import { openGateway } from '../app.ts';", ['gateway/http/x.ts → gateway/app.ts: upwards']],
+    ["import type { Gateway } from '../app.ts';", ['gateway/http/x.ts → gateway/server/app.ts: upwards']],
+    ["import { openGateway } from '../app.ts';", ['gateway/http/x.ts → gateway/server/app.ts: upwards']],
   ])('%s: %j', (text, complaints) => {
     expect(importsIn(text).flatMap(complain)).toEqual(complaints);
   });
@@ -147,7 +147,7 @@ function complain({ from, to, isType }: Import): string[] {
   return levelOf(to) === levelOf(from) && !isType ? [`${from} → ${to}: by type only`] : [];
 }
 
-/** `gateway/keys/key.ts` is in `keys`, `gateway/app.ts` is `app.ts`. */
+/** `gateway/auth/formats/key.ts` is in `keys`, `gateway/server/app.ts` is `app.ts`. */
 function unitOf(file: string): string {
   return file.split('/')[1] ?? '';
 }

@@ -1,11 +1,11 @@
 import { WebSocketProvider, type Block, type Log } from 'ethers';
 import { createPublicClient, webSocket, type Hex } from 'viem';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LogsBloom } from '../../gateway/subscriptions/logs-bloom.ts';
-import { eventually } from '../keys/eventually.ts';
+import { LogsBloom } from '../../gateway/subscriptions/feeds/logs-bloom.ts';
+import { eventually } from '../auth/eventually.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { socketUrl } from '../websocket/caller.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 
 let anvil: Anvil;
 let gateway: TestGateway;

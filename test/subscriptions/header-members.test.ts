@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CanonicalChain, ChainChange } from '../../gateway/heads/canonical-chain.ts';
 import { parseHeader } from '../../gateway/heads/header.ts';
-import { HeadsFeed } from '../../gateway/subscriptions/heads-feed.ts';
-import { eventually } from '../keys/eventually.ts';
+import { HeadsFeed } from '../../gateway/subscriptions/feeds/heads-feed.ts';
+import { eventually } from '../auth/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { startChainNode } from './chain-node.ts';

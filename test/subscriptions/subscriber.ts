@@ -1,4 +1,4 @@
-import { openCaller, socketUrl, type Caller } from '../websocket/caller.ts';
+import { openCaller, socketUrl, type Caller } from '../server/websocket/caller.ts';
 import type { TestGateway } from '../support/gateway.ts';
 
 export interface Notification {

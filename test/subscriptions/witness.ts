@@ -1,7 +1,7 @@
 import { SocketSubscriber, WebSocketProvider, type LogParams } from 'ethers';
 import { createPublicClient, webSocket, type Hex } from 'viem';
 import type { TestGateway } from '../support/gateway.ts';
-import { socketUrl } from '../websocket/caller.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 import { openSubscriber } from './subscriber.ts';
 
 export interface SeenHead {

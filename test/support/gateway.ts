@@ -1,10 +1,10 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openGateway, type Gateway } from '../../gateway/app.ts';
+import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
-import { digestOf, makeKey } from '../../gateway/keys/key.ts';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 
 export interface TestGateway {
   readonly gateway: Gateway;

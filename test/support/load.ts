@@ -1,4 +1,4 @@
-import { eventually } from '../keys/eventually.ts';
+import { eventually } from '../auth/eventually.ts';
 import type { FakeNode } from './fake-node.ts';
 
 /** Callers that ask one call after the other, each for something that nobody else asks for. */

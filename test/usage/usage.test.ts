@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysCommand } from '../../gateway/cli/keys.ts';
-import { digestOf, keyIdOf } from '../../gateway/keys/key.ts';
+import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { eventually } from '../keys/eventually.ts';
+import { eventually } from '../auth/eventually.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { openCaller, socketUrl } from '../websocket/caller.ts';
+import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 
 interface Row {
   readonly method: string;

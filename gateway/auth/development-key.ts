@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { digestOf, isWellFormedKey, makeKey } from './formats/key.ts';
+import type { KeyStore } from './stores/key-store.ts';
+import { writePrivateFile } from './stores/private-file.ts';
+
+/**
+ * The key that the banner of a first start shows, kept in plain text in `DATA_DIR/development-key` so that the next
+ * start shows the same. Made anew where it is missing, unknown to the store or revoked. Only ever called on a machine
+ * of one person (`isDevelopment`); its record is marked, and production refuses it.
+ */
+export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Promise<string> {
+  const path = join(dataDir, 'development-key');
+  const stored = readStoredKey(path);
+  if (stored !== undefined && isWellFormedKey(stored)) {
+    const record = await store.find(digestOf(stored));
+    if (record?.development === true && record.revokedAt === undefined) return stored;
+  }
+  const key = makeKey();
+  await store.add(digestOf(key), { name: 'development', createdAt: new Date().toISOString(), development: true });
+  writePrivateFile(path, `${key}\n`);
+  return key;
+}
+
+function readStoredKey(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import type { Log } from '../../config/log.ts';
+import { withFileLock } from './file-lock.ts';
+import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
+import { keyIdOf } from '../formats/key.ts';
+import {
+  byAge,
+  mergePermissions,
+  keyRecord,
+  type ChangeListener,
+  type KeyRecord,
+  type KeyStore,
+  type AuditEntry,
+  type PermissionChange,
+  type StoredKey,
+} from './key-store.ts';
+import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
+
+/** Other processes' changes are noticed this soon. Polled: file events do not cross every kind of mounted folder. */
+const pollIntervalMs = 200;
+
+/** Keys in `keys.json` under DATA_DIR: a gateway and its command line on one machine, without Redis. */
+export class FileKeyStore implements KeyStore {
+  readonly kind = 'file';
+  readonly available = true;
+  /** Every change is told of, and asking reads the same memory. */
+  readonly freshForMs = Number.POSITIVE_INFINITY;
+  readonly path: string;
+  readonly #auditPath: string;
+  readonly #log: Log;
+  readonly #timer: NodeJS.Timeout;
+  readonly #listeners = new Set<ChangeListener>();
+  #records: ReadonlyMap<string, KeyRecord>;
+  #file: KeyFile;
+  /** The version last looked at, good or broken: a broken one is logged once. */
+  #version: string;
+
+  /** @throws KeyFileError where the file is there but broken. */
+  constructor(dataDir: string, log: Log) {
+    this.path = join(dataDir, 'keys.json');
+    this.#auditPath = join(dataDir, 'audit.jsonl');
+    this.#log = log;
+    this.#file = readKeyFile(this.path);
+    this.#version = this.#file.version;
+    this.#records = recordsOf(this.#file);
+    this.#timer = setInterval(() => {
+      this.#poll();
+    }, pollIntervalMs).unref();
+  }
+
+  opened(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  find(digest: string): Promise<KeyRecord | undefined> {
+    return Promise.resolve(this.#records.get(digest));
+  }
+
+  add(digest: string, key: StoredKey): Promise<boolean> {
+    return this.#change((keys) => {
+      const known = keys.get(digest);
+      if (known === undefined) keys.set(digest, key);
+      else if (known.revokedAt === undefined && key.revokedAt !== undefined) {
+        keys.set(digest, { ...known, revokedAt: key.revokedAt });
+      }
+      return known === undefined;
+    });
+  }
+
+  list(): Promise<KeyRecord[]> {
+    return Promise.resolve([...this.#records.values()].sort(byAge));
+  }
+
+  show(id: string): Promise<KeyRecord | undefined> {
+    return Promise.resolve([...this.#records.values()].find((record) => record.id === id));
+  }
+
+  revoke(id: string): Promise<KeyRecord | undefined> {
+    return this.#changeOne(id, (key) => ({ ...key, revokedAt: key.revokedAt ?? new Date().toISOString() }));
+  }
+
+  update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
+    return this.#changeOne(id, (key) => ({ ...key, permissions: mergePermissions(key.permissions, change) }));
+  }
+
+  /** Beside the keys: one JSON object a line. */
+  audit(act: AuditEntry): Promise<void> {
+    appendPrivateFile(this.#auditPath, `${JSON.stringify(act)}\n`);
+    return Promise.resolve();
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#listeners.add(listener);
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#listeners.clear();
+    return Promise.resolve();
+  }
+
+  /** Digests and what is kept of them, for `keys import`. */
+  entries(): [digest: string, key: StoredKey][] {
+    return [...this.#file.keys];
+  }
+
+  #changeOne(id: string, edit: (key: StoredKey) => StoredKey): Promise<KeyRecord | undefined> {
+    return this.#change((keys) => {
+      for (const [digest, key] of keys) {
+        if (keyIdOf(digest) !== id) continue;
+        const edited = edit(key);
+        keys.set(digest, edited);
+        return keyRecord(digest, edited);
+      }
+      return undefined;
+    });
+  }
+
+  /** Applies an edit to what is in the file now, not to what this process last read. */
+  #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
+    makePrivateFolderFor(this.path);
+    return withFileLock(`${this.path}.lock`, () => {
+      const previous = readKeyFile(this.path).keys;
+      const keys = new Map(previous);
+      const result = edit(keys);
+      if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
+      this.#apply(readKeyFile(this.path));
+      return result;
+    });
+  }
+
+  /** Synchronous, so that it cannot mix with a change of our own; a stat costs microseconds. */
+  #poll(): void {
+    try {
+      const version = keyFileVersion(this.path);
+      if (version === this.#version) return;
+      this.#version = version;
+      this.#apply(readKeyFile(this.path));
+    } catch (error) {
+      this.#log.error({ error: error instanceof Error ? error.message : 'unknown' }, 'keys stay as they were');
+    }
+  }
+
+  #apply(file: KeyFile): void {
+    const previous = this.#file.keys;
+    this.#file = file;
+    this.#version = file.version;
+    this.#records = recordsOf(file);
+    const digests = new Set([...previous.keys(), ...file.keys.keys()]);
+    for (const digest of digests) {
+      if (JSON.stringify(previous.get(digest)) === JSON.stringify(file.keys.get(digest))) continue;
+      for (const listener of this.#listeners) listener(digest);
+    }
+  }
+}
+
+function recordsOf(file: KeyFile): Map<string, KeyRecord> {
+  return new Map([...file.keys].map(([digest, key]) => [digest, keyRecord(digest, key)]));
+}

@@ -1,0 +1,96 @@
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { errorCode } from '../../config/log.ts';
+import { isDigest } from '../formats/key.ts';
+import { fieldsOfKey, keyFromFields, KeyStoreError, type StoredKey } from './key-store.ts';
+import { writePrivateFile } from './private-file.ts';
+
+/** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, and rules as in Redis}}}` */
+export interface KeyFile {
+  readonly keys: ReadonlyMap<string, StoredKey>;
+  /** Differs for each content that the file ever had; see `keyFileVersion`. */
+  readonly version: string;
+}
+
+/** The key file cannot be used. The message names it. */
+export class KeyFileError extends KeyStoreError {
+  override readonly name = 'KeyFileError';
+}
+
+/**
+ * Reads the key file; one that does not exist holds no keys.
+ * @throws KeyFileError
+ */
+export function readKeyFile(path: string): KeyFile {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return { keys: new Map(), version: 'none' };
+    throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  try {
+    const version = versionOf(fstatSync(file, { bigint: true }));
+    return { keys: parse(path, readFileSync(file, 'utf8')), version };
+  } finally {
+    closeSync(file);
+  }
+}
+
+export function writeKeyFile(path: string, keys: ReadonlyMap<string, StoredKey>): void {
+  writePrivateFile(path, keyFileText(keys));
+}
+
+export function keyFileText(keys: ReadonlyMap<string, StoredKey>): string {
+  const flat = [...keys].map(([digest, key]) => [digest, fieldsOfKey(key)] as const);
+  return `${JSON.stringify({ keys: Object.fromEntries(flat) }, undefined, 2)}\n`;
+}
+
+/** Tells a changed file from an unchanged one without reading it: we always replace it, never write into it. */
+export function keyFileVersion(path: string): string {
+  try {
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stat === undefined ? 'none' : versionOf(stat);
+  } catch (error) {
+    return errorCode(error);
+  }
+}
+
+function versionOf(stat: { ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
+  return [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join('-');
+}
+
+function parse(path: string, text: string): Map<string, StoredKey> {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    throw new KeyFileError(`${path} is not valid JSON: restore it from a backup, or remove it to begin anew`);
+  }
+  const keys = isObject(content) ? content['keys'] : undefined;
+  if (!isObject(keys)) throw new KeyFileError(`${path} is not a key file: expected {"keys": {…}}`);
+  return new Map(
+    Object.entries(keys).map(([digest, key]) => {
+      if (!isDigest(digest) || !isKeyEntry(key)) {
+        throw new KeyFileError(
+          `${path}: the entry ${digest.slice(0, 12)}… is not a key: expected a SHA-256 and a record`,
+        );
+      }
+      return [digest, keyFromFields(key)];
+    }),
+  );
+}
+
+/** Rules are checked when the key is used: a mistake in one key's is no reason to have none. */
+function isKeyEntry(value: unknown): value is Record<string, unknown> {
+  return (
+    isObject(value) &&
+    typeof value['name'] === 'string' &&
+    typeof value['createdAt'] === 'string' &&
+    ['string', 'undefined'].includes(typeof value['revokedAt']) &&
+    [true, undefined].includes(value['development'] as boolean | undefined)
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

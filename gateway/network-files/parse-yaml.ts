@@ -1,0 +1,142 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Node,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
+import type { Diagnostic, Path } from './diagnostic.ts';
+
+/** A mistake with its place in the text. */
+export interface Located {
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+export interface ParsedYaml {
+  /** What the text says, as JSON would; undefined where it is not sound YAML. */
+  readonly value: unknown;
+  readonly diagnostics: readonly Located[];
+  readonly locate: (diagnostic: Diagnostic) => Located;
+}
+
+/** Written by hand, a network file takes a few kilobytes. */
+const MAX_CHARACTERS = 256 * 1024;
+
+/** In our words where the library's are hard to read; none of them repeats what stands in the file. */
+const yamlMessages: Readonly<Record<string, string>> = {
+  BAD_ALIAS: 'the name of an alias is missing after *',
+  BAD_DIRECTIVE: 'a line that begins with % is not needed: remove it',
+  BAD_DQ_ESCAPE: 'a backslash within "…" begins an escape that YAML does not know; within \'…\' it stands for itself',
+  BAD_INDENT: 'the indentation does not fit the lines before, or a bracket is not closed',
+  BAD_SCALAR_START: 'a value that begins with a special character needs quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a value with a colon and a space in it needs quotes, or belongs on a line of its own',
+  DUPLICATE_KEY: 'this name stands twice in the same map',
+  KEY_OVER_1024_CHARS: 'a colon and a space are missing after a name',
+  MULTILINE_IMPLICIT_KEY: 'a colon and a space are missing after a name, or a quote is not closed',
+  MULTIPLE_DOCS: 'a second document begins here: write one file for each network',
+  NON_STRING_KEY: 'a name must be text: put it in quotes',
+  RESOURCE_EXHAUSTION: 'it is nested too deep',
+  TAB_AS_INDENT: 'a tab is used to indent; YAML takes spaces only',
+  TAG_RESOLVE_FAILED: 'a tag (!…) is not needed: remove it',
+  UNEXPECTED_TOKEN: 'YAML does not expect this here',
+};
+
+const missing: Readonly<Record<string, string>> = {
+  'Implicit map keys': 'a colon and a space are missing after a name',
+  'Missing closing': 'a quote is not closed',
+};
+
+/** Reads YAML 1.2, with anchors, aliases and merge keys (`<<`), and remembers where everything stands. */
+export function parseYaml(text: string): ParsedYaml {
+  const lines = new LineCounter();
+  const at = (offset: number, message: string): Located => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1), message };
+  };
+  const failed = (...diagnostics: Located[]): ParsedYaml => ({ value: undefined, diagnostics, locate: () => at(0, '') });
+  if (text.length > MAX_CHARACTERS) return failed(at(0, `the file is larger than ${MAX_CHARACTERS / 1024} kB`));
+
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
+  // One line, one complaint: the parser repeats itself where it gives up.
+  const complaints = new Map<number, Located>();
+  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
+    const problem = at(pos[0], describe(code, message));
+    if (!complaints.has(problem.line)) complaints.set(problem.line, problem);
+  }
+  if (complaints.size > 0) return failed(...complaints.values());
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    JSON.stringify(value); // throws where an alias stands inside what it stands for
+    return { value, diagnostics: [], locate: (diagnostic) => at(offsetOf(document, diagnostic), diagnostic.message) };
+  } catch {
+    const lost = unresolvedAliases(document).map((offset) => at(offset, 'this alias (*…) has no anchor (&…) before it'));
+    if (lost.length > 0) return failed(...lost);
+    return failed(at(0, 'there are too many aliases (*…), or one stands inside what it stands for'));
+  }
+}
+
+function unresolvedAliases(document: Document): number[] {
+  const offsets: number[] = [];
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) === undefined) offsets.push(alias.range?.[0] ?? 0);
+    },
+  });
+  return offsets;
+}
+
+function describe(code: string, message: string): string {
+  const ours = yamlMessages[code] ?? Object.entries(missing).find(([start]) => message.startsWith(start))?.[1];
+  return ours ?? `this cannot be read as YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
+}
+
+/** Of the place itself, or of the innermost one around it that stands in the text. */
+function offsetOf(document: Document, { path, atName }: Diagnostic): number {
+  let node: Node | null = document.contents;
+  let offset = node?.range?.[0] ?? 0;
+  for (const [depth, part] of path.entries()) {
+    const found = stepInto(document, node, part);
+    if (found === undefined) return offset;
+    const isName = atName === true && depth === path.length - 1;
+    const place = isName ? found.key : (found.value ?? found.key);
+    offset = place?.range?.[0] ?? offset;
+    node = found.value;
+  }
+  return offset;
+}
+
+interface Step {
+  readonly key: Node | undefined;
+  readonly value: Node | null;
+}
+
+function stepInto(document: Document, from: Node | null, part: Path[number]): Step | undefined {
+  const node = isAlias(from) ? from.resolve(document) : from;
+  if (isSeq(node)) {
+    const value = node.items[Number(part)] as Node | undefined;
+    return value === undefined ? undefined : { key: undefined, value };
+  }
+  return isMap(node) ? findMember(document, node, String(part)) : undefined;
+}
+
+function findMember(document: Document, map: YAMLMap, name: string): Step | undefined {
+  const named = (wanted: string): Pair | undefined =>
+    map.items.find(({ key }) => isScalar(key) && String(key.value) === wanted);
+  const pair = named(name);
+  if (pair !== undefined) return { key: pair.key as Node, value: pair.value as Node | null };
+  const merged = named('<<')?.value as Node | undefined;
+  const sources = isSeq(merged) ? (merged.items as Node[]) : merged === undefined ? [] : [merged];
+  for (const source of sources) {
+    const found = stepInto(document, source, name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

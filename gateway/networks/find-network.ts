@@ -1,0 +1,96 @@
+import { splitBaseUrl } from '../network-files/base-url.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+
+/** A request's address: which network, and the text in the key's place. */
+export interface Route<N> {
+  readonly network: N | undefined;
+  readonly key: string;
+  /** Whether it is the address of WebSocket, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
+  readonly isWebSocket: boolean;
+}
+
+/**
+ * Finds networks by base URL. What comes before `/v3/<KEY>` is looked up under the request's host with its port, then
+ * under the host alone, then as a slug, which every host serves.
+ */
+export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
+  #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
+  #bySlug: ReadonlyMap<string, N> = new Map();
+  #hint = '';
+
+  constructor(networks: readonly N[]) {
+    this.replace(networks);
+  }
+
+  /** Another one when the networks are others. */
+  get active(): unknown {
+    return this.#bySlug;
+  }
+
+  get all(): readonly N[] {
+    return [...this.#bySlug.values()];
+  }
+
+  /** For callers who are at no network's address: one sentence that says which base URLs there are. */
+  get hint(): string {
+    return this.#hint;
+  }
+
+  /** From the next look on, all of these are found and no others. */
+  replace(networks: readonly N[]): void {
+    const byHost = new Map<string, Map<string, N>>();
+    for (const network of networks) {
+      for (const baseUrl of network.config.baseUrls) {
+        const { host, path } = splitBaseUrl(baseUrl);
+        const paths = byHost.get(host) ?? new Map<string, N>();
+        byHost.set(host, paths.set(path, network));
+      }
+    }
+    this.#byHost = byHost;
+    this.#bySlug = new Map(networks.map((network) => [`/${network.config.slug}`, network]));
+    this.#hint = hintOf(networks);
+  }
+
+  get(slug: string): N | undefined {
+    return this.#bySlug.get(`/${slug}`);
+  }
+
+  /**
+   * @param url path and query as in the request line; HTTP also allows a whole URL there
+   * @param host the Host header
+   * @returns undefined when the path is not of the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
+   */
+  find(url: string, host: string | undefined): Route<N> | undefined {
+    const query = url.indexOf('?');
+    let path = query === -1 ? url : url.slice(0, query);
+    if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');
+    if (path.includes('//')) path = path.replace(/\/{2,}/g, '/');
+    const version = path.endsWith('/v3') ? path.length - 3 : path.lastIndexOf('/v3/');
+    if (version === -1) return undefined;
+    const end = path.endsWith('/') ? path.length - 1 : path.length;
+    const key = path.slice(Math.min(version + 4, end), end);
+    if (key.includes('/')) return undefined;
+    const base = path.slice(0, version);
+    const isWebSocket = base.endsWith('/ws');
+    return { network: this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
+  }
+
+  /** @param base path of a base URL, without a slash at its end */
+  atBaseUrl(base: string, host: string | undefined): N | undefined {
+    if (this.#byHost.size > 0 && host !== undefined) {
+      const lowered = host.toLowerCase();
+      const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);
+      if (found !== undefined) return found;
+    }
+    return this.#bySlug.get(base);
+  }
+}
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d+$/, '');
+}
+
+function hintOf(networks: readonly { readonly config: NetworkConfig }[]): string {
+  const bases = networks.flatMap(({ config: { slug, baseUrls } }) => [`/${slug}`, ...baseUrls]);
+  return `no network at this address; send JSON-RPC by POST to <base URL>/v3/<key> or by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: ${bases.join(', ')}`;
+}

@@ -1,0 +1,246 @@
+import type { ResponseCache } from '../cache/response-cache.ts';
+import { blockInResult } from '../cache/block-in-result.ts';
+import type { MethodCache } from '../cache/method-cache.ts';
+import type { RedisCache } from '../cache/redis-cache.ts';
+import { openMethodCaches, type MethodCachesOptions } from '../cache/open-method-caches.ts';
+import { NewestServedBlock } from '../cache/newest-served-block.ts';
+import type { Log } from '../config/log.ts';
+import type { Settings } from '../config/settings.ts';
+import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import { NetworkHeads } from '../heads/network-heads.ts';
+import type { LocalChains } from '../local-chain/local-chains.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
+import { isDevelopmentChain } from '../network-files/development-chain.ts';
+import { UseCount } from './in-use.ts';
+import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import { normalise } from '../normalise/normalise.ts';
+import type { NetworkMethod, Network } from './network.ts';
+import type { ParamCheck } from '../spec/check-params.ts';
+import { localResults } from '../spec/local-results.ts';
+import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import type { ResultCheck } from '../spec/result-check.ts';
+import { NetworkFilters } from '../subscriptions/network-filters.ts';
+import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
+import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
+import { documentOf } from '../spec/openrpc-document.ts';
+import { createCall } from '../routing/routed-call.ts';
+import { CallQueue } from '../routing/call-queue.ts';
+import { jsonResponse, parsed, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import { CoalescedCalls } from '../routing/coalesce.ts';
+import { canCoalesce, changesChain } from '../spec/method-group.ts';
+import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
+import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
+import type { Transport } from '../upstreams/transport/transport.ts';
+import { Upstream } from '../upstreams/upstream.ts';
+import { Router } from '../routing/router.ts';
+import type { UsageLedger } from '../usage/usage-ledger.ts';
+import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
+
+/** Nobody waits for it. */
+const FINALIZED_TIMEOUT_MS = 10_000;
+
+export interface NetworkParts {
+  readonly settings: Settings;
+  readonly specs: readonly MethodSpec[];
+  readonly checks: ReadonlyMap<string, ParamCheck>;
+  readonly resultCheck: ResultCheck;
+  readonly metrics: Metrics;
+  readonly usage: UsageLedger;
+  readonly log: Log;
+  /** Undefined: no answers are kept. */
+  readonly cache: ResponseCache | undefined;
+  /** Of all gateways; undefined: none are shared. */
+  readonly redisCache: RedisCache | undefined;
+  readonly localChains: LocalChains;
+  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  readonly openUpstreams: Map<UpstreamConfig, Upstream>;
+}
+
+/**
+ * Makes of a network's file all that its calls need. Asks nobody anything, and changes nothing of what is in force.
+ * @param previous the same network as its file was until now
+ */
+export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): Network {
+  const log = parts.log.child({ network: config.slug });
+  const upstreams = config.upstreams.flatMap((upstream) => {
+    const opened = parts.openUpstreams.get(upstream) ?? openUpstream(config, upstream, parts, log);
+    if (opened !== undefined) parts.openUpstreams.set(upstream, opened);
+    return opened ?? [];
+  });
+  const reusable = previous?.config.chainId === config.chainId ? previous : undefined;
+  // Its blocks are still the same, and callers may be told of them.
+  const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
+  const newestServed = reusable?.newestServed ?? new NewestServedBlock();
+  const network = new Router(upstreams, {
+    normalise,
+    checkResult: parts.resultCheck,
+    blockNumberIn: (response) => blockInResult(response)?.number,
+    onServed: (number, now) => {
+      if (heads.head !== undefined) newestServed.record(number, heads.head.number, now);
+    },
+    confirmNull: config.confirmNull,
+    isDevelopment: isDevelopmentChain(config),
+    hedgeAfterMs: config.hedgeAfterMs,
+    maxLagBlocks: config.maxLagBlocks,
+    metrics: parts.metrics.routing.ofNetwork(config.slug),
+    heads,
+    log,
+    previous: reusable?.upstreams,
+  });
+  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  return {
+    config,
+    methods: networkMethods(config, parts, methodCaches(config, { chain: heads, newestServed }, network, parts)),
+    otherMethods: {
+      metric: parts.metrics.calls.metric(config.slug, 'other'),
+      usage: parts.usage.methodUsage(config.slug, 'other'),
+    },
+    upstreams: network,
+    heads,
+    newestServed,
+    subscriptions,
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    document: lazyDocument(config),
+    // Calls under way still count.
+    queue: reusable?.queue ?? openQueue(config.slug, parts),
+    coalesced: new CoalescedCalls(network, parts.metrics.calls.coalescedMetric(config.slug)),
+    sockets: parts.metrics.socketMetrics(config.slug),
+    use: new UseCount(),
+  };
+}
+
+/** Has what it shares with the network as it was before go by it. Cannot fail. */
+export function adoptSharedState({ heads, subscriptions, upstreams }: Network): void {
+  heads.moveTo(upstreams.all);
+  subscriptions.moveTo(upstreams);
+}
+
+function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
+  return new CallQueue({
+    concurrency: settings.NETWORK_CONCURRENCY,
+    queueMax: settings.NETWORK_QUEUE_MAX,
+    onQueued: metrics.calls.queueMetric(slug),
+  });
+}
+
+function methodCaches(
+  config: NetworkConfig,
+  inputs: Pick<MethodCachesOptions, 'chain' | 'newestServed'>,
+  upstreams: Router,
+  { cache, redisCache: redisCache, specs, metrics }: NetworkParts,
+): (spec: MethodSpec) => MethodCache | undefined {
+  if (cache === undefined) return () => undefined;
+  const byNumber = specOf('eth_getBlockByNumber', specs);
+  const finalized = async (): Promise<unknown> => {
+    const response = parsed(await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)));
+    return response.kind === 'result' ? response.result : undefined;
+  };
+  return openMethodCaches({ ...inputs, config, cache, redisCache, metrics: metrics.cache, finalized });
+}
+
+function openSubscriptions(
+  slug: string,
+  chain: CanonicalChain,
+  upstreams: Router,
+  { specs, metrics, usage }: NetworkParts,
+): NetworkSubscriptions {
+  const meters = Object.fromEntries(subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]));
+  return new NetworkSubscriptions({
+    chain,
+    upstreams,
+    spec: (method) => specOf(method, specs),
+    metrics: meters as Record<SubscriptionKind, KindSubscriptionMetrics>,
+    usage: usage.methodUsage(slug, 'eth_subscription'),
+  });
+}
+
+function networkMethods(
+  config: NetworkConfig,
+  { specs, checks, metrics, usage }: NetworkParts,
+  cacheOf: (spec: MethodSpec) => MethodCache | undefined,
+): Map<string, NetworkMethod> {
+  const results = localResults(config);
+  return new Map(
+    config.methods.map((name) => {
+      const spec = specOf(name, specs);
+      const check = checks.get(name) ?? acceptAnyParams;
+      const localResult = spec.handledBy === 'local' ? results.get(name) : undefined;
+      const metric = metrics.calls.metric(config.slug, name);
+      const isSocketMethod = spec.handledBy === 'socket';
+      const [cache, methodUsage] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
+      const [isCoalescable, changes] = [canCoalesce(spec), changesChain(spec)];
+      return [name, { spec, check, localResult, isSocketMethod, isCoalescable, changesChain: changes, metric, cache, usage: methodUsage }];
+    }),
+  );
+}
+
+function lazyDocument(config: NetworkConfig): () => LargeResponse {
+  let document: LargeResponse | undefined;
+  return () => (document ??= jsonResponse(JSON.stringify(documentOf(config))));
+}
+
+function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
+  return specs.find(({ name }) => name === method) ?? passThrough(method);
+}
+
+/** Of methods that the spec does not know; that they are an array was seen before. */
+const acceptAnyParams: ParamCheck = () => undefined;
+
+function openUpstream(
+  config: NetworkConfig,
+  upstream: UpstreamConfig,
+  { settings, metrics, localChains }: NetworkParts,
+  log: Log,
+): Upstream | undefined {
+  const { name } = upstream;
+  const spawned = localChains.at(upstream);
+  const url = upstream.url ?? spawned?.url;
+  // A node of ours has both at the same port.
+  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  const { headers = {}, batch = false } = upstream;
+  // They connect to nothing yet.
+  const http = url === undefined ? undefined : openHttp({ url, headers, batch }, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+  const transport = http ?? webSocket;
+  // A node that was not spawned.
+  if (transport === undefined) return undefined;
+  return new Upstream({
+    name,
+    chainId: config.chainId,
+    transport,
+    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
+    priority: upstream.priority,
+    archive: upstream.archive,
+    limits: upstream.limits,
+    ...(webSocket !== undefined && { webSocket }),
+    ...(spawned !== undefined && { starting: spawned.ready }),
+    metrics: metrics.upstreamMetrics(config.slug, name),
+    log,
+  });
+}
+
+type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
+type Headers = NonNullable<UpstreamConfig['headers']>;
+
+/** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
+export function openTransport(
+  { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
+  settings: TransportSettings,
+): Transport | undefined {
+  if (url !== undefined) return openHttp({ url, headers, batch }, settings);
+  return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+}
+
+function openHttp(address: { url: string; headers: Headers; batch?: boolean }, settings: TransportSettings): Transport {
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
+  const http = new HttpUpstream({ ...address, connections, responseMaxBytes });
+  return address.batch === true ? new BatchingUpstream(http) : http;
+}
+
+function openWebSocket(
+  { websocketUrl: url, headers }: { websocketUrl: string; headers: Headers },
+  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+): WebSocketUpstream {
+  return new WebSocketUpstream({ url, headers, responseMaxBytes });
+}

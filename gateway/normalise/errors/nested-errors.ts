@@ -1,0 +1,178 @@
+import type { ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
+
+/** One error of those that are wrapped in one another. */
+export interface NestedError {
+  readonly code: number;
+  /** As the node said it. */
+  readonly message: string;
+  readonly data: unknown;
+  /** The message, and what is left of it without the words that clients and proxies put before another error's. */
+  readonly texts: readonly string[];
+}
+
+interface Wrapper {
+  readonly pattern: RegExp;
+  readonly client: string;
+  readonly source: string;
+}
+
+/** What stands before (or around) another error's text. Anchored, and made of the client's words alone. */
+export const wrappers: readonly Wrapper[] = [
+  {
+    pattern: /^\[Request ID: [^\]]*\] (?<inner>[^]*)$/,
+    client: 'hedera relay',
+    source: 'hiero-json-rpc-relay#1738',
+  },
+  {
+    // The Cosmos SDK puts the class of the error behind it.
+    pattern: /^rpc error: code = \w+ desc = (?<inner>[^]*?)(?:: invalid request)?$/,
+    client: 'ethermint, evmos, kava, cronos: gRPC',
+    source: 'ethermint rpc/backend/call_tx.go#L306-340',
+  },
+  {
+    pattern: /^err: (?<inner>[^]*?)(?: \(supplied gas \d+\))?$/,
+    client: 'geth 1.9-1.13 and forks',
+    source: 'go-ethereum v1.13.0 internal/ethapi/api.go doCall; scroll-tech/go-ethereum#537',
+  },
+  {
+    pattern: /^failed with \d+ gas: (?<inner>[^]*)$/,
+    client: 'geth',
+    source: 'go-ethereum eth/gasestimator/gasestimator.go',
+  },
+  {
+    pattern: /^(?:failed to (?:estimate gas|apply transaction|call|execute)|gas estimation failed): (?<inner>[^]*)$/i,
+    client: 'lotus, forest, ethermint',
+    source: 'ChainSafe/forest#4554',
+  },
+  {
+    pattern: /^unable to apply transaction even for the highest gas limit \d+: (?<inner>[^]*)$/,
+    client: 'polygon edge',
+    source: 'polygon-edge jsonrpc/eth_endpoint.go EstimateGas',
+  },
+  {
+    pattern: /^VM Exception while processing transaction: (?<inner>[^]*)$/,
+    client: 'ganache, hardhat, frontier, rskj',
+    source: 'ganache 7.9.2 and hardhat 3.18 observed; frontier client/rpc/src/eth/execute.rs#L1430',
+  },
+  {
+    pattern: /^evm: (?<inner>[^]*)$/,
+    client: 'geth before 1.9.14, kaia, theta',
+    source: 'go-ethereum v1.9.13 core/vm/errors.go',
+  },
+  {
+    pattern: /^[1-5]\d\d [A-Z][A-Za-z -]+: (?<inner>[^]*)$/,
+    client: 'geth as a client of another node, proxyd',
+    source: 'go-ethereum rpc/http.go HTTPError; base-org/node#368',
+  },
+  {
+    pattern: /^(?:ALREADY_EXISTS|FEE_TOO_LOW|STALE|INVALID): (?<inner>[^]*)$/,
+    client: 'erigon, of transactions',
+    source: 'erigon rpc/jsonrpc/send_transaction.go; erigon interfaces/txpool/txpool.proto ImportResult',
+  },
+  {
+    pattern: /^\[0x[\da-f]{64}\]: (?<inner>[^]*)$/,
+    client: 'reth, of transactions',
+    source: 'reth transaction-pool/src/error.rs PoolError',
+  },
+  {
+    pattern: /^(?:(?:transaction|tx) (?:rejected|invalid)|mpool push|failed to push message): (?<inner>[^]*)$/i,
+    client: 'proxies; lotus, of transactions',
+    source: 'lotus chain/messagepool; sent-transactions recorded in test/upstreams/transactions/send-transaction.test.ts',
+  },
+  {
+    pattern: /^failed to forward tx to sequencer,[^']{0,60}'(?<inner>[^]*)'$/,
+    client: 'mantle',
+    source: 'Mantle docs, contracts call issues; chainlink evm client errors tests',
+  },
+  {
+    // "Internal error: ", "Server error: ", "historical backend error: ", "ProviderError: ", "Call failed: ".
+    pattern: /^(?:\w[\w.-]* ){0,4}\w*(?:error|failed|failure): (?<inner>[^]*)$/i,
+    client: 'proxies, wallets, op-geth before bedrock',
+    source: 'erpc networks_test.go#L4561; MetaMask/metamask-extension#7286',
+  },
+];
+
+/** Wrapped in earnest are two or three; the bound is there for the malicious. */
+const MAX_NESTING = 6;
+
+/** Says that something went wrong, and leaves what to the error inside. */
+const EMPTY_MESSAGE = /^(?:(?:internal|server|unknown|internal server|internal json-rpc) error)?\.?$/i;
+
+/** The errors that a node's error consists of, the outermost first. There is always one. */
+export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly NestedError[] {
+  const nestedErrors = [nestedError(code, message, data)];
+  for (let at = 0; at < nestedErrors.length && nestedErrors.length < MAX_NESTING; at++) {
+    const outer = nestedErrors[at] as NestedError;
+    for (const candidate of candidatesIn(outer)) {
+      const inner = asNestedError(candidate, outer);
+      if (inner !== undefined && nestedErrors.length < MAX_NESTING) nestedErrors.push(inner);
+    }
+  }
+  return nestedErrors;
+}
+
+/** The outermost layer that says something. */
+export function mainError(nestedErrors: readonly NestedError[]): NestedError {
+  return nestedErrors.find(({ message }) => isMeaningful(message)) ?? (nestedErrors[0] as NestedError);
+}
+
+/** Whether a text is more than that something went wrong. */
+export function isMeaningful(text: string): boolean {
+  return !EMPTY_MESSAGE.test(text);
+}
+
+function nestedError(code: number, message: string, data: unknown): NestedError {
+  return { code, message, data, texts: unwrap(message) };
+}
+
+function unwrap(message: string): string[] {
+  const texts = [message];
+  for (let text: string | undefined = message; texts.length < MAX_NESTING;) {
+    text = innerOf(text);
+    if (text === undefined) break;
+    texts.push(text);
+  }
+  return texts;
+}
+
+function innerOf(text: string): string | undefined {
+  for (const { pattern } of wrappers) {
+    const inner = pattern.exec(text)?.groups?.['inner'];
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
+}
+
+/** Where clients, wallets and proxies put the error that they wrap. */
+function candidatesIn({ data, texts }: NestedError): unknown[] {
+  const candidates: unknown[] = [typeof data === 'string' ? (parse(data) ?? data) : data];
+  if (isObject(data)) candidates.push(data['originalError'], data['error'], data['cause']);
+  candidates.push(parse(texts.at(-1) ?? ''));
+  return candidates;
+}
+
+/** An error object, or a text in `data`, which then speaks for the error that it is part of. */
+function asNestedError(value: unknown, outer: NestedError): NestedError | undefined {
+  if (typeof value === 'string') {
+    if (value === '' || value === outer.message || /^0x[\da-f]*$/i.test(value)) return undefined;
+    return { ...outer, data: undefined, texts: unwrap(value) };
+  }
+  if (!isObject(value)) return undefined;
+  if (isObject(value['error'])) return asNestedError(value['error'], outer);
+  const { code, message, data } = value;
+  if (typeof message !== 'string' || message === '') return undefined;
+  return nestedError(typeof code === 'number' ? code : outer.code, message, data);
+}
+
+function parse(text: string): unknown {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

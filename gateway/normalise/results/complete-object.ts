@@ -1,0 +1,82 @@
+import type { ObjectShape } from '../../spec/method-spec.ts';
+import { objectRules, type Outcome } from './object-rules.ts';
+import { isQuantity, normaliseQuantity } from '../quantity.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/** Makes of an upstream's object, in place, what the spec promises. Fields that the schema does not name stay. */
+export function completeResult(object: JsonObject, shape: ObjectShape): Outcome {
+  const isCompleted = completeObject(object, shape);
+  for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
+  const outcome = objectRules[shape.type]?.(object) ?? 'fits';
+  return isCompleted && outcome === 'fits' ? 'completed' : outcome;
+}
+
+/** @returns whether anything had to be changed */
+function completeObject(object: JsonObject, shape: ObjectShape): boolean {
+  let isChanged = false;
+  for (const name in shape.rename) {
+    const alias = shape.rename[name] as string;
+    if (object[alias] === undefined) continue;
+    object[name] ??= object[alias];
+    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the name comes from the schema
+    delete object[alias];
+    isChanged = true;
+  }
+  for (const name of shape.fill) {
+    if (object[name] !== undefined) continue;
+    object[name] = null;
+    isChanged = true;
+  }
+  if (normaliseFields(object, shape)) isChanged = true;
+  for (const name in shape.nested) {
+    if (completeElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
+  }
+  return isChanged;
+}
+
+/**
+ * Quantities are written as such, empty addresses become null, in place. Nothing is added.
+ * @returns whether anything had to be changed
+ */
+export function normaliseFields(object: JsonObject, { quantities, addresses }: ObjectShape): boolean {
+  let isChanged = false;
+  for (const name of quantities) {
+    const given = object[name];
+    const quantity = normaliseQuantity(given);
+    if (quantity === given) continue;
+    object[name] = quantity;
+    isChanged = true;
+  }
+  for (const name of addresses) {
+    if (!isEmptyAddress(object[name])) continue;
+    object[name] = null;
+    isChanged = true;
+  }
+  return isChanged;
+}
+
+/** Objects inside others are what they are, too: a transaction in a block may be pending. */
+function completeElements(array: unknown, shape: ObjectShape): boolean {
+  if (!Array.isArray(array)) return false;
+  let isChanged = false;
+  for (const item of array) if (isObject(item) && completeResult(item, shape) !== 'fits') isChanged = true;
+  return isChanged;
+}
+
+/**
+ * No address: "" (oasisprotocol/oasis-web3-gateway#53), "0x0" (ganache-cli 6, ConsenSys-archive/ganache-cli-archive#579), and
+ * "0x", empty bytes. The zero address is an address.
+ */
+function isEmptyAddress(value: unknown): boolean {
+  return value === '' || value === '0x' || value === '0x0';
+}
+
+/** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */
+export function padHex(hex: string, bytes: number): string {
+  return hex.length >= 2 + 2 * bytes || !hex.startsWith('0x') ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,108 @@
+import type { RoutedCall, SkipReason } from './routed-call.ts';
+import { isOld, type HeadPositions, type NamedBlocks } from '../upstreams/available-blocks.ts';
+import { Ranking } from './ranking.ts';
+import type { MonotonicReads } from './monotonic-reads.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+
+/** Whom to ask next. */
+export class UpstreamSelector {
+  readonly #upstreams: readonly Upstream[];
+  readonly #ranking: Ranking<Upstream>;
+  readonly #heads: HeadPositions<Upstream>;
+  readonly #monotonic: MonotonicReads<Upstream>;
+  readonly #hasArchives: boolean;
+  readonly #maxLag: number | undefined;
+
+  /**
+   * @param maxLag blocks that one may be behind; undefined: by the pace of the network
+   * @param previous of the same network before its file was changed
+   */
+  constructor(
+    upstreams: readonly Upstream[],
+    heads: HeadPositions<Upstream>,
+    monotonic: MonotonicReads<Upstream>,
+    maxLag: number | undefined,
+    previous?: UpstreamSelector,
+  ) {
+    this.#upstreams = upstreams;
+    this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
+    this.#heads = heads;
+    this.#monotonic = monotonic;
+    this.#maxLag = maxLag;
+    this.#hasArchives = upstreams.some(({ blocks }) => blocks.isArchive);
+  }
+
+  /**
+   * The preferred one, then the first in the order that nothing is to be said against; when there is none, the first
+   * that was not asked yet, if it is of this chain and not at its limit.
+   */
+  select(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const { preferred, tried: requested } = routedCall;
+    if (preferred !== undefined && !requested.includes(preferred) && preferred.canTakeCall(now)) return preferred;
+    let lastResort: Upstream | undefined;
+    for (const upstream of this.#ranking.order(routedCall.group, now)) {
+      if (requested.includes(upstream)) continue;
+      const reason = this.#skipReason(upstream, routedCall, now);
+      if (reason === undefined) return upstream;
+      if (requested.length === 0) upstream.metrics.skipped(reason);
+      routedCall.observer?.skipped(upstream.name, reason);
+      if (reason === 'at-limit' || reason === 'other-chain') continue;
+      // One that works is better than one that does not.
+      if (lastResort === undefined || (upstream.circuit.isClosed && !lastResort.circuit.isClosed)) lastResort = upstream;
+    }
+    return lastResort;
+  }
+
+  /** One that works, whatever else is to be said against it: marked for the method, lacking the block, or behind. */
+  working(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const isFit = (upstream: Upstream): boolean =>
+      upstream.circuit.isClosed && !routedCall.tried.includes(upstream) && upstream.limits?.hasCapacity(now) !== false;
+    return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isFit);
+  }
+
+  /** One to ask beside another that takes long: only where it works, and nothing is to be said against it. */
+  selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
+    return this.#ranking
+      .order(routedCall.group, now)
+      .find(
+        (upstream) =>
+          upstream.circuit.isClosed &&
+          !routedCall.tried.includes(upstream) &&
+          this.#skipReason(upstream, routedCall, now) === undefined,
+      );
+  }
+
+  /** Where all are marked for a method: the one that was marked first, of those that work. */
+  longestMarked(method: string): Upstream | undefined {
+    let longest: Upstream | undefined;
+    let until = Infinity;
+    for (const upstream of this.#upstreams) {
+      const mark = upstream.methods.markOf(method);
+      if (mark === undefined || !upstream.circuit.isClosed || mark.deadline >= until) continue;
+      [longest, until] = [upstream, mark.deadline];
+    }
+    return longest;
+  }
+
+  #skipReason(upstream: Upstream, { method, blocks }: RoutedCall, now: number): SkipReason | undefined {
+    if (upstream.limits?.hasCapacity(now) === false) return 'at-limit';
+    if (upstream.methods.isSkipped(method.name)) return 'unsupported-method';
+    if (this.#upstreams.length > 1) {
+      if (blocks !== undefined && this.#isMissingBlock(upstream, method.name, blocks, now)) return 'missing-block';
+      if (this.#heads.lagOf(upstream) > (this.#maxLag ?? this.#heads.pace.maxLag)) return 'behind';
+      if (blocks?.tag !== undefined && this.#monotonic.isBehind(upstream, blocks.tag, now)) return 'behind';
+    }
+    // A transaction is no trial: it would wait for what may hang.
+    if (upstream.circuit.isClosed || (method.sends !== true && upstream.canTakeCall(now))) return undefined;
+    // After a rest its chain id is asked for again before anything else.
+    return upstream.isOnOtherChain && !upstream.circuit.isCooldownOver(now) ? 'other-chain' : 'circuit-open';
+  }
+
+  #isMissingBlock(upstream: Upstream, method: string, blocks: NamedBlocks, now: number): boolean {
+    if (blocks.highest > 0 && !this.#heads.hasBlock(upstream, BigInt(blocks.highest))) return true;
+    if (upstream.blocks.isArchive) return false;
+    if (upstream.blocks.isMissing(method, blocks, now)) return true;
+    const head = this.#heads.number;
+    return this.#hasArchives && blocks.readsState && head !== undefined && isOld(blocks.lowest, head);
+  }
+}

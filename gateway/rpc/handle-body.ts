@@ -1,0 +1,183 @@
+import { chargeCalls } from './charge.ts';
+import { bodyRefusalAnswer, rejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
+import {
+  LARGE_BODY_BYTES,
+  readEnvelope,
+  readLargeEnvelope,
+  type Call,
+  type Envelope,
+  type InvalidItem,
+} from '../jsonrpc/envelope.ts';
+import { BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
+import { handleCall, precheckCall, type CallContext } from './handle-call.ts';
+import { joinResponses } from './join-responses.ts';
+import type { KeyLimits } from '../auth/key-access.ts';
+import type { Shortage } from '../limits/limit-state.ts';
+import { DeduplicatedCalls } from './deduplicate-batch.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+
+/** What a refusal needs to know of a call. */
+type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
+type MaybeResponse = Promise<RpcResponse | undefined> | RpcResponse | undefined;
+
+export interface BatchLimits {
+  readonly maxItems: number;
+  readonly maxResponseBytes: number;
+  /** Calls under way at once. */
+  readonly concurrency: number;
+}
+
+/**
+ * What a caller sent at once, a call or a batch, to what it is told. Undefined: there were notifications only.
+ * @throws RpcError (or rejects with it) when nothing in it can be answered on its own
+ */
+export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): MaybeResponse {
+  return body.length > LARGE_BODY_BYTES
+    ? handleLargeBody(body, context, limits)
+    : handleParsed(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits);
+}
+
+async function handleLargeBody(body: Buffer, context: CallContext, limits: BatchLimits): Promise<RpcResponse | undefined> {
+  return handleParsed(await readLargeBody(body, context, limits), context, limits);
+}
+
+function handleParsed(envelope: Envelope, context: CallContext, limits: BatchLimits): MaybeResponse {
+  context.logEntry?.setCalls(envelope, context.network.methods);
+  const { limits: keyLimits } = context.access;
+  return keyLimits?.isCharged !== true
+    ? handleEnvelope(envelope, context, limits)
+    : handleCharged(keyLimits, envelope, context, limits);
+}
+
+async function readLargeBody(body: Buffer, context: CallContext, { maxItems }: BatchLimits): Promise<Envelope> {
+  const envelope = await readLargeEnvelope(body, maxItems, timeSlicer);
+  const [first] = envelope.items;
+  if (envelope.isBatch || first === undefined) return envelope;
+  await timeSlicer.next();
+  await precheck(first, context);
+  return envelope;
+}
+
+/** Looks at the parameters in a step of its own, for they may be megabytes: what is found is kept with the call. */
+function precheck(item: Call | InvalidItem, { network, access }: CallContext): Promise<void> | undefined {
+  const method = 'rejection' in item ? undefined : network.methods.get(item.method);
+  if (method !== undefined) precheckCall(method, item as Call, access);
+  return timeSlicer.next();
+}
+
+/** Refuses all that was sent at once, each call under its own id. */
+export function rejectBody(
+  body: Buffer,
+  rejection: RpcError,
+  context: RejectionContext,
+  { maxItems }: BatchLimits,
+): RpcResponse | undefined {
+  try {
+    return rejectAll(readEnvelope(body.toString('utf8'), maxItems), rejection, context);
+  } catch (error) {
+    return bodyRefusalAnswer(error instanceof BatchTooLarge ? error : rejection);
+  }
+}
+
+function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchLimits): MaybeResponse {
+  const [first] = envelope.items;
+  return envelope.isBatch || first === undefined ? handleBatch(envelope, context, limits) : handleItem(first, context);
+}
+
+/** All of it is charged at once, and refused at once when there is not enough: a batch with an error for each id. */
+async function handleCharged(
+  keyLimits: KeyLimits,
+  envelope: Envelope,
+  context: CallContext,
+  limits: BatchLimits,
+): Promise<RpcResponse | undefined> {
+  const charge = chargeCalls(envelope.items, keyLimits, context);
+  const verdict = charge instanceof Promise ? await charge : charge;
+  if (verdict === undefined) return handleEnvelope(envelope, context, limits);
+  const { shortage, allowance } = verdict;
+  const response =
+    shortage === undefined
+      ? await handleEnvelope(envelope, context, limits)
+      : rejectAll(envelope, rejectionFor(shortage), context);
+  return response === undefined ? undefined : withAllowance(response, allowance);
+}
+
+function rejectionFor({ reason, waitS }: Shortage): RpcError {
+  if (waitS !== undefined) return new RpcError(reason, undefined, { retryAfterS: waitS });
+  const { message } = new RpcError(reason);
+  return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
+}
+
+function rejectAll({ isBatch, items }: Envelope, rejection: RpcError, context: RejectionContext): RpcResponse | undefined {
+  const responses = items.map(({ id }) => rejectCall(id, rejection, context)).filter((response) => response !== undefined);
+  const [first] = responses;
+  if (first === undefined || !isBatch) return first;
+  return { ...first, body: `[${responses.map(({ body }) => body).join(',')}]` };
+}
+
+async function handleBatch(
+  { items, isLarge }: Envelope,
+  context: CallContext,
+  limits: BatchLimits,
+): Promise<RpcResponse | undefined> {
+  const deduplicated = await DeduplicatedCalls.among(items, context.network);
+  // The same object: by it, subscriptions know what they were opened by.
+  const batchContext: CallContext = Object.assign(context, {
+    batchBudget: { bytes: limits.maxResponseBytes },
+    ...(deduplicated && { deduplicated }),
+  });
+  const responses: (string | Buffer | undefined)[] = items.map(() => undefined);
+  let next = 0;
+  let length = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      let pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      const item = items[index] as Call | InvalidItem;
+      if (isLarge === true) {
+        pause = precheck(item, batchContext);
+        if (pause !== undefined) await pause;
+      }
+      const isFull = length > limits.maxResponseBytes;
+      const response = isFull ? rejectCall(item.id, new RpcError('response-too-large'), batchContext) : await handleItem(item, batchContext);
+      length += byteLengthOf(response);
+      // Each of those under way may be the one too many. It was counted.
+      const exceedsLimit = response !== undefined && length > limits.maxResponseBytes && !hasEffect(item, batchContext);
+      responses[index] = exceedsLimit
+        ? rejectionResponse(item.id ?? 'null', new RpcError('response-too-large')).body
+        : response?.body;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, worker));
+  const bodies = responses.filter((body) => body !== undefined);
+  if (bodies.length === 0) return undefined;
+  const total = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+  return { status: 200, body: await joinResponses(bodies, total) };
+}
+
+function byteLengthOf(response: RpcResponse | undefined): number {
+  return response === undefined ? 0 : Buffer.byteLength(response.body);
+}
+
+function handleItem(item: Call | InvalidItem, context: CallContext): MaybeResponse {
+  return 'rejection' in item ? rejectCall(item.id, item.rejection, context) : handleCall(item, context);
+}
+
+/** A transaction is sent by then, a subscription open: the caller is told of it in any case, in few bytes. */
+function hasEffect(item: Call | InvalidItem, { network }: CallContext): boolean {
+  const method = 'rejection' in item ? undefined : network.methods.get(item.method);
+  return method !== undefined && (method.isSocketMethod || method.spec.sends === true);
+}
+
+/** What never became a call under way is counted all the same. */
+function rejectCall(
+  id: string | undefined,
+  rejection: RpcError,
+  { network: { otherMethods }, access, logEntry }: RejectionContext,
+): RpcResponse | undefined {
+  const response = id === undefined ? undefined : rejectionResponse(id, rejection);
+  otherMethods.metric.count(rejection.reason);
+  logEntry?.callEnded(rejection.reason);
+  otherMethods.usage.add(access.record.id, 0, true, response?.body.length ?? 0);
+  return response;
+}

@@ -1,0 +1,220 @@
+import { admitCall } from '../routing/admit.ts';
+import { causeOf, type Log } from '../config/log.ts';
+import type { CachedResponse } from '../cache/response-cache.ts';
+import { errorResponse, largeResponse, rejectionResponse, resultResponse, type RpcResponse } from '../jsonrpc/response.ts';
+import type { Call } from '../jsonrpc/envelope.ts';
+import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import type { CallPermissions } from '../auth/permissions/call-permissions.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { DeduplicatedCalls } from './deduplicate-batch.ts';
+import type { AccessLogEntry } from '../observability/access-log.ts';
+import type { NetworkMethod, Network } from '../networks/network.ts';
+import { lowerHashes } from '../spec/prepare-params.ts';
+import { rejectionOverHttp, type SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import type { CallObserver, CallObserverFactory } from '../routing/routed-call.ts';
+import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+
+/** Who calls, and within what. The key was checked before, and let in. */
+export interface CallContext {
+  readonly network: Network;
+  readonly access: KeyAccess;
+  readonly limiter: Limiter;
+  /** Shown to the caller and logged with what was unforeseen. */
+  readonly requestId: string;
+  /** Until when all that was sent together must be answered, on the clock of performance.now(). */
+  readonly deadline: number;
+  /** Breaks off what is under way when the caller leaves. */
+  readonly caller: Cancellation;
+  /** Hears of each call how it came to its answer; mostly nobody does. */
+  readonly observers: CallObserverFactory | undefined;
+  readonly log: Log;
+  /** Of the batch that the call is in, where some stand in it more than once. */
+  readonly deduplicated?: DeduplicatedCalls;
+  /** What is left for large results in the answer to the batch that the call is in. */
+  readonly batchBudget?: { bytes: number };
+  /** Of the caller's WebSocket, where there is one. */
+  readonly subscriptions?: SocketSubscriptions;
+  /** For the access log, where there is one. */
+  readonly logEntry?: AccessLogEntry | undefined;
+}
+
+/** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
+export async function handleCall(call: Call, context: CallContext): Promise<RpcResponse | undefined> {
+  const startedAt = performance.now();
+  const { network, access } = context;
+  const method = network.methods.get(call.method);
+  const { metric, usage } = method ?? network.otherMethods;
+  let outcome = 'result';
+  let requestUnits = 0;
+  let delivered: RpcResponse | undefined;
+  let code: number | undefined;
+  const observer = context.observers?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
+  metric.started();
+  try {
+    if (method === undefined) throw methodNotFound(call.method);
+    const rejection = precheckCall(method, call, access);
+    if (rejection !== 'none') throw rejection;
+    // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
+    if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
+    else if (call.id !== undefined && method.localResult !== undefined) {
+      delivered = resultResponse(call.id, method.localResult);
+    } else if (method.isSocketMethod && call.id !== undefined) {
+      requestUnits = method.spec.requestUnits ?? 1;
+      delivered = resultResponse(call.id, await callSocket(method, call.params, context));
+    } else {
+      requestUnits = method.spec.requestUnits ?? 1;
+      const response = await upstreamResponseTo(method, call, context, observer);
+      outcome = outcomeOf(response);
+      if (response.kind === 'error') ({ code } = response);
+      if (call.id !== undefined) {
+        reserveBatchBytes(response, context.batchBudget);
+        delivered = toRpcResponse(call.id, response);
+      }
+    }
+  } catch (error) {
+    if (error instanceof Cancelled) outcome = 'caller-left';
+    else {
+      const rejection = error instanceof RpcError ? error : internalError(error, call, context);
+      outcome = rejection.reason;
+      ({ code } = rejection);
+      // Nobody was asked.
+      if (outcome === 'overloaded') requestUnits = 0;
+      if (call.id !== undefined) delivered = rejectionResponse(call.id, rejection);
+    }
+  }
+  metric.ended(outcome, startedAt);
+  observer?.ended(outcome, code);
+  context.logEntry?.callEnded(outcome);
+  usage.add(access.record.id, requestUnits, isError(outcome), delivered?.body.length ?? 0);
+  return delivered;
+}
+
+/** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. Looked at once. */
+export function precheckCall(method: NetworkMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
+  if (call.precheck === undefined) {
+    call.precheck = checkCall(method, call.params, call.given, calls);
+    call.given = undefined;
+  }
+  return call.precheck;
+}
+
+/** @param originalParams the parameters as the caller wrote them; undefined where they were checked before */
+function checkCall(
+  { spec, check }: NetworkMethod,
+  params: readonly unknown[],
+  originalParams: string | undefined,
+  permissions: CallPermissions | undefined,
+): RpcError | 'none' {
+  if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
+  const problem = check(params, originalParams);
+  if (problem !== undefined) return new RpcError('invalid-params', problem);
+  return permissions?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
+}
+
+async function callSocket({ spec }: NetworkMethod, params: readonly unknown[], context: CallContext): Promise<string> {
+  if (context.subscriptions === undefined) throw rejectionOverHttp(spec);
+  return context.subscriptions.call(spec, params, context);
+}
+
+function upstreamResponseTo(
+  method: NetworkMethod,
+  call: Call,
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<UpstreamResponse | CachedResponse> | UpstreamResponse | CachedResponse {
+  const { network, deduplicated } = context;
+  if (method.spec.handledBy === 'filters') {
+    const requestLogs = (filter: unknown): Promise<UpstreamResponse | CachedResponse> => requestFilterLogs(filter, context, observer);
+    return network.filters.handle(method.spec, call.params, { access: context.access, requestLogs });
+  }
+  if (method.spec.handledBy === 'document') return network.document();
+  if (deduplicated === undefined) return requestUpstreams(method, call.params, call.text, context, observer);
+  return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
+}
+
+/** What a filter finds is no more than `eth_getLogs` would give this key on this network. @throws RpcError */
+async function requestFilterLogs(
+  filter: unknown,
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<UpstreamResponse | CachedResponse> {
+  const logs = context.network.methods.get('eth_getLogs');
+  if (logs === undefined) throw methodNotFound('eth_getLogs');
+  const rejection = checkCall(logs, [filter], undefined, context.access.calls);
+  if (rejection !== 'none') throw rejection;
+  return requestUpstreams(logs, [filter], undefined, context, observer);
+}
+
+/**
+ * Once for all who ask the same at the same time, and not at all where the answer was kept.
+ * @param originalText the parameters as JSON, where that was made
+ */
+function requestUpstreams(
+  method: NetworkMethod,
+  originalParams: readonly unknown[],
+  originalText: string | undefined,
+  { network, deadline, caller }: CallContext,
+  observer: CallObserver | undefined,
+): Promise<UpstreamResponse | CachedResponse> | CachedResponse {
+  const { spec, cache } = method;
+  const { coalesced, upstreams, queue } = network;
+  const params = lowerHashes(spec, originalParams);
+  const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
+  if (!method.isCoalescable) {
+    observer?.cached('not-cacheable');
+    const response = admitCall(upstreams, queue, { method: spec, params, text, deadline, caller, observer });
+    return method.changesChain ? response.finally(coalesced.forgetAll.bind(coalesced)) : response;
+  }
+  observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
+  const cached = cache?.find(text);
+  if (cached !== undefined) return { kind: 'cached', result: cached };
+  const request = (cancellation: Cancellation): Promise<UpstreamResponse> =>
+    admitCall(upstreams, queue, { method: spec, params, text, deadline, caller: cancellation, observer });
+  const requestOrFetch = (cancellation: Cancellation): Promise<UpstreamResponse | CachedResponse> => {
+    if (cache === undefined) return request(cancellation);
+    return cache.fetch(params, text, () => {
+      observer?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+      return request(cancellation);
+    });
+  };
+  return coalesced.request(`${spec.name} ${text}`, { deadline, caller }, requestOrFetch, observer);
+}
+
+/** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */
+function reserveBatchBytes(response: UpstreamResponse | CachedResponse, budget: CallContext['batchBudget']): void {
+  if (budget === undefined) return;
+  if (response.kind === 'cached') budget.bytes -= response.result.length;
+  else if (response.kind === 'large') for (const { length } of response.parts) budget.bytes -= length;
+  else return;
+  if (budget.bytes < 0) throw new RpcError('response-too-large');
+}
+
+function toRpcResponse(id: string, response: UpstreamResponse | CachedResponse): RpcResponse {
+  if (response.kind === 'cached') return cachedResponse(id, response.result);
+  if (response.kind === 'result') return resultResponse(id, response.text ?? JSON.stringify(response.result));
+  if (response.kind === 'large') return largeResponse(id, response.parts);
+  return errorResponse(id, response.code, response.message, response.data as string | undefined);
+}
+
+function cachedResponse(id: string, result: string | Buffer): RpcResponse {
+  return typeof result === 'string' ? resultResponse(id, result) : largeResponse(id, [result]);
+}
+
+function outcomeOf(response: UpstreamResponse | CachedResponse): string {
+  if (response.kind === 'large' || response.kind === 'cached') return 'result';
+  if (response.kind === 'result') return response.result === null ? 'null' : 'result';
+  return response.code === 3 ? 'revert' : 'upstream-error';
+}
+
+function isError(outcome: string): boolean {
+  return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification' && outcome !== 'caller-left';
+}
+
+/** The caller gets an id to ask about, the log gets the cause. */
+function internalError(error: unknown, call: Call, { network, requestId, log }: CallContext): RpcError {
+  const method = network.methods.has(call.method) ? call.method : 'other';
+  log.error({ requestId, network: network.config.slug, method, ...causeOf(error) }, 'internal error');
+  return new RpcError('internal-error', `internal error (${requestId})`);
+}

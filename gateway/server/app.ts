@@ -1,0 +1,200 @@
+import { ResponseCache } from '../cache/response-cache.ts';
+import { openRedisCache } from '../cache/open-redis-cache.ts';
+import type { Log } from '../config/log.ts';
+import { isDevelopment, rangesIn, type Settings } from '../config/settings.ts';
+import { adminRoutes } from './ops/admin-routes.ts';
+import { explainCalls } from './ops/explain-route.ts';
+import { expressApp } from './http/express-app.ts';
+import { listen, type Listener } from './http/http-server.ts';
+import { opsRoutes } from './ops/ops-routes.ts';
+import { pageRoutes } from './pages/page-routes.ts';
+import { requestIds } from './http/request-ids.ts';
+import { rpcRoute } from './http/rpc-route.ts';
+import { TrustedProxies } from './http/trusted-proxies.ts';
+import { Authenticator } from '../auth/authenticate.ts';
+import type { KeyStore } from '../auth/stores/key-store.ts';
+import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { openLimiter } from '../limits/open-limiter.ts';
+import { MemoryBudget } from '../limits/memory-budget.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { checkFiles, readFolder } from '../network-files/load-networks.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import { NetworkRegistry } from '../networks/registry.ts';
+import { compileParamChecks } from '../spec/check-params.ts';
+import { compileResultCheck } from '../spec/result-check.ts';
+import { methods as specs } from '../spec/methods.generated.ts';
+import type { LocalChains } from '../local-chain/local-chains.ts';
+import { summaryOf } from '../upstreams/upstream-status.ts';
+import { openTracing } from '../observability/tracing.ts';
+import { openUsageStore } from '../usage/open-usage-store.ts';
+import { UsageLedger } from '../usage/usage-ledger.ts';
+import { WebSocketUpgrades } from './websocket/upgrade.ts';
+
+const KEYS_OPEN_TIMEOUT_MS = 500;
+
+/** A gateway that listens. */
+export interface Gateway {
+  readonly port: number;
+  readonly opsPort: number | undefined;
+  /** Those in force: they change with their files. */
+  readonly networks: readonly NetworkConfig[];
+  readonly localChains: LocalChains;
+  readonly keys: KeyStore;
+  /** Reads the network files again, as if they had changed. */
+  reload(): Promise<void>;
+  /**
+   * Tells probes at once that it is not ready; takes calls for `delayMs` more, ends what is under way within
+   * DRAIN_TIMEOUT_MS, then lets go of everything.
+   */
+  drain(delayMs?: number): Promise<void>;
+}
+
+/**
+ * Builds every part once, gives it its collaborators, and listens. Waits for no upstream, and for Redis half a second.
+ * @param env where `${NAME}` in network files comes from
+ * @throws NetworkFilesError, SettingsError, KeyStoreError, or what the system says of the address
+ */
+export async function openGateway(
+  settings: Settings,
+  env: Readonly<Record<string, string | undefined>>,
+  log: Log,
+): Promise<Gateway> {
+  const files = { folder: settings.NETWORKS_DIR, knownMethods: specs.map(({ name }) => name), env };
+  const content = readFolder(files.folder);
+  const configs = checkFiles(content, files);
+  const checks = compileParamChecks();
+  const resultCheck = compileResultCheck();
+  const metrics = new Metrics();
+  const keys = openKeyStore(settings, log);
+  const authenticator = new Authenticator(keys, {
+    keyStaleMaxS: settings.KEY_STALE_MAX_S,
+    unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
+    allowDevelopmentKeys: isDevelopment(settings),
+    log,
+  });
+  const limiter = openLimiter(settings, log);
+  metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
+  metrics.watchLimits(() => limiter.counts);
+  const usageStore = openUsageStore(settings, log);
+  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
+  const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
+  // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
+  await Promise.all([keys.opened(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_TIMEOUT_MS)]);
+  const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
+  if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  const networks = new NetworkRegistry(
+    { settings, specs, checks, resultCheck, metrics, usage, log, cache, redisCache },
+    files,
+  );
+  try {
+    await networks.open(configs, content.digest);
+  } catch (error) {
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    throw error;
+  }
+
+  let isDraining = false;
+  const nextRequestId = requestIds();
+  const ops = opsRoutes(metrics.registry, () => ({
+    ready: !isDraining && authenticator.canCheckKeys,
+    details: {
+      draining: isDraining,
+      keyStore: { kind: keys.kind, available: keys.available },
+      configuration: networks.configuration,
+      networks: Object.fromEntries(
+        networks.finder.all.map(({ config, upstreams }) => [config.slug, summaryOf(upstreams.all)]),
+      ),
+    },
+  }));
+  const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
+  const requestOptions = {
+    networks: networks.finder,
+    authenticator,
+    limiter,
+    proxies,
+    metrics,
+    log,
+    accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
+    memory: new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
+    callTimeoutMs: settings.CALL_TIMEOUT_MS,
+    tracing: openTracing(),
+    batch: {
+      maxItems: settings.BATCH_MAX_ITEMS,
+      maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
+      concurrency: settings.BATCH_CONCURRENCY,
+    },
+  };
+  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
+    const explain = explainCalls({ ...requestOptions, nextRequestId });
+    const { ADMIN_TOKEN: token, DATA_DIR: dataDir } = settings;
+    ops.use(adminRoutes({ token, keys, usage: usageStore, dataDir, log, explain }));
+  }
+  const rpc = rpcRoute({
+    ...requestOptions,
+    nextRequestId,
+    hasPages: settings.STATUS_PAGE === 'public',
+    bodyMaxBytes: settings.BODY_MAX_BYTES,
+    compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
+  });
+  const webSockets = new WebSocketUpgrades({
+    ...requestOptions,
+    messageMaxBytes: settings.WS_MESSAGE_MAX_BYTES ?? settings.BODY_MAX_BYTES,
+    messagesMax: settings.WS_MESSAGES_MAX,
+    unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
+    socketsPerKey: settings.WS_SOCKETS_PER_KEY,
+    subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
+  });
+  networks.onChange = () => {
+    webSockets.followNetworks();
+  };
+  const common = { nextRequestId, networks: networks.finder, log };
+  const hasOpsPort = settings.OPS_PORT !== undefined;
+  const listeners: Listener[] = [];
+  const statusPage = settings.STATUS_PAGE;
+  const pageOptions = { finder: networks.finder, proxies, configuration: () => networks.configuration };
+  const pages = pageRoutes({ ...pageOptions, status: statusPage === 'public', docs: true, port: () => undefined });
+  if (statusPage !== 'off') metrics.upstreamHistory.start();
+  const close = async (delayMs?: number): Promise<void> => {
+    metrics.upstreamHistory.stop();
+    // In order: the ops port tells that we are not ready until the last call has ended.
+    const [calls, ops] = listeners;
+    await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
+    await ops?.drain(settings.DRAIN_TIMEOUT_MS);
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+  };
+  try {
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
+    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
+    listeners.push(listener);
+    let opsPort: number | undefined;
+    if (settings.OPS_PORT !== undefined) {
+      const port = (): number => listener.port;
+      const opsPages = statusPage === 'ops' ? pageRoutes({ ...pageOptions, status: true, docs: false, port }) : undefined;
+      const opsListener = await listen(
+        expressApp({ ops, pages: opsPages, ...common }),
+        settings.HOST,
+        settings.OPS_PORT,
+        30_000,
+      );
+      opsPort = opsListener.port;
+      listeners.push(opsListener);
+    }
+    return {
+      port: listener.port,
+      opsPort,
+      get networks() {
+        return networks.finder.all.map(({ config }) => config);
+      },
+      localChains: networks.localChains,
+      keys,
+      reload: () => networks.reload(true),
+      drain: (delayMs) => {
+        isDraining = true;
+        return close(delayMs);
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

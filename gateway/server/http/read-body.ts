@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+
+/**
+ * Reads a request's body, plain or gzip. Its bytes, unpacked, count as held from their arrival on; the reader ends that
+ * with `MemoryBudget.end`.
+ * @param maxBytes as it arrives, and unpacked
+ * @throws RpcError body-too-large or overloaded, as soon as that is known; what still comes is dropped by Node, for as
+ * long as the server's request timeout lets it. Also unsupported-encoding, and parse-error for what is no whole gzip.
+ * @throws RequestAborted when the caller went away
+ */
+export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryBudget): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    const encoding = request.headers['content-encoding'];
+    const body = encoding === undefined ? request : decompress(request, encoding, maxBytes);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let hasEnded = false;
+    const fail = (error: Error): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      chunks.length = 0;
+      memory.release(bytes);
+      reject(error);
+      if (body !== request) body.destroy();
+    };
+    body.on('data', (chunk: Buffer) => {
+      if (hasEnded) return;
+      if (bytes + chunk.length > maxBytes) {
+        fail(bodyTooLarge(maxBytes));
+        return;
+      }
+      try {
+        memory.reserve(chunk.length);
+      } catch (error) {
+        fail(error as RpcError);
+        return;
+      }
+      bytes += chunk.length;
+      chunks.push(chunk);
+    });
+    body.on('end', () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      const [first] = chunks;
+      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
+    });
+    body.on('error', (error) => {
+      fail(toBodyError(error));
+    });
+  });
+}
+
+/**
+ * What a body unpacks to, no further than it is read: a bomb ends with its first bytes too many.
+ * @throws RpcError unsupported-encoding
+ */
+function decompress(request: IncomingMessage, encoding: string, maxBytes: number): Readable {
+  const name = encoding.trim().toLowerCase();
+  if (name === '' || name === 'identity') return request;
+  // Two names of one thing: RFC 9110 §8.4.1.3.
+  if (name !== 'gzip' && name !== 'x-gzip') throw new RpcError('unsupported-encoding');
+  const gunzip = createGunzip();
+  const fail = (error: Error): void => void gunzip.destroy(error);
+  let bytes = 0;
+  // What is packed may be large and unpack to little: a gzip header can hold a name without an end.
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) fail(bodyTooLarge(maxBytes));
+  });
+  request.on('error', fail);
+  return request.pipe(gunzip);
+}
+
+/** There is nobody left to answer. */
+export class RequestAborted extends Error {
+  override readonly name = 'RequestAborted';
+}
+
+function toBodyError(error: NodeJS.ErrnoException): Error {
+  if (error instanceof RpcError) return error;
+  // zlib's codes, of a body that is broken or ends too early.
+  if (error.code?.startsWith('Z_') !== true) return new RequestAborted();
+  return new RpcError('parse-error', 'parse error: the body is not gzip, as its Content-Encoding says');
+}
+
+function bodyTooLarge(maxBytes: number): RpcError {
+  return new RpcError('body-too-large', `body too large: at most ${maxBytes} bytes are allowed`);
+}

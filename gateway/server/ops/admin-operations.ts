@@ -1,0 +1,97 @@
+import { durationOf } from '../../auth/formats/duration.ts';
+import { importKeys } from '../../auth/manage/import-keys.ts';
+import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
+import { readName, type KeyManager } from '../../auth/manage/manage-keys.ts';
+import { displayedRecord } from '../../auth/manage/shown-record.ts';
+import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
+import { AdminError } from './admin-document.ts';
+import type { ExplainCalls } from './explain-route.ts';
+
+/** A request of which the body was checked. */
+export interface AdminRequest {
+  readonly id: string;
+  /** A slug. */
+  readonly network: string;
+  readonly body: unknown;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** Notes in the audit who asks. */
+  readonly manager: KeyManager;
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  /** Where the key file is. */
+  readonly dataDir: string;
+  readonly explain: ExplainCalls;
+}
+
+export interface AdminResponse {
+  readonly status: number;
+  readonly body: object;
+}
+
+type AdminHandler = (request: AdminRequest) => Promise<AdminResponse>;
+/** As in a body: text, a number, a list; null takes a rule away. */
+type PermissionValues = Readonly<Record<string, string | number | readonly string[] | null>>;
+
+const defaultGrace = '24h';
+const defaultDays = '30';
+
+/** What is done for each operation of the document, by its id. */
+export const adminOperations: Readonly<Record<string, AdminHandler>> = {
+  list: async ({ manager }) => ok({ keys: (await manager.list()).map(displayedRecord) }),
+  create: async ({ manager, body }) => {
+    const { name: given, rules = {}, key, secret = false } = body as NewKey;
+    const name = readName(given);
+    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', 'name');
+    const texts = mergePermissions(undefined, toPermissionTexts(rules));
+    return created(await manager.create(name, texts, { ...(key !== undefined && { given: key }), withSecret: secret }));
+  },
+  import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
+  show: async ({ manager, id }) => ok(displayedRecord(await manager.show(id))),
+  update: async ({ manager, id, body }) => {
+    const { rules = {}, secret } = body as { rules?: PermissionValues; secret?: boolean };
+    return ok(await manager.update(id, toPermissionTexts(rules), secret));
+  },
+  rotate: async ({ manager, id, body }) => {
+    const { grace = defaultGrace, secret = false } = body as { grace?: string; secret?: boolean };
+    const graceMs = durationOf(grace) ?? 0;
+    return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
+  },
+  revoke: async ({ manager, id }) => ok(displayedRecord(await manager.revoke(id))),
+  usage: async ({ manager, usage, id, query: { days: given = defaultDays } }) => {
+    const days = typeof given === 'string' && /^\d{1,3}$/.test(given) ? Number(given) : 0;
+    if (days < 1 || days > usageRetentionDays) {
+      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, 'days');
+    }
+    await manager.show(id);
+    return ok({ usage: await usage.read(id, lastDays(days)) });
+  },
+  explain: async ({ network, body, explain }) => {
+    const explained = await explain(network, body);
+    if (explained === undefined) throw new AdminError(404, 'there is no network of this name');
+    return ok(explained);
+  },
+};
+
+interface NewKey {
+  readonly name: string;
+  readonly rules?: PermissionValues;
+  readonly key?: string;
+  readonly secret?: boolean;
+}
+
+/** As records have them. What is empty takes a rule away, as at the command line. */
+function toPermissionTexts(rules: PermissionValues): PermissionChange {
+  const entries = Object.entries(rules).map(([field, value]) => {
+    const text = value === null ? '' : Array.isArray(value) ? value.join(',') : String(value).trim();
+    return [field, text === '' ? undefined : text];
+  });
+  return Object.fromEntries(entries) as PermissionChange;
+}
+
+function ok(body: object): AdminResponse {
+  return { status: 200, body };
+}
+
+function created(body: object): AdminResponse {
+  return { status: 201, body };
+}

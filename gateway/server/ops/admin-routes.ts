@@ -1,0 +1,119 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { json, Router, type NextFunction, type Request, type Response } from 'express';
+import { causeOf, type Log } from '../../config/log.ts';
+import { InvalidPermissionsError, permissionFields } from '../../auth/permissions/permissions.ts';
+import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
+import { KeyOperationError, KeyManager } from '../../auth/manage/manage-keys.ts';
+import { methodNames } from '../../spec/method-names.ts';
+import type { UsageStore } from '../../usage/usage-store.ts';
+import { adminOperations } from './admin-operations.ts';
+import { AdminError, readAdminDocument } from './admin-document.ts';
+import type { ExplainCalls } from './explain-route.ts';
+import { readPage, sendPage } from '../pages/read-page.ts';
+import { retryAfter } from '../http/write-response.ts';
+
+/** Thirty entries of each kind fit many times. */
+const BODY_MAX_BYTES = 100_000;
+
+export interface AdminParts {
+  readonly token: string;
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  /** Where the key file is. */
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly explain: ExplainCalls;
+}
+
+/** `/admin/…`: what `gatehouse keys` does, over HTTP, for whoever has the token. */
+export function adminRoutes({ token, keys, usage, dataDir, log, explain }: AdminParts): Router {
+  const { text, operations } = readAdminDocument();
+  const digest = digestOf(token);
+  const router = Router();
+  const keysPage = readPage('keys.html', { fields: editablePermissions() });
+  // Nothing is in it until somebody has typed the token there.
+  router.get('/keys', (_request, response) => {
+    sendPage(response, keysPage);
+  });
+  router.use('/admin', (request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store');
+    // Digests are of one length, so that nothing is told by the time that it takes.
+    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given !== undefined && timingSafeEqual(digestOf(given), digest)) {
+      next();
+      return;
+    }
+    const requestId = response.getHeader('X-Request-Id');
+    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: no token, or a wrong token');
+    response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
+    throw new AdminError(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
+  });
+  // Whatever its type is said to be: nobody sends a form with a token.
+  const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
+  for (const { id, verb, path, checkBody } of operations) {
+    if (id === 'document') {
+      router.get(path, (_request, response) => response.type('json').send(text));
+      continue;
+    }
+    const handler = adminOperations[id];
+    if (handler === undefined) throw new Error(`nothing is done for the operation ${id}`);
+    router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
+      const body = (request.body as unknown) ?? {};
+      checkBody?.(body);
+      const manager = new KeyManager(keys, methodNames, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
+      const { params, query } = request;
+      const { id = '', network = '' } = params;
+      const result = await handler({ id, network, body, query, manager, keys, usage, dataDir, explain });
+      response.status(result.status).json(result.body);
+    });
+  }
+  for (const path of new Set(operations.map((operation) => operation.path))) {
+    const verbs = operations.filter((operation) => operation.path === path).map(({ verb }) => verb.toUpperCase());
+    router.all(path, (_request, response) => {
+      response.setHeader('Allow', verbs.join(', '));
+      throw new AdminError(405, `expected ${verbs.join(' or ')}`);
+    });
+  }
+  router.use('/admin', () => {
+    throw new AdminError(404, 'nothing is here: see /admin/openapi.json');
+  });
+  // Express knows an error handler by its four parameters.
+  router.use('/admin', (error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    const { status, message, field } = rejectionOf(error);
+    if (status === 500)
+      log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
+    if (status === 503) response.setHeader('Retry-After', retryAfter(1));
+    response.status(status).json({ error: { ...(field !== undefined && { field }), message } });
+  });
+  return router;
+}
+
+const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409, 'no-redis': 409 } as const;
+
+function rejectionOf(error: unknown): AdminError {
+  if (error instanceof AdminError) return error;
+  if (error instanceof KeyOperationError) return new AdminError(statuses[error.kind], error.sentence);
+  if (error instanceof InvalidPermissionsError) {
+    const [, name] = /^(\w+): /.exec(error.message) ?? [];
+    return new AdminError(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
+  }
+  if (error instanceof KeyStoreUnreachable)
+    return new AdminError(503, 'the key store cannot be reached at the moment');
+  if (error instanceof KeyStoreError) return new AdminError(409, error.message);
+  const { status, type } = error as { status?: unknown; type?: unknown };
+  if (status === 413)
+    return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
+  if (type === 'entity.parse.failed') return new AdminError(400, 'the body is not JSON');
+  // Of Express and its reader: encodings, addresses that cannot be decoded.
+  if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');
+  return new AdminError(500, 'internal error');
+}
+
+/** Those that people write; a secret is made, and `account` comes of a rotation. */
+function editablePermissions(): object[] {
+  return permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
+}
+
+function digestOf(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

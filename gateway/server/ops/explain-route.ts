@@ -1,0 +1,68 @@
+import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import { bodyRefusalAnswer, type RpcResponse } from '../../jsonrpc/response.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import { compileAccess } from '../../auth/key-access.ts';
+import type { Limiter } from '../../limits/limiter.ts';
+import type { NetworkFinder } from '../../networks/find-network.ts';
+import type { Log } from '../../config/log.ts';
+import type { Network } from '../../networks/network.ts';
+import { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import { Explanation } from '../../observability/explanation.ts';
+
+export interface ExplainParts {
+  readonly networks: NetworkFinder<Network>;
+  readonly limiter: Limiter;
+  readonly log: Log;
+  readonly callTimeoutMs: number;
+  readonly batch: BatchLimits;
+  readonly nextRequestId: () => string;
+}
+
+export interface ExplainedResponse {
+  /** As the caller of a key without rules would get it; null where there were notifications only. */
+  readonly answer: unknown;
+  readonly explanation: Explanation;
+}
+
+/** An operator needs no key. What is done is counted all the same, under this id. */
+const operator = compileAccess({ id: 'operator', name: 'operator', createdAt: '' });
+
+/**
+ * Makes calls on a network, and tells how each came to its answer.
+ * @param slug of the network
+ * @param body a call or a list of calls; what is wrong with it is told in the answer
+ * @returns undefined where there is no such network
+ */
+export type ExplainCalls = (slug: string, body: unknown) => Promise<ExplainedResponse | undefined>;
+
+export function explainCalls(parts: ExplainParts): ExplainCalls {
+  const { networks, limiter, log, callTimeoutMs, batch, nextRequestId } = parts;
+  return async (slug, body) => {
+    const network = networks.get(slug);
+    if (network === undefined) return undefined;
+    network.use.begin();
+    try {
+      const explanation = new Explanation(
+        slug,
+        network.upstreams.all.map(({ name }) => name),
+      );
+      const context = {
+        ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
+        ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
+      };
+      const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
+      return { answer: rpcResponse === undefined ? null : (JSON.parse(rpcResponse.body.toString()) as unknown), explanation };
+    } finally {
+      network.use.end();
+    }
+  };
+}
+
+async function responseTo(...args: Parameters<typeof handleBody>): Promise<RpcResponse | undefined> {
+  try {
+    return await handleBody(...args);
+  } catch (error) {
+    if (error instanceof RpcError) return bodyRefusalAnswer(error);
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Log } from '../../config/log.ts';
+import type { BatchLimits } from '../../rpc/handle-body.ts';
+import type { CallContext } from '../../rpc/handle-call.ts';
+import type { Caller } from '../../auth/permissions/entry-permissions.ts';
+import type { KeyAccess } from '../../auth/key-access.ts';
+import type { Limiter } from '../../limits/limiter.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import { openAccessLogEntry } from '../../observability/access-log.ts';
+import type { Network } from '../../networks/network.ts';
+import type { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import type { CallTracing } from '../../observability/tracing.ts';
+
+export interface SessionOptions {
+  readonly network: Network;
+  readonly caller: Caller;
+  /** With what the key opens by now: its rules may change while the socket is open. */
+  readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
+  readonly limiter: Limiter;
+  readonly requestId: string;
+  /** Time for a message, all its calls together. */
+  readonly callTimeoutMs: number;
+  readonly memory: MemoryBudget;
+  readonly batch: BatchLimits;
+  /** Messages under way at once. */
+  readonly messagesMax: number;
+  readonly unreadMaxBytes: number;
+  readonly subscriptionsPerKey: number;
+  readonly metrics: Metrics;
+  readonly tracing: CallTracing | undefined;
+  readonly log: Log;
+  /** Undefined: messages are not logged. */
+  readonly accessLog: Log | undefined;
+}
+
+/** For the calls of one message. Subscriptions know by it which message they were opened by. */
+export function contextOf(
+  { keySessions, limiter, requestId, callTimeoutMs, tracing: observers, log, accessLog }: SessionOptions,
+  network: Network,
+  subscriptions: SocketSubscriptions,
+  caller: Cancellation,
+): CallContext {
+  const { access } = keySessions;
+  const logEntry = openAccessLogEntry(accessLog, requestId);
+  logEntry?.setNetwork(network.config.slug);
+  logEntry?.setKey(access.record.id);
+  const deadline = performance.now() + callTimeoutMs;
+  return { network, access, limiter, requestId, deadline, caller, observers, log, logEntry, subscriptions };
+}

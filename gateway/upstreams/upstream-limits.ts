@@ -1,0 +1,53 @@
+import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
+
+const MIN_WAIT_MS = 100;
+
+/**
+ * How much of an upstream may be used, so that a plan is not overrun. What the gateway asks for itself is counted too,
+ * but never refused, so that the account may fall below zero.
+ */
+export class UpstreamLimits {
+  readonly #perSecond: number;
+  readonly #burst: number;
+  readonly #concurrency: number;
+  #tokens: number;
+  #refilledAt = -Infinity;
+  #inFlight = 0;
+
+  constructor({ perSecond = Infinity, burst = Math.max(1, perSecond), concurrency = Infinity }: UpstreamLimitsConfig) {
+    this.#perSecond = perSecond;
+    this.#burst = burst;
+    this.#concurrency = concurrency;
+    this.#tokens = burst;
+  }
+
+  hasCapacity(now: number): boolean {
+    this.#refill(now);
+    return this.#tokens >= 1 && this.#inFlight < this.#concurrency;
+  }
+
+  beginRequest(now: number): void {
+    this.#refill(now);
+    // What the gateway asks for itself may go beyond, but callers need not pay that off for long.
+    this.#tokens = Math.max(this.#tokens - 1, -this.#burst);
+    this.#inFlight++;
+  }
+
+  endRequest(): void {
+    this.#inFlight--;
+  }
+
+  /** Until there may be room again. */
+  waitMs(now: number): number {
+    this.#refill(now);
+    if (this.#perSecond === Infinity) return MIN_WAIT_MS;
+    return Math.max(MIN_WAIT_MS, ((1 - this.#tokens) / this.#perSecond) * 1_000);
+  }
+
+  #refill(now: number): void {
+    if (this.#perSecond === Infinity) return;
+    const elapsedMs = Math.max(0, now - this.#refilledAt);
+    this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs * this.#perSecond) / 1_000);
+    this.#refilledAt = now;
+  }
+}

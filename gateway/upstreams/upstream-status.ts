@@ -1,0 +1,84 @@
+import type { HistoryBucket } from '../metrics/upstream-history.ts';
+import type { MarkReason } from './unsupported-methods.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What an upstream knows of itself, for people. Nothing in it is secret. */
+export interface UpstreamState {
+  readonly name: string;
+  /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
+  readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
+  /** Of the last minutes, oldest first. */
+  readonly history: readonly HistoryBucket[];
+  /** Methods for which others are asked first. */
+  readonly marks: readonly MarkState[];
+}
+
+export interface MarkState {
+  readonly method: string;
+  readonly reason: MarkReason;
+  /** Seconds until it is asked again as before. */
+  readonly forS: number;
+}
+
+export interface UpstreamStatus extends UpstreamState {
+  /** Of the newest block seen at it; undefined where none was. */
+  readonly head: number | undefined;
+  /** Seconds since that was looked at. */
+  readonly headSeenS: number | undefined;
+  /** Blocks behind the network's head; undefined where it has none. */
+  readonly lag: number | undefined;
+}
+
+/** What is known of a network's upstreams, best first. */
+export interface NetworkStatus {
+  /** What they agree on, and how long ago the last of them was seen to have it. */
+  readonly head: number | undefined;
+  readonly headSeenS: number | undefined;
+  readonly upstreams: readonly UpstreamStatus[];
+}
+
+/** What was seen of heads; made elsewhere (`heads/`). */
+export interface ObservedHeads {
+  readonly number: bigint | undefined;
+  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
+  lagOf(upstream: Upstream): number;
+}
+
+/** For probes: how many upstreams there are, and how many answered when last asked. */
+export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
+  return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
+}
+
+/** @param hasResponded to anything, ever */
+export function upstreamStateOf(
+  { name, circuit, isOnOtherChain, methods }: Pick<Upstream, 'name' | 'circuit' | 'isOnOtherChain' | 'methods'>,
+  hasResponded: boolean,
+  history: readonly HistoryBucket[],
+  now: number,
+): UpstreamState {
+  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
+  return {
+    name,
+    state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
+    history,
+    marks: methods.marks().map(({ method, reason, deadline: until }) => {
+      return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
+    }),
+  };
+}
+
+/** @param now on the clock of performance.now() */
+export function networkStatus(all: readonly Upstream[], heads: ObservedHeads, now: number): NetworkStatus {
+  const upstreams = all.map((upstream): UpstreamStatus => {
+    const polled = heads.headOf(upstream);
+    return {
+      ...upstream.status(now),
+      head: polled === undefined ? undefined : Number(polled.number),
+      headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
+      lag: polled === undefined ? undefined : heads.lagOf(upstream),
+    };
+  });
+  const head = heads.number === undefined ? undefined : Number(heads.number);
+  const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
+  return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
+}

@@ -1,0 +1,257 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { keysCommand } from '../../gateway/cli/keys.ts';
+import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/auth/formats/key.ts';
+import type { KeyRecord } from '../../gateway/auth/stores/key-store.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+
+interface Run {
+  readonly out: string;
+  readonly err: string;
+  readonly exitCode: number;
+}
+
+const foreignKey = '0123456789abcdefABCDEF9876543210';
+let dataDir: string;
+let redisUrl: string | undefined;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  redisUrl = undefined;
+  onTestFinished(() => {
+    rmSync(dataDir, { recursive: true });
+  });
+});
+
+/** Runs `gatehouse keys <args>` as the command line would. */
+async function keys(args: string[], input = ''): Promise<Run> {
+  let [out, err] = ['', ''];
+  const command = keysCommand({
+    settings: () => ({ REDIS_URL: redisUrl, DATA_DIR: dataDir }),
+    input: (async function* () {
+      await Promise.resolve();
+      yield Buffer.from(input);
+    })(),
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+  });
+  try {
+    await command.parseAsync(args, { from: 'user' });
+    return { out, err, exitCode: 0 };
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return { out, err, exitCode: error.exitCode };
+  }
+}
+
+async function create(name: string): Promise<{ id: string; key: string }> {
+  return JSON.parse((await keys(['create', '--name', name, '--json'])).out) as { id: string; key: string };
+}
+
+async function listed(): Promise<KeyRecord[]> {
+  return JSON.parse((await keys(['list', '--json'])).out) as KeyRecord[];
+}
+
+async function startOwnRedis(): Promise<RedisServer> {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  redisUrl = redis.url;
+  return redis;
+}
+
+describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
+  beforeEach(async () => {
+    if (kind === 'redis') await startOwnRedis();
+  });
+
+  it('create shows a new key once, and only its digest is kept', async () => {
+    const { out, exitCode } = await keys(['create', '--name', 'alice']);
+    const [, id = '', key = ''] =
+      /^Key ([0-9a-f]{12}) for alice, shown only this once:\n\n(gh_\w{32})\n$/.exec(out) ?? [];
+    expect(exitCode).toBe(0);
+    expect(isWellFormedKey(key)).toBe(true);
+    expect(id).toBe(keyIdOf(digestOf(key)));
+    expect(JSON.stringify(await listed())).not.toContain(key);
+    if (kind === 'file') expect(readFileSync(join(dataDir, 'keys.json'), 'utf8')).not.toContain(key);
+  });
+
+  it('create --json prints id and key on one line', async () => {
+    const { out } = await keys(['create', '--name', 'alice', '--json']);
+    expect(out).toMatch(/^\{"id":"[0-9a-f]{12}","key":"gh_\w{32}"\}\n$/);
+  });
+
+  it('create --key-stdin takes over a key of another service, once, and does not show it', async () => {
+    const run = await keys(['create', '--name', 'old', '--key-stdin'], `${foreignKey}\n`);
+    expect(run).toEqual({ out: `Key ${keyIdOf(digestOf(foreignKey))} for old taken over.\n`, err: '', exitCode: 0 });
+    const again = await keys(['create', '--name', 'new', '--key-stdin'], foreignKey);
+    expect(again.exitCode).toBe(1);
+    expect(again.err).toMatch(/^This key is there already: .*\n$/);
+    expect(await listed()).toMatchObject([{ name: 'old' }]);
+  });
+
+  it('list shows a table, and an array with --json', async () => {
+    expect((await keys(['list'])).out).toBe('No keys yet. Make one: gatehouse keys create --name <name>\n');
+    expect((await keys(['list', '--json'])).out).toBe('[]\n');
+    const alice = await create('alice');
+    const bob = await create('bob with a long name');
+    await keys(['revoke', bob.id]);
+    const lines = (await keys(['list'])).out.trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
+    expect(lines[0]).toMatch(/^ID {12}NAME {18}CREATED {12}STATE$/);
+    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}${time}  live$`));
+    expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  ${time}  revoked ${time}$`));
+    expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
+  });
+
+  it('show tells of one key', async () => {
+    const { id } = await create('alice');
+    expect((await keys(['show', id])).out).toContain(`${id}  alice`);
+    const { out } = await keys(['show', id, '--json']);
+    expect(JSON.parse(out)).toMatchObject({ id, name: 'alice' });
+    expect(out.trimEnd()).not.toContain('\n');
+  });
+
+  it('revoke ends a key and may be repeated', async () => {
+    const { id } = await create('alice');
+    for (let time = 0; time < 2; time += 1) {
+      expect(await keys(['revoke', id])).toEqual({ out: `Key ${id} (alice) is revoked.\n`, err: '', exitCode: 0 });
+    }
+    expect(await listed()).toMatchObject([{ id, revokedAt: expect.any(String) as string }]);
+    const { out } = await keys(['revoke', id, '--json']);
+    expect(JSON.parse(out)).toMatchObject({ id, name: 'alice', revokedAt: expect.any(String) as string });
+  });
+
+  it.each(['create', 'list', 'show', 'update', 'rotate', 'revoke', 'usage', 'import'])(
+    '%s has --json, and help with examples',
+    async (verb) => {
+      const { out, exitCode } = await keys([verb, '--help']);
+      expect(exitCode).toBe(0);
+      expect(out).toMatch(/\n {2}--json +print /);
+      expect(out).toMatch(new RegExp(`\nExamples:\n  gatehouse keys ${verb}`));
+    },
+  );
+
+  it.each(['show', 'revoke'])('%s says plainly that there is no such key', async (verb) => {
+    const { out, err, exitCode } = await keys([verb, 'abcdefabcdef']);
+    expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 });
+    expect(err).toBe('There is no key with the id abcdefabcdef: see gatehouse keys list\n');
+  });
+});
+
+describe('gatehouse keys', () => {
+  it.each(['', '   ', 'a'.repeat(65), 'line\nbreak', 'bell\u0007', 'right\u202Eleft'])(
+    'refuses the name %j',
+    async (name) => {
+      const { err, exitCode } = await keys(['create', '--name', name]);
+      expect({ err, exitCode }).toEqual({ err: '--name: expected 1 to 64 printable characters\n', exitCode: 1 });
+      expect(await listed()).toEqual([]);
+    },
+  );
+
+  it('takes names in any script, up to 64 characters', async () => {
+    for (const name of ['Zoë', '鍵'.repeat(64), '🗝️ of alice'.replace('\uFE0F', '')]) await create(name);
+    expect((await listed()).map(({ name }) => name)).toContain('鍵'.repeat(64));
+  });
+
+  it.each(['', 'abc', foreignKey.slice(1), `${foreignKey}0`, 'x'.repeat(32)])(
+    'refuses to take over %j as a key, and does not repeat it',
+    async (text) => {
+      const { err, exitCode } = await keys(['create', '--name', 'old', '--key-stdin'], text);
+      expect(exitCode).toBe(1);
+      expect(err).toBe('--key-stdin: expected a key of 32 hexadecimal digits on standard input\n');
+    },
+  );
+
+  it('says what is missing or mistyped', async () => {
+    expect((await keys(['create'])).err).toContain("required option '--name <name>' not specified");
+    expect((await keys(['lst'])).err).toContain('Did you mean list?');
+    expect((await keys(['revoke'])).exitCode).toBe(1);
+    expect(await keys(['--help'])).toMatchObject({ exitCode: 0, out: expect.stringContaining('revoke') as string });
+  });
+
+  it('says in one line and soon that Redis is away', async () => {
+    redisUrl = `redis://:secret@127.0.0.1:${await freePort()}`;
+    const start = performance.now();
+    const { out, err, exitCode } = await keys(['list']);
+    expect(performance.now() - start).toBeLessThan(2_000);
+    expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 });
+    expect(err).toBe('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?\n');
+  });
+
+  it('says in one line that REDIS_URL is malformed, without repeating it', async () => {
+    redisUrl = 'http://:secret@localhost';
+    const { err, exitCode } = await keys(['list']);
+    expect(exitCode).toBe(1);
+    expect(err).toMatch(/^REDIS_URL: expected redis:\/\/(?!.*secret)[^\n]*\n$/);
+  });
+
+  it('says in one line that the key file is broken or out of reach', async () => {
+    writeFileSync(join(dataDir, 'keys.json'), '{');
+    const broken = await keys(['list']);
+    expect(broken.err).toMatch(/^.*keys\.json is not valid JSON[^\n]*\n$/);
+    rmSync(join(dataDir, 'keys.json'));
+    writeFileSync(join(dataDir, 'a-file'), '');
+    dataDir = join(dataDir, 'a-file');
+    onTestFinished(() => {
+      dataDir = join(dataDir, '..');
+    });
+    const blocked = await keys(['create', '--name', 'alice']);
+    expect(blocked.exitCode).toBe(1);
+    expect(blocked.err).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
+  });
+
+  it('leaves nothing open behind, so that the process ends', async () => {
+    await startOwnRedis();
+    const open = (): number => process.getActiveResourcesInfo().filter((kind) => /^(TCP|Timeout)/.test(kind)).length;
+    const before = open();
+    await keys(['list']);
+    expect(open()).toBeLessThanOrEqual(before);
+  });
+});
+
+describe('gatehouse keys import', () => {
+  it('carries the key file over to Redis, revocations too, without development keys, and may be repeated', async () => {
+    const [alice, bob] = [await create('alice'), await create('bob')];
+    await keys(['revoke', bob.id]);
+    const text = readFileSync(join(dataDir, 'keys.json'), 'utf8');
+    const development = `"${digestOf('dev')}": {"name": "development", "createdAt": "2026", "development": true}`;
+    writeFileSync(join(dataDir, 'keys.json'), text.replace('"keys": {', `"keys": {${development},`));
+
+    await startOwnRedis();
+    const first = await keys(['import']);
+    expect(first).toMatchObject({ exitCode: 0, err: '' });
+    expect(first.out).toBe('Carried over to Redis: 2; there already: 0; development keys left out: 1.\n');
+    expect(await listed()).toEqual([
+      { id: alice.id, name: 'alice', createdAt: expect.any(String) as string },
+      {
+        id: bob.id,
+        name: 'bob',
+        createdAt: expect.any(String) as string,
+        revokedAt: expect.any(String) as string,
+      },
+    ]);
+
+    await keys(['revoke', alice.id]);
+    const second = await keys(['import']);
+    expect(second.out).toBe('Carried over to Redis: 0; there already: 2; development keys left out: 1.\n');
+    expect((await listed()).every(({ revokedAt }) => revokedAt !== undefined)).toBe(true);
+  });
+
+  it('says so when there is nothing to carry over', async () => {
+    await startOwnRedis();
+    expect((await keys(['import'])).out).toMatch(/^Carried over to Redis: 0; /);
+    expect((await keys(['import', '--json'])).out).toBe('{"added":0,"there":0,"leftOut":0}\n');
+  });
+
+  it('asks for REDIS_URL', async () => {
+    const { err, exitCode } = await keys(['import']);
+    expect({ err, exitCode }).toEqual({
+      err: 'keys import carries keys over to Redis: set REDIS_URL\n',
+      exitCode: 1,
+    });
+  });
+});

@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
+import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts';
+import { estimate, limited, receipt, storage, type Limited } from '../../limits/limited.ts';
+import { network, startGateway } from '../../support/gateway.ts';
+import { startRedis } from '../../support/redis.ts';
+import { eventually } from '../eventually.ts';
+
+const contract = `0x${'aB'.repeat(20)}`;
+const other = `0x${'cd'.repeat(20)}`;
+const call = (to?: string) => ['eth_estimateGas', [to === undefined ? { data: '0x60' } : { to }]] as const;
+const storageOf = (address: string) => ['eth_getStorageAt', [address, '0x0', 'latest']] as const;
+const logs = (filter: object) => ['eth_getLogs', [filter]] as const;
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+const settings = { code: -32002, message: 'rejected due to project ID settings' };
+
+let one: Limited;
+beforeEach(async () => {
+  one = await limited();
+});
+
+const statusOf = async (...sent: Parameters<Limited['send']>): Promise<number> => (await one.send(...sent)).status;
+
+describe('a key that says what it may do', () => {
+  it.each<[string, PermissionChange, Record<string, string>, number]>([
+    ['networks', { networks: 'other' }, {}, 403],
+    ['networks', { networks: 'other,test' }, {}, 200],
+    ['origins', { origins: '*.example.org' }, {}, 403],
+    ['origins', { origins: '*.example.org' }, { origin: 'https://app.example.org' }, 200],
+    ['origins', { origins: '*.example.org' }, { origin: 'https://example.com' }, 403],
+    ['user agents', { userAgents: 'MyApp,curl' }, { 'user-agent': 'curl/8.0' }, 200],
+    ['user agents', { userAgents: 'MyApp,curl' }, { 'user-agent': 'Mozilla/5.0' }, 403],
+    ['addresses', { ips: '127.0.0.0/8,::1' }, {}, 200],
+    ['addresses', { ips: '10.0.0.0/8' }, { 'x-forwarded-for': '10.0.0.1' }, 403],
+    ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'curl' }, 403],
+    ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'MyApp' }, 200],
+  ])('is held to its %s: %j with %j', async (_, rules, headers, status) => {
+    await one.rules(rules);
+    const sent = await one.send(storage, headers);
+    expect(sent.status).toBe(status);
+    if (status === 403) expect(sent.body).toEqual({ jsonrpc: '2.0', id: null, error: settings });
+    expect(one.reached()).toBe(status === 200 ? 1 : 0);
+  });
+
+  it('is held to its methods and namespaces, in a batch each call by itself', async () => {
+    await one.rules({ methods: 'eth_getStorageAt,net' });
+    expect(await statusOf(storage)).toBe(200);
+    expect(await statusOf(['net_version'])).toBe(200);
+    const rejected = await one.send(receipt);
+    expect([rejected.status, rejected.body]).toEqual([403, { jsonrpc: '2.0', id: 1, error: settings }]);
+    expect(await one.send(['no_such'])).toMatchObject({ status: 200, body: { error: { code: -32601 } } });
+    const batch = await one.batch([storage, receipt, ['eth_chainId']]);
+    expect(batch.status).toBe(200);
+    expect(batch.body).toMatchObject([
+      { id: 0, result: expect.any(String) as string },
+      { id: 1, error: settings },
+      { id: 2, error: settings },
+    ]);
+  });
+
+  it('is held to its contracts, wherever a call names one, and where it could', async () => {
+    await one.rules({ contracts: contract });
+    one.node.response('eth_getLogs', []);
+    const allowed = [
+      storageOf(contract.toLowerCase()),
+      call(contract),
+      logs({ address: [contract] }),
+      receipt,
+      ['eth_chainId'],
+    ] as const;
+    for (const each of allowed) expect([each, await statusOf(each)]).toEqual([each, 200]);
+    const rejected = [
+      storageOf(other),
+      call(other),
+      call(),
+      logs({}),
+      logs({ address: null }),
+      logs({ address: [] }),
+      logs({ address: [contract, other] }),
+      // What it names lies too deep to be judged.
+      ['eth_simulateV1', [{ blockStateCalls: [{ calls: [{ to: contract }] }] }]],
+      ['eth_simulateV1', [{ blockStateCalls: [] }]],
+    ] as const;
+    for (const each of rejected) expect([each, await statusOf(each)]).toEqual([each, 403]);
+    // Code of one's own in a contract's place is a contract of one's own.
+    const pretending = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;
+    expect(await statusOf(pretending({ [contract]: { code: '0x60' } }))).toBe(403);
+    expect(await statusOf(pretending({}))).toBe(200);
+    // What is wrong with a call is told first.
+    expect(await one.send(['eth_getStorageAt', ['x']])).toMatchObject({
+      status: 200,
+      body: { error: { code: -32602 } },
+    });
+  });
+
+  it('that is held to contracts makes no call that nobody can judge, unless its methods name it', async () => {
+    const named = network(7, [one.node.url], { methods: ['eth', 'debug_traceCall'] });
+    const gateway = await startGateway({ test: named });
+    onTestFinished(() => gateway.stop());
+    one.node.response('debug_traceCall', '0x');
+    const id = keyIdOf(digestOf(gateway.key));
+    const trace = () => gateway.call('test', 'debug_traceCall', [{ to: other }, 'latest']);
+    for (const [rules, response] of [
+      [{}, { result: '0x' }],
+      [{ contracts: contract }, { error: settings }],
+      [{ contracts: contract, methods: 'debug' }, { error: settings }],
+      [{ contracts: contract, methods: 'debug_traceCall' }, { result: '0x' }],
+    ] as const) {
+      await gateway.gateway.keys.update(id, rules);
+      expect(await trace()).toMatchObject(response);
+    }
+  });
+
+  it('ends when its time is over, without a look at the store', async () => {
+    await one.rules({ expiresAt: new Date(Date.now() + 400).toISOString() });
+    expect(await statusOf(storage)).toBe(200);
+    await eventually(async () => (await statusOf(storage)) === 401, 1_500);
+    expect((await one.send(storage)).body).toMatchObject({ error: { code: -32002, message: 'invalid project id' } });
+  });
+
+  it('may demand a secret, of which two may be live for a while', async () => {
+    const soon = new Date(Date.now() + 500).toISOString();
+    await one.rules({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
+    for (const good of [':new secret', ':old:secret']) expect(await statusOf(storage, basic(good))).toBe(200);
+    const bad = [
+      basic('user:new secret'),
+      basic(':new'),
+      basic('new secret'),
+      { authorization: 'Bearer new secret' },
+      { authorization: 'Basic' },
+      {},
+    ];
+    for (const headers of bad) {
+      const sent = await one.send(storage, headers);
+      expect([headers, sent.status]).toEqual([headers, 401]);
+      expect(sent.body).toMatchObject({ error: { code: -32002, message: 'invalid project id or project secret' } });
+    }
+    await eventually(async () => (await statusOf(storage, basic(':old:secret'))) === 401, 1_500);
+    expect(await statusOf(storage, basic(':new secret'))).toBe(200);
+  });
+});
+
+describe('a hash written by hand', () => {
+  it.each(['networks', 'origin', 'rate', 'expiresAt', 'secrets', 'note'])(
+    'that has nonsense in the field %s opens nothing until it is mended',
+    async (field) => {
+      const redis = await startRedis();
+      onTestFinished(redis.stop);
+      one = await limited({ REDIS_URL: redis.url });
+      expect(await statusOf(storage)).toBe(200);
+      const key = `gatehouse:key:${one.digest}`;
+      await redis.cli('HSET', key, field, '?!');
+      await eventually(async () => (await statusOf(storage)) === 401, 1_000);
+      await redis.cli('HDEL', key, field);
+      await eventually(async () => (await statusOf(storage)) === 200, 1_000);
+      await redis.cli('HSET', key, 'methods', 'net, web3');
+      await eventually(async () => (await statusOf(storage)) === 403, 1_000);
+    },
+  );
+});
+
+it('costs no walk through its rules when it has none', async () => {
+  expect(await statusOf(estimate)).toBe(200);
+  expect((await one.send(estimate)).headers.get('ratelimit-limit')).toBeNull();
+});

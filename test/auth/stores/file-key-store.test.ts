@@ -1,0 +1,225 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ensureDevelopmentKey } from '../../../gateway/auth/development-key.ts';
+import { withFileLock } from '../../../gateway/auth/stores/file-lock.ts';
+import { FileKeyStore } from '../../../gateway/auth/stores/file-key-store.ts';
+import { KeyFileError } from '../../../gateway/auth/stores/key-file.ts';
+import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
+import { eventually } from '../eventually.ts';
+import { startFileWriter } from './file-writer.ts';
+import { keyStoreContract } from './key-store.contract.ts';
+
+const silent = pino({ level: 'silent' });
+const createdAt = '2026-01-02T03:04:05.678Z';
+
+keyStoreContract('file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  return Promise.resolve({
+    open: () => Promise.resolve(new FileKeyStore(join(folder, 'data'), silent)),
+    remove: () => {
+      rmSync(folder, { recursive: true });
+      return Promise.resolve();
+    },
+  });
+});
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  return folder;
+}
+
+function open(dataDir: string, log = silent): FileKeyStore {
+  const store = new FileKeyStore(dataDir, log);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+describe('the key file', () => {
+  it('is its owner’s alone, in a folder of its owner’s alone, and holds no key', async () => {
+    const dataDir = join(makeFolder(), 'deep', 'data');
+    const key = makeKey();
+    await open(dataDir).add(digestOf(key), { name: 'alice', createdAt });
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dataDir, 'keys.json')).mode & 0o777).toBe(0o600);
+    const text = readFileSync(join(dataDir, 'keys.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual({ keys: { [digestOf(key)]: { name: 'alice', createdAt } } });
+    expect(readdirSync(dataDir)).toEqual(['keys.json']);
+  });
+
+  it('loses nothing when several processes write at once, and one of them is killed', async () => {
+    const folder = makeFolder();
+    const dataDir = join(folder, 'data');
+    const [killed, ...writers] = ['killed', 'a', 'b', 'c', 'd'].map((name) => startFileWriter(folder, dataDir, name));
+    await eventually(() => open(dataDir).entries().length > 10, 10_000);
+    killed?.kill('SIGKILL');
+    const codes = await Promise.all(writers.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
+    expect(codes).toEqual([0, 0, 0, 0]);
+    const names = (await open(dataDir).list()).map((record) => record.name);
+    for (const name of ['a', 'b', 'c', 'd']) expect(names.filter((other) => other === name)).toHaveLength(25);
+  });
+
+  it('is not made before there is a key', async () => {
+    const dataDir = join(makeFolder(), 'data');
+    const store = open(dataDir);
+    expect(await store.list()).toEqual([]);
+    expect(readdirSync(join(dataDir, '..'))).toEqual([]);
+  });
+
+  it.each([
+    ['{"keys": {', 'is not valid JSON'],
+    ['[]', 'is not a key file'],
+    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'the entry alice… is not a key'],
+    [`{"keys": {"${'0'.repeat(64)}": {"name": 1, "createdAt": ""}}}`, 'the entry 000000000000… is not a key'],
+    [`{"keys": {"${'0'.repeat(64)}": {"name": "a", "createdAt": "", "revokedAt": null}}}`, 'is not a key'],
+  ])('that reads %s stops the start, with its path', (text, complaint) => {
+    const dataDir = makeFolder();
+    writeFileSync(join(dataDir, 'keys.json'), text);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(KeyFileError);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(complaint);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(join(dataDir, 'keys.json'));
+  });
+
+  it('broken at run time leaves the last good keys in force and is logged once, until it is mended', async () => {
+    const dataDir = makeFolder();
+    const lines: string[] = [];
+    const store = open(dataDir, pino({ base: null }, { write: (line) => lines.push(line) }));
+    const digest = digestOf(makeKey());
+    await store.add(digest, { name: 'alice', createdAt });
+    const good = readFileSync(store.path, 'utf8');
+
+    writeFileSync(store.path, 'oops');
+    await eventually(() => lines.length > 0, 1_000);
+    await sleep(500);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('keys.json is not valid JSON');
+    expect(await store.find(digest)).toMatchObject({ name: 'alice' });
+    await expect(store.add(digestOf('b'), { name: 'bob', createdAt })).rejects.toThrow(KeyFileError);
+
+    writeFileSync(store.path, good.replace('alice', 'carol'));
+    await eventually(async () => (await store.find(digest))?.name === 'carol', 1_000);
+  });
+
+  it('that is removed takes all keys with it', async () => {
+    const store = open(makeFolder());
+    const digest = digestOf(makeKey());
+    await store.add(digest, { name: 'alice', createdAt });
+    rmSync(store.path);
+    await eventually(async () => (await store.find(digest)) === undefined, 1_000);
+  });
+
+  it('is watched without keeping a process alive', () => {
+    const handles = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = handles();
+    open(makeFolder());
+    expect(handles()).toBe(before);
+  });
+});
+
+describe('the lock of the key file', () => {
+  it('is taken over at once from a process that was killed', async () => {
+    const child = spawn(process.execPath, ['-e', '']);
+    await once(child, 'exit');
+    const path = join(makeFolder(), 'lock');
+    writeFileSync(path, `${hostname()} ${child.pid ?? 0} left-behind`);
+    const start = performance.now();
+    expect(await withFileLock(path, () => 'done')).toBe('done');
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+
+  it('is taken over from another machine’s process after some seconds', async () => {
+    const path = join(makeFolder(), 'lock');
+    writeFileSync(path, 'elsewhere 1 left-behind');
+    let taken = false;
+    const work = withFileLock(path, () => {
+      taken = true;
+    });
+    await sleep(200);
+    expect(taken).toBe(false);
+    const earlier = new Date(Date.now() - 6_000);
+    utimesSync(path, earlier, earlier);
+    await work;
+    expect(taken).toBe(true);
+  });
+
+  it('is held by one at a time, even when many find a stale one at once', async () => {
+    const folder = makeFolder();
+    const path = join(folder, 'lock');
+    writeFileSync(path, 'elsewhere 1 left-behind');
+    const earlier = new Date(Date.now() - 6_000);
+    utimesSync(path, earlier, earlier);
+    const file = join(folder, 'count');
+    writeFileSync(file, '0');
+    const count = (): void => {
+      writeFileSync(file, String(Number(readFileSync(file, 'utf8')) + 1));
+    };
+    await Promise.all(Array.from({ length: 30 }, () => withFileLock(path, count)));
+    expect(readFileSync(file, 'utf8')).toBe('30');
+    expect(readdirSync(folder)).toEqual(['count']);
+  });
+
+  it('is let go when the work fails', async () => {
+    const path = join(makeFolder(), 'lock');
+    const fail = (): never => {
+      throw new Error('no');
+    };
+    await expect(withFileLock(path, fail)).rejects.toThrow('no');
+    expect(await withFileLock(path, () => 'done')).toBe('done');
+  });
+});
+
+describe('the development key', () => {
+  it('is the same at each start, marked, and readable by its owner alone', async () => {
+    const dataDir = join(makeFolder(), 'data');
+    const store = open(dataDir);
+    const key = await ensureDevelopmentKey(store, dataDir);
+    expect(isWellFormedKey(key)).toBe(true);
+    expect(await ensureDevelopmentKey(store, dataDir)).toBe(key);
+    expect(await ensureDevelopmentKey(open(dataDir), dataDir)).toBe(key);
+    expect(await store.find(digestOf(key))).toMatchObject({ name: 'development', development: true });
+    expect(statSync(join(dataDir, 'development-key')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is made anew when its file is gone or spoilt, or the store does not know it or revoked it', async () => {
+    const dataDir = makeFolder();
+    const store = open(dataDir);
+    const path = join(dataDir, 'development-key');
+    let key = await ensureDevelopmentKey(store, dataDir);
+    const spoil: (() => unknown)[] = [
+      () => {
+        rmSync(path);
+      },
+      () => {
+        writeFileSync(path, 'gh_nonsense');
+      },
+      () => {
+        writeFileSync(path, makeKey());
+      },
+      () => store.revoke(keyIdOf(digestOf(key))),
+    ];
+    for (const act of spoil) {
+      await act();
+      const next = await ensureDevelopmentKey(store, dataDir);
+      expect(next).not.toBe(key);
+      expect(await ensureDevelopmentKey(store, dataDir)).toBe(next);
+      key = next;
+    }
+  });
+
+  it('is never a key that someone else was given', async () => {
+    const dataDir = makeFolder();
+    const store = open(dataDir);
+    const key = makeKey();
+    await store.add(digestOf(key), { name: 'alice', createdAt });
+    writeFileSync(join(dataDir, 'development-key'), key);
+    expect(await ensureDevelopmentKey(store, dataDir)).not.toBe(key);
+  });
+});

@@ -1,0 +1,234 @@
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SettingsError } from '../../../gateway/config/settings.ts';
+import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
+import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
+import { parseRedisUrl } from '../../../gateway/redis/url.ts';
+import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
+import { eventually } from '../eventually.ts';
+import { keyStoreContract } from './key-store.contract.ts';
+
+const silent = pino({ level: 'silent' });
+
+keyStoreContract('redis', async () => {
+  const redis = await startRedis();
+  return { open: () => Promise.resolve(new RedisKeyStore(redis.url, silent)), remove: redis.stop };
+});
+
+describe('keys in Redis', () => {
+  async function startOwnRedis(): Promise<RedisServer> {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    return redis;
+  }
+
+  async function open(url: string, log = silent): Promise<RedisKeyStore> {
+    const store = new RedisKeyStore(url, log);
+    onTestFinished(() => store.close());
+    await store.opened(2_000);
+    return store;
+  }
+
+  it('are hashes that an operator can read, and no key is in them', async () => {
+    const redis = await startOwnRedis();
+    const store = await open(redis.url);
+    const key = makeKey();
+    await store.add(digestOf(key), { name: 'alice', createdAt: '2026-01-02T03:04:05.678Z' });
+    expect(await redis.cli('KEYS', '*')).toBe(`gatehouse:key:${digestOf(key)}`);
+    expect(await redis.cli('HGETALL', `gatehouse:key:${digestOf(key)}`)).toBe(
+      ['createdAt', '2026-01-02T03:04:05.678Z', 'name', 'alice'].join('\n'),
+    );
+  });
+
+  it('may be written by hand', async () => {
+    const redis = await startOwnRedis();
+    const store = await open(redis.url);
+    const digest = digestOf('by hand');
+    await redis.cli('HSET', `gatehouse:key:${digest}`, 'name', 'by hand');
+    expect(await store.find(digest)).toEqual({ id: keyIdOf(digest), name: 'by hand', createdAt: '' });
+    expect(await store.add(digest, { name: 'again', createdAt: '2026-01-01T00:00:00.000Z' })).toBe(false);
+  });
+
+  it('are listed when there are thousands, among other data', async () => {
+    const redis = await startOwnRedis();
+    const store = await open(redis.url);
+    const script = `for i = 1, 3000 do
+      redis.call('HSET', 'gatehouse:key:' .. redis.sha1hex(i) .. string.format('%024x', i), 'name', i)
+      redis.call('SET', 'other:' .. i, i)
+    end`;
+    await redis.cli('EVAL', script, '0');
+    await redis.cli('SET', 'gatehouse:key:not-a-digest', '1');
+    expect(await store.list()).toHaveLength(3000);
+  });
+
+  it('live in the database that the URL names', async () => {
+    const redis = await startOwnRedis();
+    const store = await open(`${redis.url}/3`);
+    await store.add(digestOf(makeKey()), { name: 'alice', createdAt: '2026-01-01T00:00:00.000Z' });
+    expect(await redis.cli('-n', '3', 'DBSIZE')).toBe('1');
+  });
+
+  it('are said to be out of reach at once while Redis is away, with a reason and without the URL', async () => {
+    const port = await freePort();
+    const store = new RedisKeyStore(`redis://user:secret@127.0.0.1:${port}`, silent);
+    onTestFinished(() => store.close());
+    await expect(store.opened(300)).rejects.toThrow('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?');
+    expect(store.available).toBe(false);
+    const start = performance.now();
+    await expect(store.find(digestOf('a'))).rejects.toMatchObject({
+      name: 'KeyStoreUnreachable',
+      code: 'ECONNREFUSED',
+    });
+    expect(performance.now() - start).toBeLessThan(50);
+  });
+
+  it('cost half a second to ask for when Redis hangs, but only once', async () => {
+    const redis = await startOwnRedis();
+    const store = await open(redis.url);
+    redis.pause();
+    const start = performance.now();
+    for (let n = 0; n < 20; n += 1) {
+      await expect(store.find(digestOf('a'))).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    }
+    expect(performance.now() - start).toBeLessThan(650);
+  });
+
+  it('are said to be refused when the password is wrong', async () => {
+    const redis = await startOwnRedis();
+    await redis.cli('CONFIG', 'SET', 'requirepass', 'right');
+    const store = new RedisKeyStore(redis.url.replace('//', '//:wrong@'), silent);
+    onTestFinished(() => store.close());
+    await expect(store.opened(300)).rejects.toThrow('Redis refuses (WRONGPASS): is REDIS_URL right?');
+    const right = await open(redis.url.replace('//', '//:right@'));
+    expect(await right.list()).toEqual([]);
+  });
+
+  it('need no more of Redis than this ACL allows', async () => {
+    const redis = await startOwnRedis();
+    const allowed = '+ping +hgetall +subscribe +client|id +client|tracking';
+    const scope = '~gatehouse:key:* &gatehouse:keys &__redis__:invalidate';
+    await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', ...scope.split(' '), '-@all', ...allowed.split(' '));
+    const store = await open(redis.url.replace('//', '//gateway:pass@'));
+    await eventually(() => store.freshForMs === 30_000, 1_000);
+    expect(await store.find(digestOf('a'))).toBeUndefined();
+  });
+
+  it('are looked up each second where Redis refuses to tell of changes, which is logged once', async () => {
+    const redis = await startOwnRedis();
+    await redis.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-client|tracking');
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+    const store = await open(redis.url.replace('//', '//managed:pass@'), log);
+    await eventually(() => lines.length > 0, 1_000);
+    expect(store.freshForMs).toBe(900);
+    await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => (await redis.cli('PUBSUB', 'NUMSUB', 'gatehouse:keys')).endsWith('1'), 2_000);
+    expect(lines.filter((line) => line.includes('CLIENT TRACKING'))).toHaveLength(1);
+    expect(lines.join('')).not.toContain('pass');
+  });
+
+  it('log each change of Redis’ state once, without address or password', async () => {
+    const redis = await startOwnRedis();
+    await redis.cli('CONFIG', 'SET', 'requirepass', 'secret');
+    const lines: string[] = [];
+    const log = pino({ base: null, timestamp: false }, { write: (line) => lines.push(line) });
+    const store = await open(redis.url.replace('//', '//:secret@'), log);
+    await eventually(() => lines.length === 2, 1_000);
+    await redis.kill();
+    await eventually(() => !store.available, 1_000);
+    await eventually(() => lines.length === 4, 1_000);
+    // Several attempts to connect fail in this time.
+    await expect(store.opened(800)).rejects.toThrow('ECONNREFUSED');
+    await store.close();
+    const said = lines.map((line) => JSON.parse(line) as { connection: string; error?: string; msg: string });
+    expect(said.map(({ connection, msg }) => `${connection}: ${msg}`).sort()).toEqual([
+      'changes: Redis answers',
+      'changes: Redis does not answer',
+      'commands: Redis answers',
+      'commands: Redis does not answer',
+    ]);
+    expect(lines.join('')).not.toMatch(/secret|127\.0\.0\.1|redis:/);
+  });
+
+  it('leave no socket and no timer behind when the store is closed, whatever state Redis is in', async () => {
+    const resources = (): string[] =>
+      process.getActiveResourcesInfo().filter((kind) => /^(TCP|TLS|Timeout|GetAddr)/.test(kind));
+    const redis = await startOwnRedis();
+    const before = resources().length;
+    const close = async (prepare: (store: RedisKeyStore) => Promise<unknown>): Promise<void> => {
+      const store = new RedisKeyStore(redis.url, silent);
+      await prepare(store);
+      await store.close();
+      await eventually(() => resources().length <= before, 1_000);
+    };
+    await close(() => Promise.resolve());
+    await close((store) => store.opened(1_000));
+    await close(async (store) => {
+      await store.opened(1_000);
+      redis.pause();
+      await expect(store.find(digestOf('a'))).rejects.toThrow('ETIMEDOUT');
+    });
+    redis.resume();
+    await redis.kill();
+    await close((store) => expect(store.opened(300)).rejects.toThrow('ECONNREFUSED'));
+  });
+});
+
+describe('REDIS_URL', () => {
+  it('names host, port, user, password, database and TLS', () => {
+    expect(parseRedisUrl('redis://10.0.0.1')).toEqual({ host: '10.0.0.1', port: 6379, db: 0 });
+    expect(parseRedisUrl('rediss://me:p%40ss@[::1]:7000/5?family=6')).toEqual({
+      host: '::1',
+      port: 7000,
+      db: 5,
+      username: 'me',
+      password: 'p@ss',
+      tls: {},
+      family: 6,
+    });
+    expect(parseRedisUrl('/run/redis.sock')).toEqual({ path: '/run/redis.sock' });
+  });
+
+  it('names Sentinels and whom they are asked for, or nodes of a cluster', () => {
+    const url = 'rediss+sentinel://me:p%2Css@a,b:7,[::1]:8/main/2?sentinelPassword=x%26y&family=6';
+    expect(parseRedisUrl(url)).toEqual({
+      sentinels: [
+        { host: 'a', port: 26_379 },
+        { host: 'b', port: 7 },
+        { host: '::1', port: 8 },
+      ],
+      ...{ name: 'main', db: 2, username: 'me', password: 'p,ss', tls: {}, sentinelPassword: 'x&y', family: 6 },
+    });
+    expect(parseRedisUrl('redis+sentinel://a/main')).toEqual({
+      ...{ sentinels: [{ host: 'a', port: 26_379 }], name: 'main', db: 0 },
+    });
+    expect(parseRedisUrl('redis+cluster://:secret@10.0.0.1,10.0.0.2:7000')).toEqual({
+      cluster: [
+        { host: '10.0.0.1', port: 6379 },
+        { host: '10.0.0.2', port: 7000 },
+      ],
+      password: 'secret',
+    });
+  });
+
+  it.each([
+    'localhost:6379',
+    'http://localhost',
+    'redis://',
+    'redis://host/name',
+    'redis://host?protocol=3',
+    'redis://host:port',
+    'redis://:secret%@host',
+    'rediss:secret',
+    'redis://a,b',
+    'redis+sentinel://:secret@a',
+    'redis+sentinel://a/main/secret',
+    'redis+cluster://:secret@a/1',
+    'redis+cluster://a,,b',
+    'redis+cluster://a,b?family=1',
+    'redis+other://secret',
+  ])('%s is refused at once, and not repeated', (url) => {
+    expect(() => new RedisKeyStore(url, silent)).toThrow(SettingsError);
+    expect(() => new RedisKeyStore(url, silent)).toThrow(/^REDIS_URL: (?!.*secret)/);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { eventually } from '../auth/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { status } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+
+const account = `0x${'12'.repeat(20)}`;
+const slot = [account, '0x0', 'latest'];
+const word = (digit: string): string => `0x${digit.repeat(64)}`;
+
+let chain: ScriptedChain;
+let node: FakeNode;
+let gateway: TestGateway;
+const requested = (method: string): number => node.callsOf(method).length;
+
+beforeEach(async () => {
+  chain = new ScriptedChain({ from: 100 });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word('1'), eth_gasPrice: '0x7' } });
+  node.response('eth_getBlockByNumber', ([which]: [string]) =>
+    which === 'finalized' ? chain.byNumber('0x64') : chain.byNumber(which),
+  );
+  node.response('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
+  await open({ CACHE_MAX_BYTES: '1000000' });
+});
+afterEach(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+async function open(env: Record<string, string>): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+  // Heads are followed from the first call on.
+  await gateway.call('main', 'eth_gasPrice');
+  await eventually(
+    async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block') === 100,
+    2_000,
+  );
+}
+
+it('what is true until the head moves is asked once, and answered under each id', async () => {
+  for (const id of [1, 'two', 3]) {
+    expect(await gateway.call('main', 'eth_getStorageAt', slot, id)).toEqual({ jsonrpc: '2.0', id, result: word('1') });
+  }
+  expect(requested('eth_getStorageAt')).toBe(1);
+  const { value } = await readMetrics(gateway.address);
+  expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'hit' })).toBe(2);
+  expect(value('gatehouse_cache_entries')).toBeGreaterThan(0);
+});
+
+it('state at a final block and a block by hash are there when the upstream is gone, and calls that have to ask are not', async () => {
+  const final = [account, '0x0', '0x64'];
+  // The first call shows that it matters what is final.
+  await gateway.call('main', 'eth_getStorageAt', final);
+  await eventually(() => node.calls.some(({ params }) => (params as unknown[])[0] === 'finalized'), 2_000);
+  await eventually(async () => {
+    await gateway.call('main', 'eth_getStorageAt', final);
+    return (await readMetrics(gateway.address)).value('gatehouse_cache_lookups_total', { outcome: 'hit' }) !== 0;
+  }, 2_000);
+  const block = [chain.head.hash, false];
+  const first = await gateway.call('main', 'eth_getBlockByHash', block);
+  node.always(status(500));
+  expect(await gateway.call('main', 'eth_getStorageAt', final)).toMatchObject({ result: word('1') });
+  expect(await gateway.call('main', 'eth_getBlockByHash', block)).toEqual(first);
+  expect(await gateway.call('main', 'eth_getStorageAt', [account, '0x0', '0x65'])).toMatchObject({
+    error: { code: -32603 },
+  });
+});
+
+it('a key is told only what it may ask', async () => {
+  await gateway.call('main', 'eth_getStorageAt', slot);
+  const key = makeKey();
+  const record = { name: 'bob', createdAt: new Date().toISOString(), permissions: { methods: 'eth_blockNumber' } };
+  await gateway.gateway.keys.add(digestOf(key), record);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: slot });
+  const rejected = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
+  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
+});
+
+it.each([1337, 31337])(
+  'on the development chain %i nothing is kept, for anything in it may change',
+  async (chainId) => {
+    const own = await startFakeNode({ chainId, responses: { eth_getBalance: '0x1' } });
+    own.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+    const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
+    await development.call('main', 'eth_getBalance', [account, 'latest']);
+    await eventually(
+      async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100,
+      2_000,
+    );
+    for (const block of ['latest', '0x64', 'latest', '0x64']) {
+      await development.call('main', 'eth_getBalance', [account, block]);
+    }
+    expect(own.callsOf('eth_getBalance')).toHaveLength(5);
+    await development.stop();
+    await own.close();
+  },
+);
+
+it('nothing is kept unless CACHE_MAX_BYTES says so', async () => {
+  await gateway.stop();
+  await open({ CACHE_MAX_BYTES: '0' });
+  for (const id of [1, 2, 3]) await gateway.call('main', 'eth_getStorageAt', slot, id);
+  expect(requested('eth_getStorageAt')).toBe(3);
+});

@@ -1,0 +1,39 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { TimeSlicer } from '../../gateway/jsonrpc/time-slices.ts';
+
+/** Work of so long. */
+function work(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+it('what takes long goes on in later turns of the event loop, in order, though it be done after several promises', async () => {
+  const timeSlicer = new TimeSlicer();
+  while (timeSlicer.next() === undefined);
+  const later: number[] = [];
+  for (let name = 0; name < 6; name++)
+    void timeSlicer.next()?.then(async () => {
+      await Promise.resolve();
+      await Promise.resolve();
+      later.push(name);
+      work(1);
+    });
+  const counts: number[] = [];
+  while (later.length < 6) {
+    await turn();
+    counts.push(later.length);
+  }
+  expect(Math.max(...counts.map((count, index) => count - (counts[index - 1] ?? 0)))).toBeLessThanOrEqual(2);
+  expect(later).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+it('all that is under way shares a slice: whoever comes when others wait, waits after them', async () => {
+  const timeSlicer = new TimeSlicer();
+  while (timeSlicer.next() === undefined);
+  const seen: string[] = [];
+  void timeSlicer.next()?.then(() => seen.push('first'));
+  await timeSlicer.next()?.then(() => seen.push('second'));
+  expect(seen).toEqual(['first', 'second']);
+  await turn();
+  expect(timeSlicer.next()).toBeUndefined();
+});

@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
+import { reservedSlugs } from '../../gateway/network-files/network-config.ts';
+import { good, knownMethods, memory, problemsIn } from './load.ts';
+
+const goodFile = `${good.join('\n')}\n`;
+const loadFolder = (folder: string) => loadNetworks({ folder, knownMethods, env: {} });
+
+describe('the folder of network files', () => {
+  let cwd: string;
+  let empty: string;
+
+  beforeEach(() => {
+    cwd = process.cwd();
+    empty = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+  });
+  afterEach(() => {
+    process.chdir(cwd);
+    rmSync(empty, { recursive: true });
+  });
+
+  it('is asked for by the setting’s name when it is not there', () => {
+    const error = (folder: string, whole: string): string =>
+      `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`;
+    expect(() => loadFolder(join(empty, 'nowhere'))).toThrow(error(join(empty, 'nowhere'), ''));
+    expect(() => loadFolder('no-such-folder')).toThrow(
+      error('no-such-folder', ` (that is ${join(cwd, 'no-such-folder')})`),
+    );
+  });
+
+  it('holds at least one network', () => {
+    expect(() => loadFolder(empty)).toThrow(`${empty}: there is no network file (<slug>.yaml) in it`);
+  });
+
+  it('is the gateway’s own where the working directory has no folder `networks`', () => {
+    process.chdir(empty);
+    expect(loadFolder('networks').map(({ slug }) => slug)).toContain('sepolia');
+    expect(() => loadFolder('network')).toThrow('cannot be read; set NETWORKS_DIR');
+  });
+
+  it('may hold other things beside network files', () => {
+    const files = { 'base.yaml': goodFile, 'README.md': '# Networks', 'old.yaml.bak': 'x', '.hidden.yaml': 'x' };
+    expect(memory(files).map(({ slug }) => slug)).toEqual(['base']);
+  });
+
+  it('is read in the order of slugs', () => {
+    const files = { 'c.yaml': goodFile, 'a.yaml': goodFile, 'b-2.yaml': goodFile };
+    expect(memory(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
+  });
+});
+
+describe('the name of a network file', () => {
+  it.each(['Base', 'base_mainnet', '-base', 'base.main', 'bäse', 'a'.repeat(64)])('is no slug: %s', (slug) => {
+    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+      `${slug}.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml`,
+    ]);
+  });
+
+  it.each([...reservedSlugs].filter((slug) => !slug.includes('.')))('is reserved: %s', (slug) => {
+    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+      `${slug}.yaml:1:1 the slug ${slug} is a path of the gateway itself: give the file another name`,
+    ]);
+  });
+
+  it.each(['base.yml', 'base.YAML', 'base.Yml'])('ends in .yaml, not as %s does', (name) => {
+    expect(problemsIn({ [name]: 'anything: [' })).toEqual([
+      `${name}:1:1 network files end in .yaml: rename it to base.yaml`,
+    ]);
+  });
+
+  it('is no name of a folder, a pipe or a lost link', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+    try {
+      execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
+      execFileSync('mkdir', [join(folder, 'folder.yaml')]);
+      execFileSync('ln', ['-s', 'nowhere', join(folder, 'link.yaml')]);
+      const places = ['folder.yaml:1:1 expected a file', 'link.yaml:1:1 the file cannot be read (ENOENT)'];
+      const all = [...places, 'pipe.yaml:1:1 expected a file'].map((line) => join(folder, line)).join('\n');
+      expect(() => loadFolder(folder)).toThrow(all);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('mistakes', () => {
+  it('of all files are told at once, in the order of files and lines', () => {
+    const files = {
+      'a.yaml': 'name: A\nchainId: 0\nupstreams: []\ncolour: red\n',
+      'b.yaml': goodFile,
+      'C.yaml': goodFile.replace('8453', 'one'),
+      'd.yaml': 'name: "D\n',
+      'e.yml': '',
+    };
+    expect(problemsIn(files)).toEqual([
+      'C.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml',
+      'C.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text',
+      'a.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991',
+      'a.yaml:3:12 upstreams: expected list of at least one upstream',
+      'a.yaml:4:1 colour is not known',
+      'd.yaml:2:1 a quote is not closed',
+      'e.yml:1:1 network files end in .yaml: rename it to e.yaml',
+    ]);
+  });
+
+  it('are a hundred at most for one file', () => {
+    const diagnostics = problemsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
+    expect(diagnostics).toHaveLength(101);
+    expect(diagnostics.at(-1)).toBe('a.yaml: and 50 more');
+  });
+
+  it('are told apart by file, line and column for programs', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+    try {
+      execFileSync('sh', ['-c', 'echo "name: x\nchainId: 1\nupstreams: 5" > base.yaml'], { cwd: folder });
+      const message = 'upstreams: expected list of at least one upstream, not a number';
+      const diagnostics = [{ file: join(folder, 'base.yaml'), line: 3, column: 12, message }];
+      expect(() => loadFolder(folder)).toThrow(expect.objectContaining({ diagnostics }));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('tell the folder as it was set', () => {
+    const cwd = process.cwd();
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+    try {
+      execFileSync('sh', ['-c', 'mkdir own && echo "name: x" > own/base.yaml'], { cwd: folder });
+      process.chdir(folder);
+      expect(() => loadFolder('own')).toThrow('own/base.yaml:1:1 chainId is missing: expected whole number');
+    } finally {
+      process.chdir(cwd);
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

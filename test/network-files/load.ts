@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadNetworks, NetworkFilesError } from '../../gateway/network-files/load-networks.ts';
+import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+
+export const knownMethods = methods.map(({ name }) => name);
+
+/** A network file without mistakes, by lines. */
+export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
+
+/** Writes files into a folder of their own, loads it, and removes it. */
+export function memory(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
+  return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));
+}
+
+/** The mistakes that are found, with the folder left out of their places: `base.yaml:7:5 …`. */
+export function problemsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
+  return inFolder(files, (folder) => {
+    try {
+      loadNetworks({ folder, knownMethods, env });
+      return [];
+    } catch (error) {
+      if (!(error instanceof NetworkFilesError)) throw error;
+      return error.message.split('\n').map((line) => line.replace(`${folder}/`, ''));
+    }
+  });
+}
+
+/** The mistakes in one file, by place and message: `7:5 …`. */
+export function mistakesOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
+  const yaml = typeof text === 'string' ? text : `${text.join('\n')}\n`;
+  return problemsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
+}
+
+function inFolder<Result>(files: Record<string, string>, work: (folder: string) => Result): Result {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+  try {
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(folder, name), text);
+    }
+    return work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { readNetwork } from '../../gateway/network-files/read-network.ts';
+import { good, knownMethods, memory, mistakesOf } from './load.ts';
+
+const secret = 'S3CRET';
+
+const characters = ' :,*&|\'"{}[]#\n'.match(/./gs) ?? [];
+
+const file = [
+  'name: Base',
+  'chainId: 8453',
+  'upstreams:',
+  '  - name: one',
+  `    url: https://user:${secret}@one.example/v2/${secret}?key=${secret}`,
+  '    headers:',
+  `      authorization: "Bearer ${secret}"`,
+  `      x-key: ${secret}`,
+  `  - { name: two, url: https://two.example/${secret}, headers: { x-key: ${secret} } }`,
+  '',
+].join('\n');
+
+const told = (yaml: string, env: Record<string, string> = {}): string[] =>
+  readNetwork('base', yaml, { folder: '.', knownMethods, env }).diagnostics.map(({ message }) => message);
+
+describe('a mistake shows no value', () => {
+  it('whatever single character is missing', () => {
+    expect(told(file)).toEqual([]);
+    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
+    expect(leaks).toEqual([]);
+  });
+
+  it.each(characters)('whatever place has a character %j too many', (character) => {
+    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
+    expect(leaks).toEqual([]);
+  });
+
+  it('where a part is of the wrong kind', () => {
+    for (const wrong of ['name', 'chainId', 'baseUrls', 'methods', 'upstreams']) {
+      const lines = file.split('\n').filter((line) => !line.startsWith(wrong));
+      const diagnostics = told(
+        [...lines.slice(wrong === 'upstreams' ? 99 : 0), `${wrong}: { a: [${secret}] }`].join('\n'),
+      );
+      expect(diagnostics.join()).toContain(`${wrong}: expected`);
+      expect(diagnostics.join()).not.toContain(secret);
+    }
+  });
+
+  it('that came from the environment', () => {
+    const url = (text: string): string[] => [...good.slice(0, 4), `    url: ${text}`];
+    expect(mistakesOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
+      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+    ]);
+    expect(mistakesOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
+      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+    ]);
+    expect(mistakesOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
+      '5:10 upstreams[0].url: a % in user or password is written %25',
+    ]);
+    expect(mistakesOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
+      '6:23 upstreams[0].headers.x-key: once variables are filled in, there is a character that no header may have, ' +
+        'such as a line break',
+    ]);
+  });
+});
+
+describe('variables', () => {
+  const upstream = (...lines: string[]) => [...good.slice(0, 4), ...lines.map((line) => `    ${line}`)].join('\n');
+  const filled = (lines: string[], env: Record<string, string> = {}) =>
+    memory({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
+
+  it.each([
+    ['${URL}', { URL: 'https://a.example/x' }, 'https://a.example/x'],
+    ['https://a.example/${KEY}/x', { KEY: 'k' }, 'https://a.example/k/x'],
+    ['https://${HOST}.example/${KEY}${KEY}', { HOST: 'a', KEY: 'k' }, 'https://a.example/kk'],
+    ['https://a.example/${KEY:-public}', {}, 'https://a.example/public'],
+    ['https://a.example/${KEY:-public}', { KEY: '' }, 'https://a.example/public'],
+    ['https://a.example/${KEY:-public}', { KEY: 'k' }, 'https://a.example/k'],
+    ['https://a.example/${KEY:-}', {}, 'https://a.example/'],
+    ['https://a.example/$KEY', { KEY: 'k' }, 'https://a.example/$KEY'],
+  ])('are filled into the URL %s', (url, env, expected) => {
+    expect(filled([`url: ${url}`], env)?.url).toBe(expected);
+  });
+
+  it('are filled into headers, and nowhere else', () => {
+    const headers = 'headers: { authorization: "Bearer ${TOKEN}", x-id: "${ID:-7}" }';
+    const env = { TOKEN: '${ID}', NAME: 'x' };
+    // What a variable holds is taken as it is.
+    expect(filled(['url: https://a.example', headers], env)?.headers).toEqual({
+      authorization: 'Bearer ${ID}',
+      'x-id': '7',
+    });
+    expect(mistakesOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
+    expect(memory({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
+  });
+
+  it.each([
+    ['url: ${NOPE}', '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}'],
+    ['url: https://a/${A}', '5:10 upstreams[0].url: the environment has no A; set it, or write ${A:-default}'],
+    ['url: https://a/${A:b}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${1A}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${A', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
+  ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
+    expect(mistakesOf(upstream(line))).toEqual([diagnostic]);
+  });
+
+  it('are told of in each header', () => {
+    const headers = 'headers: { a: "${A}", b: "${B}" }';
+    expect(mistakesOf(upstream('url: https://a', headers))).toEqual([
+      '6:19 upstreams[0].headers.a: the environment has no A; set it, or write ${A:-default}',
+      '6:30 upstreams[0].headers.b: the environment has no B; set it, or write ${B:-default}',
+    ]);
+  });
+
+  it('are told of beside mistakes of other kinds', () => {
+    expect(mistakesOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
+      '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
+      '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
+      '7:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?',
+    ]);
+  });
+});
+
+function everyPlace(): number[] {
+  return Array.from({ length: file.length }, (_, at) => at);
+}
+
+function hasLeak(yaml: string): boolean {
+  return told(yaml).some((message) => message.includes(secret));
+}

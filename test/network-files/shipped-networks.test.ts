@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as chains from 'viem/chains';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
+import { knownMethods } from './load.ts';
+
+const folder = join(packageRoot, 'networks');
+const shipped = loadNetworks({ folder, knownMethods, env: {} });
+const reachable = shipped.filter(({ slug }) => slug !== 'local');
+const fileOf = (slug: string): string => readFileSync(join(folder, `${slug}.yaml`), 'utf8');
+
+/** What viem knows of each, and the symbol of what fees are paid in. */
+const known = {
+  'arbitrum-one': [chains.arbitrum, 42161, 'ETH'],
+  avalanche: [chains.avalanche, 43114, 'AVAX'],
+  base: [chains.base, 8453, 'ETH'],
+  'bnb-smart-chain': [chains.bsc, 56, 'BNB'],
+  celo: [chains.celo, 42220, 'CELO'],
+  'ethereum-mainnet': [chains.mainnet, 1, 'ETH'],
+  hoodi: [chains.hoodi, 560048, 'ETH'],
+  linea: [chains.linea, 59144, 'ETH'],
+  mantle: [chains.mantle, 5000, 'MNT'],
+  'op-mainnet': [chains.optimism, 10, 'ETH'],
+  polygon: [chains.polygon, 137, 'POL'],
+  scroll: [chains.scroll, 534352, 'ETH'],
+  sepolia: [chains.sepolia, 11155111, 'ETH'],
+  'zksync-era': [chains.zksync, 324, 'ETH'],
+  'zksync-sepolia': [chains.zksyncSepoliaTestnet, 300, 'ETH'],
+} as const satisfies Record<string, readonly [chains.Chain, number, string]>;
+
+/** Agreed: where a network is not called what viem calls it, and why. */
+const otherNames: Readonly<Record<string, { ours: string; viems: string; because: string }>> = {
+  avalanche: { ours: 'Avalanche C-Chain', viems: 'Avalanche', because: 'Avalanche has an X- and a P-Chain too' },
+  'ethereum-mainnet': { ours: 'Ethereum Mainnet', viems: 'Ethereum', because: 'its testnets are Ethereum as well' },
+  linea: { ours: 'Linea', viems: 'Linea Mainnet', because: 'its documentation calls the network Linea' },
+  'zksync-era': { ours: 'zkSync Era', viems: 'ZKsync Era', because: 'the spelling of the methods, zks_ and zkSync' },
+  'zksync-sepolia': {
+    ...{ ours: 'zkSync Era Sepolia', viems: 'ZKsync Sepolia Testnet' },
+    because: 'its documentation calls it Era Sepolia; spelled as its mainnet',
+  },
+};
+
+/** Agreed: endpoints whose documentation stands under another domain of the same provider. */
+const documentedAt: Readonly<Record<string, string>> = { 'zksync.dev': 'zksync.io' };
+
+describe('the networks that come with the gateway', () => {
+  it('are these, and a local one', () => {
+    expect(shipped.map(({ slug }) => slug)).toEqual([...Object.keys(known), 'local'].toSorted());
+  });
+
+  it.each(Object.entries(known))('%s has the id, the name and the currency that viem knows', (slug, row) => {
+    const [chain, chainId, symbol] = row;
+    const network = shipped.find((one) => one.slug === slug);
+    expect([network?.chainId, chain.id]).toEqual([chainId, chainId]);
+    const { ours = chain.name, viems = chain.name } = otherNames[slug] ?? {};
+    expect([network?.name, chain.name]).toEqual([ours, viems]);
+    // What a wallet shows of an answer is right: wei of 18 decimals.
+    expect(chain.nativeCurrency).toMatchObject({ symbol, decimals: 18 });
+  });
+
+  it('are another chain each', () => {
+    const ids = shipped.map(({ chainId }) => chainId);
+    expect(ids).toEqual([...new Set(ids)]);
+    // Anvil's own, which no public chain has among those above.
+    expect(shipped.find(({ slug }) => slug === 'local')?.chainId).toBe(chains.anvil.id);
+  });
+
+  it.each(reachable)('$slug is reached by two providers, over https, without a key', ({ upstreams }) => {
+    const urls = upstreams.map(({ url = '' }) => new URL(url));
+    expect(urls.map(({ protocol }) => protocol)).toEqual(['https:', 'https:']);
+    expect(new Set(urls.map(({ host }) => domainOf(host))).size).toBe(2);
+    for (const { username, password, search, pathname } of urls) {
+      expect([username, password, search]).toEqual(['', '', '']);
+      expect(pathname).toMatch(/^(\/[A-Za-z]{1,4})*\/?$/);
+    }
+    expect(upstreams.filter(({ headers }) => headers !== undefined)).toEqual([]);
+  });
+
+  it.each(reachable)('$slug says where each of its endpoints is documented, by who runs it', ({ slug, upstreams }) => {
+    const cited = [...fileOf(slug).matchAll(/^ {2}- name: (\S+) # (https:\/\/[^\s,]+)(?:, .+)?\n {4}url: (\S+)$/gm)];
+    expect(cited.map(([, name, , url]) => ({ name, url }))).toEqual(upstreams);
+    for (const [, , source = '', url = ''] of cited) {
+      const domain = domainOf(new URL(url).host);
+      expect(domainOf(new URL(source).host)).toBe(documentedAt[domain] ?? domain);
+    }
+  });
+
+  it('serve zks_estimateFee on zkSync only', () => {
+    const serving = shipped.filter(({ methods }) => methods.includes('zks_estimateFee'));
+    expect(serving.map(({ slug }) => slug)).toEqual(['zksync-era', 'zksync-sepolia']);
+    for (const { methods } of serving) expect(methods).toEqual(knownMethods);
+  });
+});
+
+/** Of all hosts here, the last two parts: none is below a domain such as co.uk. */
+function domainOf(host: string): string {
+  return host.split('.').slice(-2).join('.');
+}

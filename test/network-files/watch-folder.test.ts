@@ -1,0 +1,124 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FolderWatch } from '../../gateway/network-files/watch-folder.ts';
+import { eventually } from '../auth/eventually.ts';
+
+/** Longer than any test takes: what is seen then was told by the system. */
+const never = 3_600_000;
+
+let base: string;
+let folder: string;
+let told: number;
+let watching: FolderWatch | undefined;
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'gatehouse-watch-'));
+  folder = join(base, 'networks');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'a.yaml'), 'one');
+});
+afterEach(() => {
+  watching?.close();
+  rmSync(base, { recursive: true });
+});
+
+/** Watches from now on, and has told of the beginning. */
+async function watch(lookEveryMs: number, settleMs = 20): Promise<void> {
+  told = 0;
+  watching = new FolderWatch(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
+  await eventually(() => told === 1, 5_000);
+}
+
+/** Whether it tells once, and then no more. */
+async function tellsOnce(): Promise<void> {
+  await eventually(() => told === 2, 5_000);
+  await sleep(100);
+  expect(told).toBe(2);
+}
+
+const changes: Record<string, () => void> = {
+  'a file is written': () => {
+    writeFileSync(join(folder, 'a.yaml'), 'two');
+  },
+  'a file is renamed into place, as editors do': () => {
+    writeFileSync(join(folder, '.a.yaml.swp'), 'two');
+    renameSync(join(folder, '.a.yaml.swp'), join(folder, 'a.yaml'));
+  },
+  'a file is added': () => {
+    writeFileSync(join(folder, 'b.yaml'), 'new');
+  },
+  'a file is removed': () => {
+    rmSync(join(folder, 'a.yaml'));
+  },
+};
+
+describe('a folder of network files', () => {
+  it.each(Object.entries(changes))('is told of when %s, by the system', async (_, change) => {
+    await watch(never);
+    change();
+    await tellsOnce();
+  });
+
+  it('is told of when Kubernetes swaps what `..data` points at', async () => {
+    rmSync(join(folder, 'a.yaml'));
+    for (const [version, text] of ['one', 'two'].entries()) {
+      mkdirSync(join(folder, `..v${version}`));
+      writeFileSync(join(folder, `..v${version}`, 'a.yaml'), text);
+    }
+    symlinkSync('..v0', join(folder, '..data'));
+    symlinkSync('..data/a.yaml', join(folder, 'a.yaml'));
+    await watch(never);
+    symlinkSync('..v1', join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+    await tellsOnce();
+  });
+
+  it('is told of when a file elsewhere changes that a link points at, which no notice tells', async () => {
+    writeFileSync(join(base, 'elsewhere'), 'one');
+    symlinkSync(join(base, 'elsewhere'), join(folder, 'b.yaml'));
+    await watch(50);
+    writeFileSync(join(base, 'elsewhere'), 'two');
+    await tellsOnce();
+  });
+
+  it('is told of when another folder takes its place, and watched there', async () => {
+    await watch(50);
+    mkdirSync(join(base, 'next'));
+    writeFileSync(join(base, 'next', 'a.yaml'), 'one');
+    renameSync(folder, join(base, 'before'));
+    renameSync(join(base, 'next'), folder);
+    await tellsOnce();
+    writeFileSync(join(folder, 'a.yaml'), 'two');
+    await eventually(() => told === 3, 5_000);
+  });
+
+  it('is told of once it has settled, not in the midst of writing', async () => {
+    await watch(never, 200);
+    for (let step = 0; step < 10; step++) {
+      writeFileSync(join(folder, 'a.yaml'), 'x'.repeat(step));
+      await sleep(20);
+    }
+    expect(told).toBe(1);
+    await tellsOnce();
+  });
+
+  it('is not told of when something else in it changes', async () => {
+    await watch(20);
+    writeFileSync(join(folder, 'a.yaml~'), 'x');
+    writeFileSync(join(folder, '.a.yaml.swp'), 'x');
+    mkdirSync(join(folder, 'data'));
+    await sleep(150);
+    expect(told).toBe(1);
+  });
+
+  it('is not told of any more once it is closed', async () => {
+    await watch(20);
+    watching?.close();
+    writeFileSync(join(folder, 'a.yaml'), 'two');
+    await sleep(100);
+    expect(told).toBe(1);
+  });
+});

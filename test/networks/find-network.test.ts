@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { NetworkFinder } from '../../gateway/networks/find-network.ts';
+import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
+import { good, memory, problemsIn } from '../network-files/load.ts';
+
+const key = 'gh_0123456789ABCDEFGHIJKLMNOPQRSTUV';
+
+describe('a request finds the network', () => {
+  const finder = finderOf({
+    mainnet: ['https://mainnet.example.org', 'http://localhost:8545/eth', 'https://[2001:db8::1]/main'],
+    sepolia: ['https://sepolia.example.org/', 'https://rpc.example.org/test/sepolia/'],
+    zksync: ['https://mainnet.example.org:8443', 'https://rpc.example.org/zk'],
+  });
+
+  it.each([
+    ['/sepolia/v3/KEY', 'any.example', 'sepolia'],
+    ['/sepolia/v3/KEY', undefined, 'sepolia'],
+    ['/sepolia/v3/KEY', 'mainnet.example.org', 'sepolia'],
+    ['/v3/KEY', 'mainnet.example.org', 'mainnet'],
+    ['/v3/KEY', 'MAINNET.Example.Org', 'mainnet'],
+    ['/v3/KEY', 'mainnet.example.org:80', 'mainnet'],
+    ['/v3/KEY', 'mainnet.example.org:8443', 'zksync'],
+    ['/v3/KEY', 'sepolia.example.org', 'sepolia'],
+    ['/test/sepolia/v3/KEY', 'rpc.example.org', 'sepolia'],
+    ['/zk/v3/KEY', 'rpc.example.org:443', 'zksync'],
+    ['/eth/v3/KEY', 'localhost:8545', 'mainnet'],
+    ['/main/v3/KEY', '[2001:db8::1]', 'mainnet'],
+    ['/main/v3/KEY', '[2001:db8::1]:8545', 'mainnet'],
+    ['/sepolia/v3/KEY?project=1&x=/v3/other', 'a', 'sepolia'],
+    ['/sepolia/v3/KEY/', 'a', 'sepolia'],
+    ['//sepolia//v3//KEY//', 'a', 'sepolia'],
+    ['//v3/KEY', 'mainnet.example.org', 'mainnet'],
+    ['http://a/sepolia/v3/KEY', 'a', 'sepolia'],
+    ['HTTPS://mainnet.example.org/v3/KEY', 'mainnet.example.org', 'mainnet'],
+  ])('%s at %s', (url, host, slug) => {
+    expect(finder.find(url.replace('KEY', key), host)).toMatchObject({ network: { config: { slug } }, key });
+  });
+
+  it.each([
+    ['/sepolia/ws/v3/KEY', 'any.example', 'sepolia'],
+    ['/ws/v3/KEY', 'mainnet.example.org', 'mainnet'],
+    ['/zk/ws/v3/KEY', 'rpc.example.org', 'zksync'],
+    ['//sepolia//ws//v3//KEY//?x', 'a', 'sepolia'],
+  ])('%s at %s, for WebSocket', (url, host, slug) => {
+    const route = { network: { config: { slug } }, key, isWebSocket: true };
+    expect(finder.find(url.replace('KEY', key), host)).toMatchObject(route);
+    expect(finder.find(url.replace('KEY', key).replace(/\/+ws/, ''), host)).toMatchObject({
+      ...route,
+      isWebSocket: false,
+    });
+  });
+
+  it.each([
+    ['/sepolia/v3', ''],
+    ['/sepolia/v3/', ''],
+    ['/sepolia/v3//', ''],
+    ['/sepolia/v3?key=x', ''],
+    ['/sepolia/v3/x', 'x'],
+    ['/sepolia/v3/%2e%2e', '%2e%2e'],
+  ])('%s, with %j in the key’s place', (url, given) => {
+    expect(finder.find(url, 'a')).toMatchObject({ network: { config: { slug: 'sepolia' } }, key: given });
+  });
+});
+
+describe('a request finds no network', () => {
+  const finder = finderOf({ mainnet: ['https://mainnet.example.org', 'https://rpc.example.org:8443/eth'] });
+
+  it.each([
+    ['/v3/KEY', 'other.example.org'],
+    ['/v3/KEY', undefined],
+    ['/v3/KEY', 'mainnet.example.org.evil.example'],
+    ['/eth/v3/KEY', 'rpc.example.org'],
+    ['/eth/v3/KEY', 'rpc.example.org:443'],
+    ['/Mainnet/v3/KEY', 'a'],
+    ['/mainnet/x/v3/KEY', 'a'],
+    ['/ws/mainnet/v3/KEY', 'a'],
+    ['/mainnetws/v3/KEY', 'a'],
+    ['/a/mainnet/v3/KEY', 'a'],
+    ['/constructor/v3/KEY', 'a'],
+    ['/__proto__/v3/KEY', '__proto__'],
+  ])('%s at %s: the form is right, the base URL is not known', (url, host) => {
+    expect(finder.find(url.replace('KEY', key), host)).toMatchObject({ network: undefined, key });
+  });
+
+  it.each(['/', '', '*', '/mainnet', '/mainnet/', '/metrics', '/mainnet/v2/KEY', '/mainnet/v3/KEY/more', '/v3x/KEY'])(
+    'at %j, which is not of the form <base>/v3/<KEY>',
+    (url) => {
+      expect(finder.find(url.replace('KEY', key), 'mainnet.example.org')).toBeUndefined();
+    },
+  );
+});
+
+describe('base URLs', () => {
+  const withBaseUrls = (...baseUrls: string[]): string =>
+    [...good, `baseUrls: ${JSON.stringify(baseUrls)}`, ''].join('\n');
+  const alone = (baseUrl: string): string[] => problemsIn({ 'base.yaml': withBaseUrls(baseUrl) });
+
+  it.each([
+    'https://base.example.org',
+    'http://localhost:8545/base',
+    'https://base.example.org/',
+    'https://Base.Example.org',
+    'https://base.example.org:443',
+    'https://a.example.org/one/two',
+    'https://a.example.org//one',
+    'https://[::1]:8545/x',
+    'https://a.example.org/base',
+    'https://a.example.org/x/metrics',
+  ])('may be like %s', (baseUrl) => {
+    expect(alone(baseUrl)).toEqual([]);
+  });
+
+  it.each([
+    ['base.example.org', 'expected http or https URL without query'],
+    ['wss://base.example.org', 'expected http or https URL without query'],
+    ['https://base.example.org?x', 'expected http or https URL without query'],
+    ['https://base.example.org/#x', 'expected http or https URL without query'],
+    ['https://me:secret@base.example.org', 'expected http or https URL without query'],
+    ['https://', 'expected http or https URL without query'],
+    ['https://base.example.org:99999', 'expected http or https URL without query'],
+    ['https://base.example.org/a/../b', 'a client would ask for https://base.example.org/b; write it so'],
+    ['https://bäse.example.org', 'a client would ask for https://xn--bse-qla.example.org; write it so'],
+    ['https://base.example.org/ä', 'a client would ask for https://base.example.org/%C3%A4; write it so'],
+    ['https://0x7f000001/x', 'a client would ask for https://127.0.0.1/x; write it so'],
+    ['https://base.example.org/v3', 'a base URL ends before /v3, which the gateway adds by itself'],
+    ['https://base.example.org/x/v3/', 'a base URL ends before /v3, which the gateway adds by itself'],
+    ['https://base.example.org/ws', 'a base URL ends before /ws, which the gateway adds by itself'],
+    ['https://base.example.org/metrics', '/metrics is a path of the gateway itself'],
+    ['https://base.example.org/status/x', '/status is a path of the gateway itself'],
+  ])('may not be like %s', (baseUrl, problem) => {
+    expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
+  });
+
+  it('belong to one network each', () => {
+    const files = {
+      'a.yaml': withBaseUrls('https://one.example.org', 'https://rpc.example.org/x', 'https://rpc.example.org:8443/x'),
+      'b.yaml': withBaseUrls('https://two.example.org', 'http://ONE.example.org/'),
+      'c.yaml': withBaseUrls('https://rpc.example.org/x/', 'https://rpc.example.org/x/y'),
+    };
+    expect(problemsIn(files)).toEqual([
+      'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is a base URL of a too',
+      'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is a base URL of a too',
+    ]);
+  });
+
+  it('may be listed twice by one network, with https and http', () => {
+    expect(memory({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
+  });
+
+  it('leave the slugs of other networks alone', () => {
+    const files = {
+      'a.yaml': withBaseUrls('https://x.example.org/b', 'https://x.example.org/b/c'),
+      'b.yaml': withBaseUrls(),
+    };
+    expect(problemsIn(files)).toEqual([
+      'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: b answers there on every host',
+    ]);
+    expect(problemsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
+  });
+
+  it('are compared even where a file has other mistakes', () => {
+    const files = {
+      'a.yaml': `${withBaseUrls('https://a.example.org')}colour: red\n`,
+      'b.yaml': withBaseUrls('https://a.example.org'),
+    };
+    expect(problemsIn(files)).toEqual([
+      'a.yaml:7:1 colour is not known',
+      'b.yaml:6:12 baseUrls[0]: https://a.example.org is a base URL of a too',
+    ]);
+  });
+});
+
+function finderOf(baseUrls: Record<string, string[]>): NetworkFinder<{ config: NetworkConfig }> {
+  const networks = Object.entries(baseUrls).map(([slug, urls]) => ({
+    config: {
+      slug,
+      name: slug,
+      chainId: 1,
+      baseUrls: urls,
+      methods: [],
+      confirmNull: 'behind' as const,
+      upstreams: [],
+    },
+  }));
+  return new NetworkFinder(networks);
+}

@@ -1,0 +1,268 @@
+import { request } from 'undici';
+import { keccak256 } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../auth/eventually.ts';
+import { head, openRaw } from '../server/http/raw-connection.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { hang, slow, status } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+
+const params = ['0x1212121212121212121212121212121212121212', '0x0', 'latest'];
+const wordOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
+
+const account = privateKeyToAccount(`0x${'46'.repeat(32)}`);
+const raw = await account.signTransaction({ chainId: 5, gas: 21_000n, gasPrice: 1n, to: account.address, nonce: 3 });
+
+let nodes: FakeNode[];
+let gateway: TestGateway;
+
+beforeEach(async () => {
+  nodes = await Promise.all(
+    [1, 2, 3].map((digit) => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: wordOf(digit) } })),
+  );
+});
+afterEach(async () => {
+  await gateway.stop();
+  await Promise.all(nodes.map((node) => node.close()));
+});
+
+/** A file whose upstreams are these of the nodes, each under its own name. */
+function file(indexes: readonly number[], more: object = {}): object {
+  const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
+  return network(5, [], { upstreams, confirmNull: 'never', ...more });
+}
+
+/** What a network says: the digit of the node that was asked, or an error’s message. */
+async function ask(slug = 'main'): Promise<string> {
+  const { result, error } = await gateway.call(slug, 'eth_getStorageAt', params);
+  return error?.message ?? String(result).at(-1) ?? '';
+}
+
+/** How many calls each node got. */
+function received(): number[] {
+  return nodes.map((node) => node.callsOf('eth_getStorageAt').length);
+}
+
+/** How often each node was asked for its chain: once by each upstream that is made for it. */
+function introduced(): number[] {
+  return nodes.map((node) => node.callsOf('eth_chainId').length);
+}
+
+function connectionsOf(index: number): number[] {
+  return [...new Set(nodes[index]?.callsOf('eth_getStorageAt').map(({ connection }) => connection))];
+}
+
+/** With one connection to each upstream, so that it shows whether that is kept. */
+async function start(files: Record<string, string | object>): Promise<void> {
+  gateway = await startGateway(files, { UPSTREAM_CONNECTIONS: '1' });
+}
+
+async function reload(files: Record<string, object | undefined>): Promise<void> {
+  gateway.save(files);
+  await gateway.gateway.reload();
+}
+
+describe('a change of the network files', () => {
+  it('adds a network, and leaves the others on their connections', async () => {
+    await start({ main: file([0]) });
+    expect(await ask()).toBe('1');
+    expect(await ask('more')).toMatch(/^no network at this address; .* base URLs are: \/main$/);
+    await reload({ more: file([1]) });
+    expect([await ask('more'), await ask()]).toEqual(['2', '1']);
+    expect(await ask('none')).toMatch(/ base URLs are: \/main, \/more$/);
+    expect(received()).toEqual([2, 1, 0]);
+    expect(introduced()).toEqual([1, 1, 0]);
+    expect(connectionsOf(0)).toHaveLength(1);
+  });
+
+  it('moves base URLs at once', async () => {
+    const at = (baseUrl: string): object => file([0], { baseUrls: [baseUrl] });
+    const statuses = (): Promise<number[]> => Promise.all(['one.test', 'two.test'].map(statusAt));
+    await start({ main: at('https://one.test') });
+    expect(await statuses()).toEqual([200, 404]);
+    await reload({ main: at('https://two.test') });
+    expect(await statuses()).toEqual([404, 200]);
+    expect(received()).toEqual([2, 0, 0]);
+    expect(connectionsOf(0)).toHaveLength(1);
+  });
+
+  it('keeps an upstream that it does not touch: its connection, and that its chain is right', async () => {
+    await start({ main: file([0]) });
+    expect(await ask()).toBe('1');
+    await reload({ main: file([1, 0], { methods: ['eth'] }) });
+    expect(await ask()).toBe('2');
+    await reload({ main: file([0, 2]) });
+    expect(await ask()).toBe('1');
+    expect(received()).toEqual([2, 1, 0]);
+    expect(introduced()).toEqual([1, 1, 0]);
+    expect(connectionsOf(0)).toHaveLength(1);
+    // Whom no network has any more.
+    await eventually(() => nodes[1]?.connections().length === 0, 5_000);
+    expect(nodes[0]?.connections()).toEqual(connectionsOf(0));
+  });
+
+  it('keeps what is known of its health', async () => {
+    await start({ main: file([0, 1]) });
+    nodes[0]?.next(status(401));
+    expect(await ask()).toBe('2');
+    await reload({ main: file([0, 1, 2]) });
+    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    expect(received()).toEqual([1, 3, 0]);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(0);
+  });
+
+  it('makes an upstream anew whose address, headers or limits are others, and tells of it under the same name', async () => {
+    await start({ main: file([0]) });
+    expect(await ask()).toBe('1');
+    const named = (index: number, more: object = {}): object => ({
+      main: network(5, [], { upstreams: [{ name: 'node-0', url: nodes[index]?.url, ...more }] }),
+    });
+    await reload(named(1) as Record<string, object>);
+    expect(await ask()).toBe('2');
+    await reload(named(1, { headers: { 'x-plan': 'paid' } }) as Record<string, object>);
+    expect(await ask()).toBe('2');
+    expect(nodes[1]?.callsOf('eth_getStorageAt').map(({ headers }) => headers['x-plan'])).toEqual([undefined, 'paid']);
+    expect([received(), introduced()]).toEqual([
+      [1, 2, 0],
+      [1, 2, 0],
+    ]);
+    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+    expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
+  });
+
+  it('lets a call under way end with the upstream that it went to, which is closed after that', async () => {
+    await start({ main: file([0]), more: file([1]) });
+    nodes[0]?.next(slow(300));
+    nodes[1]?.next(slow(300));
+    const calls = [ask(), ask('more')];
+    await eventually(() => received().join() === '1,1,0', 5_000);
+    await reload({ main: file([2]), more: undefined });
+    expect([await ask(), await ask('more')]).toEqual(['3', expect.stringContaining('no network at this address')]);
+    expect(nodes[0]?.connections()).toHaveLength(1);
+    expect(await Promise.all(calls)).toEqual(['1', '2']);
+    await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0, 5_000);
+    expect(received()).toEqual([1, 1, 1]);
+  });
+
+  it('answers a call whose body was on its way, as its network was when it began', async () => {
+    await start({ main: file([0]) });
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+    const connection = await openRaw(gateway.gateway.port);
+    const length = { 'content-length': body.length, expect: '100-continue' };
+    connection.send(head(`POST /main/v3/${gateway.key}`, length));
+    expect((await connection.response()).status).toBe(100);
+    await reload({ main: file([1]), more: file([2]) });
+    await reload({ main: undefined });
+    connection.send(body);
+    expect(JSON.parse((await connection.response()).body)).toMatchObject({ result: wordOf(1) });
+    connection.destroy();
+    expect(received()).toEqual([1, 0, 0]);
+    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+  });
+
+  it('keeps an upstream for as long as one call of any earlier change may need it', async () => {
+    await start({ main: file([0]) });
+    nodes[0]?.next(slow(400));
+    const call = ask();
+    await eventually(() => received()[0] === 1, 5_000);
+    await reload({ main: file([0, 1]) });
+    await reload({ main: file([1, 2]) });
+    expect(await ask()).toBe('2');
+    expect(await call).toBe('1');
+    expect(received()).toEqual([1, 1, 0]);
+    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+  });
+
+  it('remembers which upstream took a transaction', async () => {
+    await start({ main: file([0, 1]) });
+    for (const node of nodes) node.response('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
+    for (const node of nodes) node.response('eth_sendRawTransaction', keccak256(raw));
+    nodes[0]?.next(status(500));
+    expect(await gateway.call('main', 'eth_sendRawTransaction', [raw])).toMatchObject({
+      result: keccak256(raw),
+    });
+    const count = async (): Promise<unknown> =>
+      (await gateway.call('main', 'eth_getTransactionCount', [account.address, 'pending'])).result;
+    expect(await count()).toBe('0x2');
+    await reload({ main: file([2, 0, 1]) });
+    expect(await count()).toBe('0x2');
+    // It is not there any more.
+    await reload({ main: file([2, 0]) });
+    const isContinuous = async (): Promise<boolean> => (await readMetrics(gateway.address)).text.includes('"node-1"');
+    await eventually(async () => !(await isContinuous()), 5_000);
+    expect(await count()).toBe('0x3');
+    expect(await isContinuous()).toBe(false);
+    expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
+  });
+
+  it('lets such a call go on to the next upstream that its network had', async () => {
+    await start({ main: file([0, 1]) });
+    nodes[0]?.next(hang);
+    const call = ask();
+    await eventually(() => received()[0] === 1, 5_000);
+    await reload({ main: file([2]) });
+    // It breaks the connection off, and is not there any more.
+    await nodes[0]?.refuse();
+    expect(await call).toBe('2');
+    expect(received()).toEqual([1, 1, 0]);
+    await eventually(() => nodes[1]?.connections().length === 0, 5_000);
+  });
+
+  it('removes the metrics of networks and upstreams that are gone, and keeps all others', async () => {
+    await start({ main: file([0, 1]), more: file([2]) });
+    nodes[0]?.next(status(500));
+    nodes[2]?.next(slow(200));
+    const late = ask('more');
+    await eventually(() => received()[2] === 1, 5_000);
+    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    const labels = async (): Promise<string> => {
+      const { samples } = await readMetrics(gateway.address);
+      const told = samples.map(({ labels: { network: slug, upstream } }) => `${slug ?? ''}/${upstream ?? ''}`);
+      return [...new Set(told)].toSorted().join(' ');
+    };
+    expect(await labels()).toBe('/ main/ main/node-0 main/node-1 more/ more/node-2');
+    await reload({ main: file([1]), more: undefined });
+    expect(await late).toBe('3');
+    await eventually(async () => (await labels()) === '/ main/ main/node-1', 5_000);
+    expect(await ask()).toBe('2');
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
+    expect(value('gatehouse_calls_in_flight', { network: 'main' })).toBe(0);
+    expect(received()).toEqual([1, 3, 1]);
+  });
+
+  it('of a chain id is another network: nothing that was known of the other chain is kept', async () => {
+    await start({ main: file([0]) });
+    expect(await ask()).toBe('1');
+    await reload({ main: { ...file([0]), chainId: 6 } });
+    expect(await ask()).toBe('no upstream could answer');
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x6' });
+    expect([received(), introduced()]).toEqual([
+      [1, 0, 0],
+      [2, 0, 0],
+    ]);
+  });
+
+  it('of comments only touches nothing', async () => {
+    await start({ main: JSON.stringify(file([0])) });
+    expect(await ask()).toBe('1');
+    gateway.save({ main: `# ours\n${JSON.stringify(file([0]))}` });
+    await gateway.gateway.reload();
+    expect(await ask()).toBe('1');
+    expect([received(), introduced(), connectionsOf(0).length]).toEqual([[2, 0, 0], [1, 0, 0], 1]);
+  });
+});
+
+/** The status of a call at `https://<host>`. */
+async function statusAt(host: string): Promise<number> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+  const options = { method: 'POST', headers: { host }, body } as const;
+  const response = await request(`${gateway.address}/v3/${gateway.key}`, options);
+  await response.body.dump();
+  return response.statusCode;
+}

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { eventually } from '../auth/eventually.ts';
+import { asUsual, status, type Exchange } from '../support/behaviours.ts';
+import { network } from '../support/gateway.ts';
+import { CHAIN_ID, until, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
+
+/** Has the network's file name these of the nodes, in this order, under these names. */
+async function reload({ gateway, nodes }: WithNodes, named: Record<string, number>, more: object = {}): Promise<void> {
+  const upstreams = Object.entries(named).map(([name, index]) => ({ name, url: nodes[index]?.url }));
+  gateway.save({ test: network(CHAIN_ID, [], { upstreams, ...more }) });
+  await gateway.gateway.reload();
+}
+
+it('an upstream that took the place of one of its name is up, whatever becomes of calls at that one', async () => {
+  const all = await withNodes(2);
+  await reload(all, { own: 0 });
+  expect(await all.request()).toMatchObject({ result: word(1) });
+  const held: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void held.push(exchange));
+  const late = [all.request(), all.request()];
+  await until(() => held.length === 2);
+  await reload(all, { own: 1 });
+  const states = async (): Promise<unknown> => {
+    const { value } = await readMetrics(all.gateway.address);
+    const own = { network: 'test', upstream: 'own' };
+    return [value('gatehouse_upstream_up', own), value('gatehouse_upstream_breaker_state', own)];
+  };
+  expect(await states()).toEqual([1, 0]);
+  const [first, second] = held as [Exchange, Exchange];
+  void status(503)(first);
+  expect(await late[0]).toMatchObject({ error: { message: 'no upstream could answer' } });
+  expect(await states()).toEqual([1, 0]);
+  // And the other way about.
+  all.nodes[1]?.always(status(503));
+  expect((await all.request()).error).toBeDefined();
+  expect(await states()).toEqual([0, 2]);
+  asUsual(second);
+  expect(await late[1]).toMatchObject({ result: word(1) });
+  expect(await states()).toEqual([0, 2]);
+  expect(all.asked()).toEqual([3, 1]);
+});
+
+it('how long calls take is known after a change, too: one that takes longer is asked of a second upstream soon', async () => {
+  const all = await withNodes(2);
+  for (let times = 0; times < 5; times++) await Promise.all([all.request(), all.request(), all.request(), all.request()]);
+  await reload(all, { 'node-0': 0, 'node-1': 1 }, { name: 'Another name' });
+  const held: Exchange[] = [];
+  all.nodes[0]?.next((exchange) => void held.push(exchange));
+  const requested = performance.now();
+  expect(await all.request()).toMatchObject({ result: word(2) });
+  // A method of which nothing is known is given a second.
+  expect(performance.now() - requested).toBeLessThan(950);
+  expect(all.asked()).toEqual([21, 1]);
+});
+
+it('the budget for further attempts is the network’s: what was spent before a change stays spent', async () => {
+  const all = await withNodes(2, {}, { hedge: 'off' });
+  await all.request();
+  const held: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void held.push(exchange));
+  const calls = Array.from({ length: 50 }, all.request);
+  await until(() => held.length === 50);
+  for (const exchange of held) void status(503)(exchange);
+  for (const call of calls) expect(await call).toMatchObject({ result: word(2) });
+  await reload(all, { 'node-0': 0, 'node-1': 1 }, { hedge: 'off', confirmNull: 'never' });
+  for (const node of all.nodes) {
+    node.always(status(503));
+    node.calls.length = 0;
+  }
+  expect((await all.request()).error).toBeDefined();
+  // The one that works, as far as is known, is asked; then there is no budget for the one that rests.
+  expect(all.asked()).toEqual([0, 1]);
+  const rejections = async (): Promise<number | undefined> =>
+    (await readMetrics(all.gateway.address)).value('gatehouse_budget_refusals_total', { what: 'retry' });
+  await eventually(async () => (await rejections()) === 1, 2_000);
+});

@@ -1,0 +1,115 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../auth/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { slow } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startLoad } from '../support/load.ts';
+
+/** Fewer than there are callers, so that none is ever idle for long, and closed for that. */
+const connections = { UPSTREAM_CONNECTIONS: '3' };
+
+let nodes: FakeNode[];
+let gateway: TestGateway;
+
+beforeEach(async () => {
+  nodes = await Promise.all([1, 2, 3].map(() => startFakeNode({ chainId: 5 })));
+  for (const node of nodes) node.always(slow(5));
+});
+afterEach(async () => {
+  await gateway.stop();
+  await Promise.all(nodes.map((node) => node.close()));
+});
+
+/** A file whose upstreams are these of the nodes, each under its own name. */
+function file(indexes: readonly number[]): object {
+  const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
+  return network(5, [], { upstreams, confirmNull: 'never', hedge: 'off' });
+}
+
+const introduced = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
+
+async function applied(): Promise<number> {
+  return (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'applied' }) ?? 0;
+}
+
+it('under load, files are saved that move a network from one upstream to the next, and no call is lost', async () => {
+  gateway = await startGateway({ main: file([0]), still: file([2]) }, connections);
+  const [moved, still] = [nodes.slice(0, 2), nodes.slice(2)];
+  const loads = [startLoad(moved, gateway.url('main'), 8), startLoad(still, gateway.url('still'), 4)];
+  const [onMain] = loads;
+  await onMain?.more(50);
+  const before = nodes[2]?.connections().toSorted();
+  for (const [count, main] of [[1, 0], [1], [0]].entries()) {
+    gateway.save({ main: file(main) });
+    // By nobody but the watch over the folder.
+    await eventually(async () => (await applied()) === count + 1, 5_000);
+    await onMain?.more(50);
+  }
+  for (const [index, memory] of loads.entries()) {
+    const { sent, wrong } = await memory.stop();
+    expect([index, wrong]).toEqual([index, []]);
+    expect(memory.received().toSorted()).toEqual(sent.toSorted());
+  }
+  for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
+  // The first one was given up and taken again; the others were never touched.
+  expect(introduced()).toEqual([2, 1, 1]);
+  expect(nodes[2]?.connections().toSorted()).toEqual(before);
+  await eventually(() => nodes[1]?.connections().length === 0, 5_000);
+});
+
+it('under load, a bad file changes nothing, is told of once, and is taken when it is mended', async () => {
+  gateway = await startGateway({ main: file([0]), more: file([1]) }, connections);
+  const memory = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
+  await memory.more(50);
+  const rejected = async (): Promise<number | undefined> =>
+    (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'rejected' });
+  const started = (await state()).digest;
+  const before = nodes[0]?.connections().toSorted();
+  // All of a change or nothing: the good half of this one has no effect either.
+  gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n', more: undefined });
+  await eventually(async () => (await rejected()) === 1, 5_000);
+  await memory.more(20);
+  const { ready, digest, rejection, text } = await state();
+  expect([ready, digest]).toEqual([true, started]);
+  expect(rejection?.mistakes).toEqual([
+    expect.stringMatching(/main\.yaml:2:10 chainId: expected /),
+    expect.stringMatching(/main\.yaml:3:12 upstreams: expected /),
+  ]);
+  expect(text).not.toContain(new URL(nodes[0]?.url ?? '').host);
+  expect((await gateway.call('more', 'net_version')).result).toBe('5');
+  // A file that is touched, and something else in the folder, are no change.
+  writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
+  gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(await rejected()).toBe(1);
+  const page = await readMetrics(gateway.address);
+  expect(page.value('gatehouse_config_last_reload_successful')).toBe(0);
+
+  gateway.save({ main: file([0]) });
+  await eventually(async () => (await applied()) === 1, 5_000);
+  await memory.more(20);
+  expect((await state()).rejection).toBeNull();
+  expect((await readMetrics(gateway.address)).value('gatehouse_config_last_reload_successful')).toBe(1);
+  expect((await gateway.post('more', '{}')).status).toBe(404);
+  const { sent, wrong } = await memory.stop();
+  expect(wrong).toEqual([]);
+  expect(memory.received().toSorted()).toEqual(sent.toSorted());
+  expect(introduced()).toEqual([1, 0, 0]);
+  expect(nodes[0]?.connections().toSorted()).toEqual(before);
+});
+
+interface Refusal {
+  readonly mistakes: readonly string[];
+}
+
+async function state(): Promise<{ ready: boolean; digest: string; rejection: Refusal | null; text: string }> {
+  const text = await (await fetch(`${gateway.address}/readyz`)).text();
+  const { ready, configuration } = JSON.parse(text) as {
+    ready: boolean;
+    configuration: { digest: string; refused: Refusal | null };
+  };
+  return { ready, digest: configuration.digest, rejection: configuration.refused, text };
+}

@@ -1,0 +1,241 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { checkResultBytes } from '../../gateway/normalise/results/check-result-bytes.ts';
+import { checkResult } from '../../gateway/normalise/results/check-result.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+
+interface Sample {
+  readonly name: string;
+  readonly method: string;
+  readonly params: readonly unknown[];
+  readonly result: unknown;
+}
+
+const folder = join(packageRoot, 'test/recorded');
+const recorded: Sample[] = readdirSync(folder).flatMap((file) =>
+  (
+    parse(readFileSync(join(folder, file), 'utf8')) as {
+      name: string;
+      method: string;
+      params?: unknown[];
+      reply: { result?: unknown };
+    }[]
+  )
+    .filter(({ reply: response }) => typeof response.result === 'object' && response.result !== null)
+    .map(({ name, method, params = [], reply: response }) => ({
+      name: `${file}: ${name}`,
+      method,
+      params,
+      result: response.result,
+    })),
+);
+
+const hash = (digit: string): string => `0x${digit.repeat(64)}`;
+const address = `0x${'1'.repeat(40)}`;
+const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
+const transaction = {
+  ...{ ...place, hash: hash('c'), from: address, to: null, gas: '0x1', gasPrice: '0x1', input: '0x', nonce: '0x1' },
+  ...{
+    value: '0x0',
+    type: '0x2',
+    chainId: '0x1',
+    accessList: [],
+    v: '0x1',
+    yParity: '0x1',
+    r: hash('d'),
+    s: '0xe',
+    authorizationList: [{ chainId: '0x0', address, nonce: '0x1', yParity: '0x0', r: '0x1', s: hash('f') }],
+  },
+};
+const log = {
+  ...place,
+  address,
+  topics: [hash('b')],
+  data: '0x',
+  logIndex: '0x0',
+  transactionHash: hash('c'),
+  removed: false,
+};
+const receipt = {
+  ...{ ...place, transactionHash: hash('c'), from: address, to: null, contractAddress: null, gasUsed: '0x1' },
+  ...{ cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logs: [log], logsBloom: '0x00', status: '0x1', type: '0x2' },
+};
+const block = {
+  ...{ number: '0x10', hash: hash('a'), parentHash: hash('1'), nonce: '0x0000000000000000', sha3Uncles: hash('2') },
+  ...{ logsBloom: '0x00', transactionsRoot: hash('3'), stateRoot: hash('4'), receiptsRoot: hash('5'), miner: address },
+  ...{ difficulty: '0x0', extraData: '0x', size: '0x1', gasLimit: '0x1', gasUsed: '0x1', timestamp: '0x1', uncles: [] },
+  ...{
+    mixHash: hash('6'),
+    baseFeePerGas: '0x7',
+    withdrawals: [{ index: '0x1', validatorIndex: '0x0', address, amount: '0x1' }],
+    transactions: [transaction, transaction],
+  },
+};
+/** What nodes say every day. */
+const usual: Sample[] = [
+  { name: 'a block', method: 'eth_getBlockByHash', params: [hash('a'), true], result: block },
+  { name: 'a block by number', method: 'eth_getBlockByNumber', params: ['0x10', true], result: block },
+  { name: 'the latest block', method: 'eth_getBlockByNumber', params: ['latest', true], result: block },
+  {
+    name: 'a block with hashes',
+    method: 'eth_getBlockByHash',
+    params: [hash('a'), false],
+    result: { ...block, transactions: [hash('c'), hash('d')] },
+  },
+  { name: 'a receipt', method: 'eth_getTransactionReceipt', params: [hash('c')], result: receipt },
+  { name: 'the receipts of a block', method: 'eth_getBlockReceipts', params: ['0x10'], result: [receipt, receipt] },
+  { name: 'logs', method: 'eth_getLogs', params: [{ fromBlock: '0x10' }], result: [log, log] },
+  { name: 'no logs', method: 'eth_getLogs', params: [{}], result: [] },
+];
+
+const passThrough: MethodSpec = {
+  name: 'debug_x',
+  namespace: 'debug',
+  nullable: false,
+  reverts: false,
+  hashParams: [],
+};
+const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) ?? passThrough;
+
+/** Either way gives the same, or the bytes are left to be parsed. @returns whether the bytes were enough */
+function agree({ method, params }: Sample, text: string): boolean {
+  const spec = specOf(method);
+  const passed = checkResultBytes(spec, params, Buffer.from(text));
+  const { response, ...verdict } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
+  // As it came it passes only where nothing was changed.
+  if (response?.kind === 'result' && response.text !== undefined) expect(response.result).toEqual(JSON.parse(response.text));
+  if (passed === undefined) return false;
+  expect(verdict.final).toBe(true);
+  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(response?.kind === 'result' ? response.result : undefined);
+  return true;
+}
+
+describe('a result judged by its bytes', () => {
+  it.each(usual.map((sample) => [sample.name, sample] as const))('need not be parsed: %s', (_, sample) => {
+    expect(agree(sample, JSON.stringify(sample.result))).toBe(true);
+    expect(agree(sample, JSON.stringify(sample.result).replaceAll(':', ' : '))).toBe(true);
+  });
+
+  it.each([...usual, ...recorded].map((sample) => [sample.name, sample] as const))('is as parsed: %s', (_, sample) => {
+    agree(sample, JSON.stringify(sample.result));
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['a padded quantity of a block', { gasUsed: '0x01' }],
+    ['a padded quantity that some blocks have', { baseFeePerGas: '0x07' }],
+    ['a quantity without digits', { difficulty: '0x' }],
+    ['a quantity as a number', { size: 5 }],
+    ['a padded quantity of a withdrawal', { withdrawals: [{ index: '0x01' }] }],
+    ['a padded r', { transactions: [{ ...transaction, r: `0x0${'d'.repeat(63)}` }] }],
+    ['a padded r of an authorization', { transactions: [{ ...transaction, authorizationList: [{ r: '0x00' }] }] }],
+    ...['', '0x', '0x0'].flatMap((none): [string, Record<string, unknown>][] => [
+      [`the miner ${none}`, { miner: none }],
+      [`a receiver ${none}`, { transactions: [{ ...transaction, to: none }] }],
+    ]),
+    ['hashes in place of transactions', { transactions: [hash('c')] }],
+    ['a hash among transactions', { transactions: [transaction, hash('c')] }],
+    ['no list of transactions', { transactions: 'none' }],
+  ])('must be parsed for %s', (_, changed) => {
+    const sample = { name: '', method: 'eth_getBlockByHash', params: [hash('a'), true], result: undefined };
+    expect(
+      checkResultBytes(specOf(sample.method), sample.params, Buffer.from(JSON.stringify({ ...block, ...changed }))),
+    ).toBe(undefined);
+    for (const indent of [undefined, 1]) agree(sample, JSON.stringify({ ...block, ...changed }, null, indent));
+  });
+
+  it('must be parsed where hashes were asked for and transactions came', () => {
+    const text = Buffer.from(JSON.stringify(block));
+    expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), false], text)).toBeUndefined();
+  });
+
+  it('is as parsed, whatever was changed in it', () => {
+    const values = fc.oneof(
+      fc.constantFrom(
+        null,
+        0,
+        7,
+        -1,
+        1.5,
+        true,
+        '',
+        '0x',
+        '0x0',
+        '0x01',
+        '0x00',
+        'l0x05',
+        '0X05',
+        '0x1',
+        hash('0'),
+        hash('A'),
+        'latest',
+        {},
+        [],
+        [{}],
+        [null],
+      ),
+      fc.constantFrom(...[block, receipt, transaction, log].flatMap((object): unknown[] => Object.values(object))),
+    );
+    const names = [block, receipt, transaction, log].flatMap((object) => Object.keys(object));
+    const name = fc.constantFrom(...names, 'chainID', 'root', 'status', 'l1Fee', '', 'ha\\sh', 'é');
+    let enough = 0;
+    fc.assert(
+      fc.property(
+        fc.constantFrom<Sample>(...usual, ...recorded),
+        fc.array(fc.tuple(fc.nat(), name, fc.option(values, { nil: undefined })), { maxLength: 3 }),
+        fc.constantFrom(undefined, 1),
+        (sample, changes, indent) => {
+          const result = structuredClone(sample.result);
+          for (const [where, field, value] of changes) {
+            const objects = objectsIn(result);
+            const object = objects[where % objects.length];
+            if (value === undefined) delete object?.[field];
+            else if (object !== undefined) object[field] = structuredClone(value);
+          }
+          if (agree(sample, JSON.stringify(result, null, indent))) enough++;
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+    expect(enough).toBeGreaterThan(300);
+  });
+
+  it.each(['', '{}', '[{}]', 'null', '1', '"x"', '{"hash":1', '[1,', '{"hash":"0x1"}}', '[]]'])('is not %j', (text) => {
+    for (const { name, params } of [
+      { name: 'eth_getBlockByHash', params: [hash('a'), true] },
+      { name: 'eth_getLogs', params: [{}] },
+    ]) {
+      if (name === 'eth_getLogs' && text === '[]') continue;
+      expect(checkResultBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
+    }
+  });
+
+  it.each([String.raw`\q`, '\n', '\u0000', 'é', '\u007f', '"'])(
+    'is parsed when %j stands in one of its strings',
+    (odd) => {
+      const text = JSON.stringify([{ ...log, logEntry: 'NOTE' }]).replace('NOTE', odd);
+      const passed = checkResultBytes(specOf('eth_getLogs'), [{}], Buffer.from(text));
+      expect(passed === undefined).toBe(odd !== '\u007f');
+    },
+  );
+
+  it('may hide no name behind an escape', () => {
+    const text = JSON.stringify(block).replace('"hash"', String.raw`"has\u0068"`);
+    expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), true], Buffer.from(text))).toBeUndefined();
+  });
+
+  it('of a method without schema is any JSON', () => {
+    expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,null]}]'))?.join('')).toBe('[{"a":[1.5,null]}]');
+    expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,nil]}]'))).toBeUndefined();
+  });
+});
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.values(value).flatMap((one: unknown) => objectsIn(one));
+  return Array.isArray(value) ? inner : [value as Record<string, unknown>, ...inner];
+}

@@ -1,0 +1,231 @@
+import { describe, expect, it } from 'vitest';
+import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
+import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { withHeads } from '../heads/with-heads.ts';
+import { status, type Behaviour } from '../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../support/fake-node.ts';
+import { shiftClock, until, withNodes } from './with-nodes.ts';
+
+const hashOf = (number: string): string => `0x${number.slice(2).padStart(64, 'a')}`;
+const block = (number: string) => ({
+  number,
+  hash: hashOf(number),
+  parentHash: hashOf('0x1'),
+  gasLimit: '0x1c9c380',
+  timestamp: '0x65000000',
+  transactions: [],
+});
+/** No fault of the node's, but another is asked. */
+const lacking: Behaviour = ({ id, response }) => {
+  const error = { code: -32000, message: 'header not found' };
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+};
+const account = `0x${'11'.repeat(20)}`;
+
+/** Two nodes whose heads were seen to be here, and who say so; `calls` are those of callers since then. */
+async function twoAt(first: string, second: string, more: object = {}) {
+  const all = await withNodes(2, {}, { hedge: 'off', ...more });
+  const [one, two] = all.nodes;
+  if (one === undefined || two === undefined) throw new Error('there are no two nodes');
+  const goTo = (node: FakeNode, head: string): void => {
+    node.response('eth_blockNumber', head);
+    node.response('eth_getBalance', head);
+    node.response('eth_getLogs', []);
+    node.response('eth_getBlockByNumber', (params: unknown) => found((params as [string])[0], head));
+  };
+  goTo(one, first);
+  goTo(two, second);
+  await all.request();
+  const polls = (node: FakeNode): number => node.callsOf('eth_getBlockByNumber').filter(isPoll).length;
+  await until(() => polls(one) > 0 && polls(two) > 0);
+  await all.request();
+  const requested = (method: string): number[] =>
+    [one, two].map((node) => node.callsOf(method).filter((call) => !isPoll(call)).length);
+  const result = async (method: string, params: unknown[] = []) => (await all.send(method, params)).response.result;
+  const number = async (which: string) =>
+    ((await result('eth_getBlockByNumber', [which, true])) as { number: string } | null)?.number;
+  return { ...all, one, two, goTo, asked: requested, result, number };
+}
+
+/** The gateway's looks are at heads without their transactions, callers here ask for these, too. */
+function isPoll({ params }: { params: unknown }): boolean {
+  return JSON.stringify(params) === '["latest",false]';
+}
+
+function found(which: string, head: string) {
+  if (!which.startsWith('0x')) return block(head);
+  return Number(which) <= Number(head) ? block(which) : null;
+}
+
+describe('the head that a caller was told of', () => {
+  it('is told when another upstream has not come so far', async () => {
+    const { one, two, result, asked: requested } = await twoAt('0x11', '0x10');
+    expect(await result('eth_blockNumber')).toBe('0x11');
+    one.always(status(503));
+    expect(await result('eth_blockNumber')).toBe('0x11');
+    two.response('eth_blockNumber', '0x12');
+    expect(await result('eth_blockNumber')).toBe('0x12');
+    expect(requested('eth_blockNumber')).toEqual([2, 2]);
+  });
+
+  it('is where calls for the latest and the pending block go, and logs up to it', async () => {
+    const { one, number, result, asked: requested } = await twoAt('0x10', '0x11');
+    one.next(lacking, 'eth_getBlockByNumber');
+    expect(await number('latest')).toBe('0x11');
+    expect(requested('eth_getBlockByNumber')).toEqual([1, 1]);
+    for (const tag of ['latest', 'pending']) {
+      expect(await result('eth_getBalance', [account, tag])).toBe('0x11');
+      await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: tag, address: account }]);
+    }
+    await result('eth_getLogs', [{ fromBlock: '0x1', address: account }]);
+    expect([...requested('eth_getBalance'), ...requested('eth_getLogs')]).toEqual([0, 2, 0, 3]);
+    // What is older, the first has.
+    expect(await result('eth_getBalance', [account, '0x10'])).toBe('0x10');
+    await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x10', address: account }]);
+    expect([...requested('eth_getBalance'), ...requested('eth_getLogs')]).toEqual([1, 2, 1, 3]);
+  });
+
+  it('may be at an upstream behind whose address another node is older: the second is asked', async () => {
+    const { one, two, goTo, number, asked: requested } = await twoAt('0x11', '0x11');
+    expect(await number('latest')).toBe('0x11');
+    goTo(one, '0x10');
+    expect(await number('latest')).toBe('0x11');
+    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    goTo(two, '0xf');
+    expect(await number('latest')).toBe('0x10');
+    expect(requested('eth_getBlockByNumber')).toEqual([3, 2]);
+  });
+
+  it('is of no matter to calls without a block, and with one upstream nobody is asked twice', async () => {
+    const { one, number, result, asked: requested } = await twoAt('0x10', '0x11');
+    one.next(lacking, 'eth_getBlockByNumber');
+    await number('latest');
+    one.response('eth_gasPrice', '0x7');
+    expect(await result('eth_gasPrice')).toBe('0x7');
+    expect(requested('eth_gasPrice')).toEqual([1, 0]);
+    const alone = await withNodes(1);
+    for (const head of ['0x11', '0x10']) {
+      alone.nodes[0]?.response('eth_blockNumber', head);
+      expect((await alone.send('eth_blockNumber', [])).response.result).toBe(head);
+    }
+    expect(alone.nodes[0]?.callsOf('eth_blockNumber').length).toBe(2);
+  });
+});
+
+describe.each(['safe', 'finalized'])('the %s block', (tag) => {
+  it('does not go back while an upstream has come further, and goes back when all agree', async () => {
+    const clock = shiftClock();
+    const { one, two, number, asked: requested } = await twoAt('0x20', '0x20');
+    const tagged = (node: FakeNode, at: string): void => {
+      node.response('eth_getBlockByNumber', (params: unknown) => block((params as [string])[0] === tag ? at : '0x20'));
+    };
+    tagged(one, '0x8');
+    tagged(two, '0x9');
+    expect(await number(tag)).toBe('0x8');
+    one.next(lacking, 'eth_getBlockByNumber');
+    expect(await number(tag)).toBe('0x9');
+    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    expect(await number(tag)).toBe('0x9');
+    expect(requested('eth_getBlockByNumber')).toEqual([3, 2]);
+    // It has said so: it is not asked again for a while.
+    expect(await number(tag)).toBe('0x9');
+    expect(requested('eth_getBlockByNumber')).toEqual([3, 3]);
+    clock.forward(12_001);
+    tagged(two, '0x7');
+    expect(await number(tag)).toBe('0x8');
+    expect(requested('eth_getBlockByNumber')).toEqual([4, 4]);
+    clock.forward(12_001);
+    expect(await number(tag)).toBe('0x8');
+    expect(requested('eth_getBlockByNumber')).toEqual([5, 4]);
+  });
+});
+
+describe('what is in a block that a caller was given', () => {
+  const hash = hashOf('0x11');
+  const inBlock = { hash: hashOf('0x99'), transactionHash: hashOf('0x99'), blockHash: hash, blockNumber: '0x11' };
+  const lookups: [string, unknown[], unknown][] = [
+    ['eth_getTransactionByHash', [hashOf('0x99')], inBlock],
+    ['eth_getTransactionReceipt', [hashOf('0x99')], { ...inBlock, status: '0x1' }],
+    ['eth_getBlockByHash', [hash, false], block('0x11')],
+    ['eth_getBlockReceipts', [hash], [{ ...inBlock, status: '0x1' }]],
+    ['eth_getTransactionByBlockHashAndIndex', [hash, '0x0'], { ...inBlock, transactionIndex: '0x0' }],
+    ['eth_getBlockTransactionCountByHash', [hash], '0x1'],
+  ];
+
+  it('is found, though the first upstream has not come so far', async () => {
+    const clock = shiftClock();
+    // Both were at the same block when they were looked at, and the next look is not due yet.
+    const { one, two, goTo, number, result: ask, asked: requested } = await twoAt('0x10', '0x10');
+    clock.forward(1_300);
+    goTo(two, '0x11');
+    one.next(lacking, 'eth_getBlockByNumber');
+    expect(await number('0x11')).toBe('0x11');
+    for (const [method, params, result] of lookups) {
+      one.response(method, null);
+      two.response(method, result);
+      expect(await ask(method, params), method).toEqual(typeof result === 'string' ? result : expect.anything());
+      expect(requested(method), method).toEqual([1, 1]);
+    }
+  });
+
+  it('and the block itself, where the upstream that gave it does not know it any more', async () => {
+    const { one, goTo, number, asked: requested } = await twoAt('0x11', '0x11');
+    expect(await number('0x11')).toBe('0x11');
+    goTo(one, '0x10');
+    expect(await number('0x11')).toBe('0x11');
+    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    // Nobody was told of this one.
+    expect(await number('0x12')).toBeUndefined();
+    expect(requested('eth_getBlockByNumber')).toEqual([3, 1]);
+  });
+
+  it('and its receipts by its hash, where the upstream at the head does not know it any more', async () => {
+    const { one, two, result, asked: requested } = await twoAt('0x11', '0x11');
+    one.response('eth_getBlockReceipts', null);
+    two.response('eth_getBlockReceipts', [{ ...inBlock, status: '0x1' }]);
+    expect(await result('eth_getBlockReceipts', [hash])).toEqual(expect.anything());
+    expect(requested('eth_getBlockReceipts')).toEqual([1, 1]);
+    // Nobody has heard of this one.
+    expect(await result('eth_getBlockReceipts', [hashOf('0x77')])).toBeNull();
+    expect(requested('eth_getBlockReceipts')).toEqual([2, 1]);
+  });
+
+  it('is not asked for twice where the network’s file says never', async () => {
+    const { one, two, goTo, number, asked: requested, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
+    goTo(two, '0x11');
+    one.next(lacking, 'eth_getBlockByNumber');
+    expect(await number('latest')).toBe('0x11');
+    one.response('eth_getBlockByHash', null);
+    expect(await result('eth_getBlockByHash', [hash, false])).toBeNull();
+    expect(requested('eth_getBlockByHash')).toEqual([1, 0]);
+  });
+
+  it('and an error of the second upstream does not take the place of a block', async () => {
+    const { one, two, goTo, number } = await twoAt('0x11', '0x11');
+    await number('latest');
+    goTo(one, '0x10');
+    two.response('eth_getBlockByNumber', rpcError(-32000, 'execution aborted (timeout = 5s)'));
+    expect(await number('latest')).toBe('0x10');
+  });
+});
+
+describe('how far callers have seen the chain', () => {
+  const blockNumberIn = (): bigint => 0n;
+
+  it('is what watchers were told, and goes back with the heads that the upstreams agree on', async () => {
+    const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
+    const served = new MonotonicReads(heads, blockNumberIn, () => undefined);
+    expect(served.newest).toBe(0n);
+    await watch();
+    expect(served.newest).toBe(100n);
+    const [first] = upstreams;
+    if (first === undefined) throw new Error('there are no upstreams');
+    heads.observe(first, 105n, performance.now());
+    for (const node of nodes) node.chain.mine(2);
+    await until(() => served.newest === 102n);
+    const reset = new ScriptedChain({ from: 50 });
+    for (const node of nodes) node.chain = reset.copy();
+    await until(() => served.newest === 50n);
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { RetryBudget } from '../../../gateway/routing/retry/retry-budget.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { status, type Exchange } from '../../support/behaviours.ts';
+import { shiftClock, until, withNodes, word } from '../with-nodes.ts';
+
+function drawAll(budget: RetryBudget, now: number): number {
+  let drawn = 0;
+  while (budget.takeExtra(now)) drawn++;
+  return drawn;
+}
+
+describe('the budget of a network', () => {
+  it('lets the first retries pass, however few calls there are', () => {
+    expect(drawAll(new RetryBudget(), 0)).toBe(20);
+  });
+
+  it('is a fifth of the calls of the last seconds beyond that', () => {
+    const budget = new RetryBudget();
+    for (let calls = 0; calls < 1_000; calls++) budget.countCall(calls);
+    expect(drawAll(budget, 1_000)).toBe(220);
+    for (let calls = 0; calls < 100; calls++) budget.countCall(6_000);
+    expect(drawAll(budget, 6_000)).toBe(20);
+    // All of that is forgotten.
+    expect(drawAll(budget, 20_000)).toBe(20);
+  });
+
+  it('counts those, too, that are made in any case', () => {
+    const budget = new RetryBudget();
+    budget.countCall(0);
+    for (let times = 0; times < 15; times++) budget.countExtra();
+    expect(drawAll(budget, 0)).toBe(6);
+  });
+});
+
+describe('an outage of all upstreams', () => {
+  it('does not double the load', async () => {
+    const all = await withNodes(2);
+    await all.request();
+    for (const node of all.nodes) node.always(status(503));
+    for (let times = 0; times < 6; times++) await Promise.all(Array.from({ length: 25 }, () => all.send()));
+    const [first = 0, second = 0] = all.asked();
+    // A fifth of the calls and 20 more, and those that were under way when nobody knew yet.
+    expect(first + second).toBeLessThanOrEqual(150 + 30 + 20 + 26);
+    expect(first + second).toBeGreaterThanOrEqual(150);
+    const { value } = await readMetrics(all.gateway.address);
+    expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBeGreaterThan(0);
+  });
+
+  it('is over with the first call that is answered', async () => {
+    const all = await withNodes(2);
+    for (const node of all.nodes) node.always(status(503));
+    for (let times = 0; times < 30; times++) await all.send();
+    for (const node of all.nodes) {
+      node.always(undefined);
+      node.calls.length = 0;
+    }
+    expect(await all.request()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
+    expect(all.asked()).toEqual([2, 0]);
+  });
+});
+
+it('an upstream that works is asked, though the budget has none left for one before it that is on trial', async () => {
+  const clock = shiftClock();
+  const all = await withNodes(3, {}, { hedge: 'off' });
+  await all.request();
+  const held: Exchange[] = [];
+  all.nodes[0]?.always((exchange) => void held.push(exchange));
+  const calls = Array.from({ length: 50 }, all.request);
+  await until(() => held.length === 50);
+  for (const exchange of held) void status(503)(exchange);
+  await Promise.all(calls);
+  for (const node of all.nodes.slice(0, 2)) node.always(status(503));
+  expect(await all.request()).toMatchObject({ result: word(3) });
+  clock.forward(1_100);
+  for (const node of all.nodes) node.calls.length = 0;
+  expect(await all.request()).toMatchObject({ result: word(3) });
+  expect(all.asked()).toEqual([1, 0, 1]);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBe(1);
+});
+
+it('the loss of one upstream of two is seen by no caller, however many calls are under way', async () => {
+  const all = await withNodes(2);
+  await all.request();
+  all.nodes[0]?.always(status(503));
+  const responses = await Promise.all(Array.from({ length: 200 }, all.request));
+  expect(new Set(responses.map(({ result }) => result))).toEqual(new Set([word(2)]));
+  expect(all.asked()[1]).toBe(200);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_failovers_total', { upstream: 'node-1' })).toBe((all.asked()[0] ?? 0) - 1);
+});

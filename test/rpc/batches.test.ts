@@ -1,0 +1,220 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { slow, status } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { errorText, expectAnswer, expectNoBody, expectRefusal, resultText } from '../server/http/expect-response.ts';
+
+const address = `0x${'12'.repeat(20)}`;
+
+let node: FakeNode;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: wordOfPosition } });
+  gateway = await startGateway({ main: network(5, [node.url]) });
+});
+afterEach(() => {
+  node.always(undefined);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+/** A word that tells which position was asked for. */
+function wordOfPosition(params: unknown): string {
+  return `0x${(params as string[])[1]?.slice(2).padStart(64, '0') ?? ''}`;
+}
+
+const post = (body: string): Promise<Response> => gateway.post('main', body);
+const chainId = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"eth_chainId"}`;
+const notification = '{"jsonrpc":"2.0","method":"eth_chainId"}';
+const notAnObject = errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object');
+
+function storageAt(position: number, id: string): string {
+  const params = JSON.stringify([address, `0x${position.toString(16)}`, 'latest']);
+  return `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":${params}}`;
+}
+
+describe('a batch', () => {
+  it('of 1,000 calls is answered in order, each with its own id', async () => {
+    const ids = Array.from({ length: 1000 }, (_, index) => (index % 3 === 0 ? `"id ${index}"` : `${index}.0`));
+    const calls = ids.map((id, index) => (index % 2 === 0 ? chainId(id) : storageAt(index, id)));
+    const responses = ids.map((id, index) =>
+      resultText(id, index % 2 === 0 ? '0x5' : `0x${index.toString(16).padStart(64, '0')}`),
+    );
+    await expectAnswer(await post(`[${calls.join()}]`), 200, `[${responses.join()}]`);
+  });
+
+  // As geth (rpc/handler.go): Go's BatchCall and web3j over WebSocket wait for an id that they sent.
+  it('of 1,001 calls is rejected with one error, in an array, under the id of the first call', async () => {
+    const first = ['0', '""', 'null', '9007199254740993', '1.50', '"\\u0041"'];
+    for (const id of first) {
+      const body = `[${notification},5,{"id":4},${chainId(id)},${Array(998).fill(chainId('7')).join()}]`;
+      await expectAnswer(await post(body), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+      const large = `[${' '.repeat(100_000)}${body.slice(1)}`;
+      await expectAnswer(await post(large), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+    }
+  });
+
+  it('of 1,001 notifications is rejected under id null', async () => {
+    const body = `[${Array(1001).fill(notification).join()}]`;
+    const rejected = `[${errorText(-32600, 'batch too large')}]`;
+    await expectAnswer(await post(body), 200, rejected);
+    await expectAnswer(await post(body.padEnd(100_001)), 200, rejected);
+  });
+
+  it('of 1,001 and more items is rejected under an id that comes late', async () => {
+    const body = `[${Array(1500).fill(notification).join()},${chainId('"late"')},${notification}]`;
+    const rejected = `[${errorText(-32600, 'batch too large', '"late"')}]`;
+    await expectAnswer(await post(body), 200, rejected);
+    await expectAnswer(await post(body.padEnd(200_000)), 200, rejected);
+  });
+
+  it('of one call is answered with an array of one', async () => {
+    await expectAnswer(await post(` [ ${chainId('null')} ] `), 200, `[${resultText('null', '0x5')}]`);
+  });
+
+  it('that is empty is -32600, id null, HTTP 200', async () => {
+    await expectRefusal(await post('[]'), 200, -32600, 'empty batch');
+    await expectRefusal(await post(' [ \n ] '), 200, -32600, 'empty batch');
+  });
+
+  it('is answered in order when the first is the slowest', async () => {
+    node.next(slow(150));
+    const body = `[${storageAt(1, '1')},${storageAt(2, '2')},${chainId('3')}]`;
+    const text = await (await post(body)).text();
+    expect((JSON.parse(text) as { id: number }[]).map(({ id }) => id)).toEqual([1, 2, 3]);
+  });
+
+  it('may hold what is no call: each bad one is told, the good ones are answered', async () => {
+    const body = `[1,${chainId('"a"')},"x",null,[],[${chainId('9')}],{},${chainId('2')},{"jsonrpc":"2.0","id":5,"method":7}]`;
+    const responses = [
+      notAnObject,
+      resultText('"a"', '0x5'),
+      ...[notAnObject, notAnObject, notAnObject, notAnObject],
+      errorText(-32600, 'invalid request: expected jsonrpc to be "2.0"'),
+      resultText('2', '0x5'),
+      errorText(-32600, 'invalid request: expected method to be a string'),
+    ];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+  });
+
+  it('may use an id twice', async () => {
+    const body = `[${chainId('7')},${storageAt(1, '7')},${chainId('7')}]`;
+    const responses = [resultText('7', '0x5'), resultText('7', wordOfPosition(['', '0x1'])), resultText('7', '0x5')];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+  });
+
+  it('of notifications is answered with 204 and no body', async () => {
+    await expectNoBody(await post(`[${notification}]`));
+    const withObject = '{"jsonrpc":"2.0","method":"eth_chainId","params":{}}';
+    await expectNoBody(await post(`[${notification},${withObject},${notification}]`));
+  });
+
+  it('with notifications among calls has no place for them in its answer', async () => {
+    const body = `[${notification},${chainId('1')},${notification},5,${chainId('2')},${notification}]`;
+    const responses = [resultText('1', '0x5'), notAnObject, resultText('2', '0x5')];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+  });
+
+  it('is HTTP 200 whatever its items say', async () => {
+    node.always(status(503));
+    const body = `[${storageAt(1, '1')},{"jsonrpc":"2.0","id":2,"method":"no_such"},{"jsonrpc":"2.0","id":3,"method":"eth_chainId","params":[1]}]`;
+    const responses = [
+      errorText(-32603, 'no upstream could answer', '1'),
+      errorText(-32601, 'The method no_such does not exist/is not available', '2'),
+      errorText(-32602, 'invalid params: expected no parameters', '3'),
+    ];
+    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+  });
+});
+
+describe('a batch with the same read more than once', () => {
+  it('asks for it once, and answers each under its own id', async () => {
+    const before = node.callsOf('eth_getStorageAt').length;
+    const ids = ['1', '"a"', '9007199254740993', 'null'];
+    const body = `[${ids.map((id) => storageAt(77, id)).join()},${storageAt(78, '5')}]`;
+    const same = ids.map((id) => resultText(id, wordOfPosition(['', '0x4d'])));
+    await expectAnswer(await post(body), 200, `[${same.join()},${resultText('5', wordOfPosition(['', '0x4e']))}]`);
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(before + 2);
+  });
+
+  it('sends what takes effect as often as it stands there', async () => {
+    const raw = '0x01';
+    const call = (id: number): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"eth_sendRawTransaction","params":["${raw}"]}`;
+    await (await post(`[${call(1)},${call(2)}]`)).text();
+    expect(node.callsOf('eth_sendRawTransaction')).toHaveLength(2);
+  });
+});
+
+describe('the limits of a batch', () => {
+  it('are settings', async () => {
+    const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_MAX_ITEMS: '2' });
+    try {
+      const three = `[${[1, 2, 3].map((id) => chainId(String(id))).join()}]`;
+      const rejected = `[${errorText(-32600, 'batch too large', '1')}]`;
+      await expectAnswer(await small.post('main', three), 200, rejected);
+      const two = `[${chainId('1')},${notification}]`;
+      await expectAnswer(await small.post('main', two), 200, `[${resultText('1', '0x5')}]`);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('keep its answers from growing: the rest is told that they are too large together', async () => {
+    const env = { BATCH_ANSWER_MAX_BYTES: '80', BATCH_CONCURRENCY: '1' };
+    const small = await startGateway({ main: network(5, [node.url]) }, env);
+    try {
+      const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
+      const tooLarge = 'the answers of this batch are too large together';
+      const responses = [
+        ...['1', '2'].map((id) => resultText(id, '0x5')),
+        ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
+      ];
+      await expectAnswer(await small.post('main', body), 200, `[${responses.join()}]`);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('hold for answers that come at once', async () => {
+    const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_ANSWER_MAX_BYTES: '1000' });
+    try {
+      const calls = Array.from({ length: 50 }, (_, index) => storageAt(index, String(index)));
+      const text = await (await small.post('main', `[${calls.join()}]`)).text();
+      const responses = JSON.parse(text) as { id: number; result?: string; error?: { code: number } }[];
+      expect(responses.map(({ id }) => id)).toEqual(calls.map((_, index) => index));
+      const good = responses.filter(({ result }) => result !== undefined);
+      expect(good.length).toBeGreaterThan(5);
+      expect(JSON.stringify(good).length).toBeLessThanOrEqual(1_000);
+      expect(responses.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
+      // Whatever became of them, each counts once.
+      const { samples } = await readMetrics(small.address);
+      const counted = samples.filter(({ name }) => name === 'gatehouse_calls_total');
+      expect(counted.reduce((sum, { value }) => sum + value, 0)).toBe(50);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('keep its calls from crowding the upstream', async () => {
+    let most = 0;
+    let inFlight = 0;
+    const wide = await startGateway({ main: network(5, [node.url]) }, { BATCH_CONCURRENCY: '4' });
+    node.always(async (exchange) => {
+      most = Math.max(most, ++inFlight);
+      await slow(5)(exchange);
+      inFlight--;
+    });
+    try {
+      const calls = Array.from({ length: 40 }, (_, index) => storageAt(index, String(index)));
+      expect((await wide.post('main', `[${calls.join()}]`)).status).toBe(200);
+      expect(most).toBe(4);
+    } finally {
+      await wide.stop();
+    }
+  });
+});

@@ -1,0 +1,82 @@
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
+import { eventually } from '../../auth/eventually.ts';
+import { startFakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openCaller, socketUrl, type Caller } from '../websocket/caller.ts';
+
+type Line = Record<string, unknown>;
+
+async function open(env: Record<string, string>): Promise<{ gateway: TestGateway; lines: Line[] }> {
+  const lines: Line[] = [];
+  const log = pino({ level: 'trace', base: null }, { write: (text) => void lines.push(JSON.parse(text) as Line) });
+  const node = await startFakeNode({ chainId: 7, responses: { eth_getTransactionReceipt: null } });
+  const gateway = await startGateway({ test: network(7, [node.url]) }, env, log);
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.close();
+  });
+  return { gateway, lines };
+}
+
+const receipt = { jsonrpc: '2.0', id: 1, method: 'eth_getTransactionReceipt', params: [`0x${'11'.repeat(32)}`] };
+const chain = { jsonrpc: '2.0', id: 2, method: 'eth_chainId' };
+const other = { jsonrpc: '2.0', id: 3, method: 's3cret_thing' };
+
+it('with ACCESS_LOG=on has a line for each request: who, what, and what came of it', async () => {
+  const { gateway, lines } = await open({ ACCESS_LOG: 'on' });
+  const key = keyIdOf(digestOf(gateway.key));
+  const ms = expect.any(Number) as number;
+  /** Sends it, and waits for its line. */
+  const lineOf = async (act: () => Promise<unknown>): Promise<Line> => {
+    const before = lines.length;
+    await act();
+    await eventually(() => lines.length > before, 2_000);
+    expect(lines.length).toBe(before + 1);
+    const { level, time, ...line } = lines[before] ?? {};
+    expect([level, time]).toEqual([30, expect.any(Number)]);
+    return line;
+  };
+  const post = (body: unknown): Promise<Line> => lineOf(() => gateway.post('test', JSON.stringify(body)));
+  const common = { requestId: expect.any(String) as string, network: 'test', key, ms, msg: 'request' };
+
+  let requestId: string | null = null;
+  const first = await lineOf(async () => {
+    requestId = (await gateway.post('test', JSON.stringify(receipt))).headers.get('x-request-id');
+  });
+  expect(first).toEqual({ ...common, requestId, method: 'eth_getTransactionReceipt', outcome: 'null' });
+  expect(await post(other)).toEqual({ ...common, method: 'other', outcome: 'method-not-found' });
+  expect(await post([receipt, chain])).toEqual({ ...common, calls: 2, outcome: 'mixed' });
+  expect(await post([chain, chain, chain])).toEqual({ ...common, calls: 3, outcome: 'result' });
+  expect(await post('?')).toEqual({ ...common, outcome: 'invalid-request' });
+
+  const unknown = await lineOf(() => fetch(`${gateway.address}/test/v3/${makeKey()}`, { method: 'POST', body: '{}' }));
+  expect(unknown).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
+  const upgrade = socketUrl(gateway, 'test', makeKey());
+  const rejected = await lineOf(() => openCaller(upgrade).catch(() => undefined));
+  expect(rejected).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
+
+  await gateway.gateway.keys.update(key, { rate: '0.01', burst: '1' });
+  expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'rate-limit' });
+  let caller: Caller | undefined;
+  const opened = await lineOf(async () => {
+    caller = await openCaller(socketUrl(gateway, 'test'));
+  });
+  onTestFinished(() => {
+    caller?.socket.terminate();
+  });
+  expect(opened).toEqual({ ...common, outcome: 'upgraded' });
+  const message = await lineOf(() => caller?.call('eth_chainId') ?? Promise.resolve());
+  expect(message).toEqual({ ...common, method: 'eth_chainId', outcome: 'result' });
+  for (const hidden of ['s3cret', gateway.key, digestOf(gateway.key)]) {
+    expect(JSON.stringify(lines)).not.toContain(hidden);
+  }
+});
+
+it('is off by default', async () => {
+  const { gateway, lines } = await open({});
+  await gateway.post('test', JSON.stringify(chain));
+  await fetch(`${gateway.address}/test/v3/${makeKey()}`, { method: 'POST', body: '{}' });
+  expect(lines.filter(({ msg }) => msg === 'request')).toEqual([]);
+});

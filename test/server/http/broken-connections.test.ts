@@ -1,0 +1,111 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { slow } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { eventually } from '../../auth/eventually.ts';
+import { errorText } from './expect-response.ts';
+import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
+
+const storageAt =
+  '{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1212121212121212121212121212121212121212","0x0","latest"]}';
+const requestTimeoutMs = 300;
+
+let node: FakeNode;
+let gateway: TestGateway;
+let path: string;
+const opened: RawConnection[] = [];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  gateway = await startGateway({ main: network(5, [node.url]) }, { REQUEST_TIMEOUT_MS: String(requestTimeoutMs) });
+  path = `/main/v3/${gateway.key}`;
+});
+afterEach(async () => {
+  for (const connection of opened.splice(0)) connection.destroy();
+  expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+async function open(bytes: string): Promise<RawConnection> {
+  const connection = await openRaw(gateway.gateway.port);
+  opened.push(connection);
+  connection.send(bytes);
+  return connection;
+}
+
+async function callsInFlight(): Promise<number> {
+  const text = await (await fetch(`${gateway.address}/metrics`)).text();
+  return Number(/^gatehouse_calls_in_flight\{network="main"\} (\d+)$/m.exec(text)?.[1]);
+}
+
+describe('a request that comes too slowly is cut off', () => {
+  const tooSlow = errorText(-32600, 'the request took too long to arrive');
+
+  it.each([
+    ['its body stops', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
+    ['its chunks stop', () => `${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}1\r\n{\r\n`],
+    ['its headers stop', () => `POST ${path} HTTP/1.1\r\nhost: a\r\n`],
+    ['nothing but a byte comes', () => 'P'],
+  ])('with 408 when %s', async (_, bytes) => {
+    const start = performance.now();
+    const connection = await open(bytes());
+    const { status, body, headers } = await connection.response();
+    expect([status, body]).toEqual([408, tooSlow]);
+    expect(headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
+    await connection.closed;
+    const took = performance.now() - start;
+    expect(took).toBeGreaterThan(requestTimeoutMs - 20);
+    expect(took).toBeLessThan(requestTimeoutMs * 4);
+  });
+
+  it('with 408 when a byte trickles in now and then', async () => {
+    const connection = await open(head(`POST ${path}`, { 'content-length': 1_000 }));
+    const trickle = setInterval(() => {
+      connection.send(' ');
+    }, 20);
+    expect((await connection.response()).status).toBe(408);
+    clearInterval(trickle);
+  });
+
+  it('without a second answer when it was refused before', async () => {
+    const connection = await open(`${head(`POST /main/v3/wrong`, { 'content-length': 1_000 })}{`);
+    expect((await connection.response()).status).toBe(401);
+    await expect(connection.response()).rejects.toThrow(/the connection ended after: $/);
+  });
+
+  it('but a slow upstream is no slow request', async () => {
+    node.next(slow(requestTimeoutMs * 3));
+    const connection = await open(post(path, storageAt));
+    expect((await connection.response()).status).toBe(200);
+  });
+});
+
+describe('a caller who goes away', () => {
+  it.each([
+    ['in its headers', () => `POST ${path} HTTP/1.1\r\nho`],
+    ['in its body', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
+    ['in its chunks', () => `${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}5\r\n{"a`],
+    ['in a body that was refused', () => `${head('POST /main/v3/wrong', { 'content-length': 1_000 })}{`],
+  ])('%s is no matter', async (_, bytes) => {
+    for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      const connection = await open(bytes());
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      connection.socket[leave]();
+      await connection.closed;
+    }
+  });
+
+  it('while its call is under way is no matter, and the call is not counted for ever', async () => {
+    for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      node.next(slow(150));
+      const connection = await open(post(path, storageAt));
+      await eventually(async () => (await callsInFlight()) === 1, 1_000);
+      connection.socket[leave]();
+      await eventually(async () => (await callsInFlight()) === 0, 1_000);
+    }
+  });
+});

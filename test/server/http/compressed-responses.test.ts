@@ -1,0 +1,102 @@
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { expectAnswer, resultText } from './expect-response.ts';
+
+const word = `0x${'2a'.repeat(32)}`;
+const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
+const rpcResponse = resultText('1', '5');
+const batch = (items: number): string => `[${Array.from({ length: items }, () => call).join(',')}]`;
+const batchAnswer = (items: number): string => `[${Array.from({ length: items }, () => rpcResponse).join(',')}]`;
+
+let node: FakeNode;
+let requested: TestGateway;
+let untried: TestGateway;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5 });
+  node.response('eth_getStorageAt', word);
+  const networks = { main: network(5, [node.url]) };
+  const overBytes = String(batchAnswer(10).length);
+  [requested, untried] = await Promise.all([
+    startGateway(networks, { COMPRESS_ANSWERS_OVER_BYTES: overBytes }),
+    startGateway(networks),
+  ]);
+});
+afterAll(() => Promise.all([requested.stop(), untried.stop(), node.close()]));
+
+/** `fetch` unpacks by itself, but keeps the headers: the length is that of what was sent. */
+function post(gateway: TestGateway, body: string, acceptEncoding: string): Promise<Response> {
+  return gateway.post('main', body, { 'accept-encoding': acceptEncoding });
+}
+
+describe('an answer', () => {
+  it('is never compressed unless a setting asks for it', async () => {
+    const response = await post(untried, batch(1_000), 'gzip');
+    await expectAnswer(response, 200, batchAnswer(1_000));
+    expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, null]);
+  });
+
+  it('of more bytes than the setting says is gzipped, and unpacks to the letter', async () => {
+    const response = await post(requested, batch(11), 'gzip');
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(response.headers.get('vary')).toBe('Accept-Encoding');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
+    expect(response.headers.get('x-request-id')).not.toBeNull();
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(await response.text()).toBe(batchAnswer(11));
+  });
+
+  it('of no more bytes than that is sent plain', async () => {
+    const response = await post(requested, batch(10), 'gzip');
+    await expectAnswer(response, 200, batchAnswer(10));
+    expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Accept-Encoding']);
+  });
+
+  it.each([
+    ['gzip', true],
+    ['GZip', true],
+    ['deflate, gzip;q=0.5, br', true],
+    ['gzip ; q=0.001', true],
+    ['x-gzip', true],
+    ['*', true],
+    ['br, *;q=0.1', true],
+    ['gzip;q=0', false],
+    ['gzip; q=0.000, *', false],
+    ['*;q=0', false],
+    ['identity', false],
+    ['br, deflate', false],
+    ['', false],
+    ['notgzip', false],
+  ])('to a caller of Accept-Encoding “%s” is gzipped: %s', async (acceptEncoding, isGzipped) => {
+    const response = await post(requested, batch(50), acceptEncoding);
+    expect(response.headers.get('content-encoding')).toBe(isGzipped ? 'gzip' : null);
+    expect(await response.text()).toBe(batchAnswer(50));
+  });
+
+  it('is whole to one who unpacks it by hand, whatever characters are in it', async () => {
+    const id = JSON.stringify('é✓😀'.repeat(500));
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["0x${'11'.repeat(20)}","0x0","latest"]}`;
+    const bytes = await new Promise<Buffer>((resolve, reject) => {
+      const headers = { 'accept-encoding': 'gzip' };
+      const outgoing = request(requested.url('main'), { method: 'POST', headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('end', () => {
+            resolve(Buffer.concat(chunks));
+          });
+      });
+      outgoing.on('error', reject).end(body);
+    });
+    expect(gunzipSync(bytes).toString()).toBe(resultText(id, word));
+  });
+
+  it('to notifications only stays empty', async () => {
+    const response = await post(requested, '{"jsonrpc":"2.0","method":"net_version"}', 'gzip');
+    expect([response.status, response.headers.get('content-encoding')]).toEqual([204, null]);
+  });
+});

@@ -1,0 +1,242 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../auth/eventually.ts';
+import { hang, slow } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startRedis } from '../../support/redis.ts';
+import { resultText } from './expect-response.ts';
+import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
+
+const word = `0x${'0'.repeat(64)}`;
+const storageAt =
+  '{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1212121212121212121212121212121212121212","0x0","latest"]}';
+const netVersion = '{"jsonrpc":"2.0","id":2,"method":"net_version"}';
+
+let node: FakeNode;
+let gateway: TestGateway;
+let path: string;
+let atFirst: string[];
+const opened: RawConnection[] = [];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
+  atFirst = handles();
+});
+afterEach(async () => {
+  for (const connection of opened.splice(0)) connection.destroy();
+  await gateway.stop();
+});
+afterAll(() => node.close());
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+  path = `/main/v3/${gateway.key}`;
+}
+
+async function open(bytes?: string): Promise<RawConnection> {
+  const connection = await openRaw(gateway.gateway.port);
+  opened.push(connection);
+  if (bytes !== undefined) connection.send(bytes);
+  return connection;
+}
+
+async function inFlight(): Promise<void> {
+  const before = node.callsOf('eth_getStorageAt').length;
+  await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBeGreaterThan(before);
+}
+
+async function drained(): Promise<number> {
+  const begun = performance.now();
+  await gateway.gateway.drain();
+  return performance.now() - begun;
+}
+
+describe('a gateway that drains', () => {
+  it('answers the calls that are under way, then closes their connections', async () => {
+    await start();
+    node.next(slow(300));
+    const connection = await open(post(path, storageAt));
+    await inFlight();
+    const drain = drained();
+    expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', word) });
+    await connection.closed;
+    expect(await drain).toBeLessThan(1_000);
+  });
+
+  it('takes no new connections', async () => {
+    await start();
+    node.next(slow(300));
+    await open(post(path, storageAt));
+    await inFlight();
+    const drain = drained();
+    await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await drain;
+  });
+
+  it('says in every answer that is still due, or asked for, that the connection ends with it', async () => {
+    await start();
+    const connection = await open();
+    node.next(slow(200));
+    connection.send(post(path, storageAt));
+    await inFlight();
+    // The beginning of a request that Node does not count as one yet.
+    const late = await open('POST ');
+    await sleep(50);
+    const drain = drained();
+    late.send(post(path, netVersion).slice('POST '.length));
+    for (const [caller, body] of [
+      [connection, resultText('1', word)],
+      [late, resultText('2', '5')],
+    ] as const) {
+      const response = await caller.response();
+      expect(response).toMatchObject({ status: 200, body, headers: { connection: 'close' } });
+      await caller.closed;
+    }
+    await drain;
+  });
+
+  it('answers who was let in just before, and sends his first byte just after', async () => {
+    await start();
+    const connection = await open();
+    await sleep(50);
+    const drain = drained();
+    connection.send(post(path, netVersion));
+    expect(await connection.response()).toMatchObject({ status: 200, body: resultText('2', '5') });
+    await drain;
+  });
+
+  it('closes connections that are at rest, or on which nothing ever came, at once', async () => {
+    await start();
+    const atRest = await open(post(path, netVersion));
+    expect((await atRest.response()).headers['connection']).toBe('keep-alive');
+    const silent = await open();
+    await sleep(50);
+    expect(await drained()).toBeLessThan(2_000);
+    await Promise.all([atRest.closed, silent.closed]);
+  });
+
+  it('ends soon though a caller sends one call after another on its connection', async () => {
+    await start();
+    const connection = await open();
+    let answered = 0;
+    const caller = (async () => {
+      for (;;) {
+        connection.send(post(path, netVersion));
+        await connection.response();
+        answered++;
+      }
+    })().catch(() => undefined);
+    await sleep(50);
+    expect(await drained()).toBeLessThan(2_000);
+    await caller;
+    expect(answered).toBeGreaterThan(1);
+  });
+
+  it('breaks off what takes longer than DRAIN_TIMEOUT_MS', async () => {
+    await start({ DRAIN_TIMEOUT_MS: '200' });
+    node.next(hang);
+    const hanging = await open(post(path, storageAt));
+    await inFlight();
+    const halfSent = await open(`${head(`POST ${path}`, { 'content-length': 100 })}{`);
+    const headless = await open('POST /main');
+    await sleep(50);
+    const took = await drained();
+    expect(took).toBeGreaterThan(190);
+    expect(took).toBeLessThan(1_000);
+    await Promise.all([hanging.closed, halfSent.closed, headless.closed]);
+  });
+
+  it('is not held up by callers who were refused and never close', async () => {
+    await start();
+    for (const bytes of [head('CONNECT a.test:443'), 'rubbish\r\n\r\n', head('PUT /main/v3/x'), head('GET /')]) {
+      await (await open(bytes)).response();
+    }
+    expect(await drained()).toBeLessThan(5_000);
+  });
+
+  it('may be told to twice', async () => {
+    await start();
+    await Promise.all([gateway.gateway.drain(), gateway.gateway.drain()]);
+    await gateway.gateway.drain();
+  });
+});
+
+/** Whether calls are no longer taken. */
+async function isClosed(): Promise<boolean> {
+  const connection = await openRaw(gateway.gateway.port).catch(() => undefined);
+  connection?.destroy();
+  return connection === undefined;
+}
+
+describe('a gateway that drains with a delay', () => {
+  const readyz = head('GET /readyz');
+
+  it('is not ready at once, takes calls and connections meanwhile, each for the last time, and none after that', async () => {
+    await start();
+    const before = await open(post(path, netVersion));
+    expect((await before.response()).headers['connection']).toBe('keep-alive');
+    let isOver = false;
+    const drain = gateway.gateway.drain(400).then(() => (isOver = true));
+    for (const connection of [before, await open()]) {
+      connection.send(post(path, storageAt));
+      const response = await connection.response();
+      expect(response).toMatchObject({ status: 200, body: resultText('1', word), headers: { connection: 'close' } });
+      await connection.closed;
+    }
+    const probe = await (await open(readyz)).response();
+    expect([probe.status, JSON.parse(probe.body)]).toMatchObject([503, { ready: false, draining: true }]);
+    expect(isOver).toBe(false);
+    await drain;
+    await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('tells on OPS_PORT that it is not ready, until the last call has ended', async () => {
+    await start({ OPS_PORT: '0' });
+    const probe = async (): Promise<number> => {
+      const connection = await openRaw(gateway.gateway.opsPort ?? 0);
+      opened.push(connection);
+      connection.send(readyz);
+      return (await connection.response()).status;
+    };
+    expect(await probe()).toBe(200);
+    node.next(slow(400));
+    const connection = await open(post(path, storageAt));
+    await inFlight();
+    const drain = gateway.gateway.drain(100);
+    expect(await probe()).toBe(503);
+    await eventually(isClosed, 5_000);
+    expect(await probe()).toBe(503);
+    expect(await connection.response()).toMatchObject({ status: 200 });
+    await drain;
+  });
+});
+
+it.each([
+  ['keys in a file', false],
+  ['keys in Redis', true],
+])('a gateway that has drained leaves no handle behind: %s', async (_, withRedis) => {
+  const redis = withRedis ? await startRedis() : undefined;
+  await start({ OPS_PORT: '0', ...(redis !== undefined && { REDIS_URL: redis.url }) });
+  for (const body of [storageAt, netVersion, '{']) {
+    const connection = await open(post(path, body));
+    await connection.response();
+  }
+  node.next(slow(100));
+  await open(post(path, storageAt));
+  await inFlight();
+  expect(handles().length).toBeGreaterThan(atFirst.length);
+  await gateway.gateway.drain();
+  for (const connection of opened.splice(0)) connection.destroy();
+  await redis?.stop();
+  await sleep(100);
+  expect(handles()).toEqual(atFirst);
+});
+
+/** Sockets, servers, pipes and timers that keep this process alive. The fake node’s own connections end with ours. */
+function handles(): string[] {
+  return process
+    .getActiveResourcesInfo()
+    .filter((name) => !['Immediate', 'Timeout'].includes(name))
+    .toSorted();
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openRaw, post, type RawConnection } from './raw-connection.ts';
+
+const call =
+  '{"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0x1212121212121212121212121212121212121212","latest"]}';
+const local = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
+const size = 20_000_000;
+
+let node: FakeNode;
+let gateway: TestGateway;
+let caller: RawConnection;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getCode: `0x${'60'.repeat(size / 2)}` } });
+});
+afterAll(() => node.close());
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  caller.destroy();
+  await gateway.stop();
+});
+
+/** Asks for a large answer, and reads nothing of it. */
+async function ask(env: Record<string, string> = {}): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+  caller = await openRaw(gateway.gateway.port);
+  caller.socket.pause();
+  const timers = vi.getTimerCount();
+  caller.send(post(`/main/v3/${gateway.key}`, call));
+  // The answer is looked after by then, and the kernel soon has taken what it can.
+  await vi.waitUntil(() => vi.getTimerCount() > timers, { timeout: 15_000 });
+  await sleep(200);
+  vi.advanceTimersByTime(10_000);
+}
+
+it('an answer that nobody takes is dropped after half a minute', async () => {
+  await ask();
+  vi.advanceTimersByTime(20_000);
+  await sleep(50);
+  expect(caller.socket.destroyed).toBe(false);
+  vi.advanceTimersByTime(10_000);
+  await sleep(50);
+  caller.socket.resume();
+  await caller.closed;
+  await expect(caller.response()).rejects.toThrow();
+});
+
+it('one that is being taken is not', async () => {
+  await ask();
+  for (let round = 0; round < 6; round++) {
+    const { bytesRead } = caller.socket;
+    caller.socket.resume();
+    await vi.waitUntil(() => caller.socket.bytesRead > bytesRead + 1_000_000, { interval: 5 });
+    caller.socket.pause();
+    await sleep(20);
+    vi.advanceTimersByTime(10_000);
+  }
+  caller.socket.resume();
+  expect((await caller.response()).body.length).toBe(size + '{"jsonrpc":"2.0","id":1,"result":"0x"}'.length);
+});
+
+it('counts as held until it is taken', async () => {
+  await ask({ BODIES_MAX_BYTES: '1000000' });
+  expect((await gateway.post('main', local)).status).toBe(503);
+  caller.socket.resume();
+  await caller.response();
+  await vi.waitUntil(async () => (await gateway.post('main', local)).status === 200, { timeout: 5_000 });
+});

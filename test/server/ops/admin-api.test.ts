@@ -1,0 +1,304 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { readSettings, SettingsError } from '../../../gateway/config/settings.ts';
+import { permissionFields } from '../../../gateway/auth/permissions/permissions.ts';
+import { digestOf, isWellFormedKey, keyIdOf } from '../../../gateway/auth/formats/key.ts';
+import { eventually } from '../../auth/eventually.ts';
+import { startFakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startRedis } from '../../support/redis.ts';
+
+const token = 'correct-horse-battery';
+const foreignKey = '0123456789abcdefABCDEF9876543210';
+
+interface RpcResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+let gateway: TestGateway;
+
+async function open(env: Record<string, string> = {}): Promise<void> {
+  const node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  const started = await startGateway({ main: network(5, [node.url]) }, { OPS_PORT: '0', ADMIN_TOKEN: token, ...env });
+  gateway = started;
+  onTestFinished(async () => {
+    await started.stop();
+    await node.close();
+  });
+}
+
+/** @param given a string is sent as it is */
+async function ask(
+  verb: string,
+  path: string,
+  given?: unknown,
+  headers: Record<string, string> = { authorization: `Bearer ${token}` },
+): Promise<RpcResponse> {
+  const body = typeof given === 'string' ? given : JSON.stringify(given);
+  const init = { method: verb, headers, ...(given !== undefined && { body }) };
+  const response = await fetch(`http://127.0.0.1:${gateway.gateway.opsPort ?? 0}${path}`, init);
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: JSON.parse(text) as Record<string, unknown> };
+}
+
+async function create(body: object = { name: 'alice' }): Promise<{ id: string; key: string; secret?: string }> {
+  const { status, body: made } = await ask('POST', '/admin/keys', body);
+  expect(status).toBe(201);
+  return made as { id: string; key: string };
+}
+
+async function statusOf(key: string, headers: Record<string, string> = {}): Promise<number> {
+  const call = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };
+  const init = { method: 'POST', headers, body: JSON.stringify(call) };
+  return (await fetch(`${gateway.address}/main/v3/${key}`, init)).status;
+}
+
+describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
+  let audit: () => Promise<string>;
+
+  beforeEach(async () => {
+    if (kind === 'file') {
+      await open();
+      audit = () => Promise.resolve(readFileSync(join(gateway.dataDir, 'audit.jsonl'), 'utf8'));
+      return;
+    }
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    await open({ REDIS_URL: redis.url });
+    audit = () => redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
+  });
+
+  it('makes a key that works at once, and shows and lists it without the key', async () => {
+    const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
+    expect(isWellFormedKey(key)).toBe(true);
+    expect(id).toBe(keyIdOf(digestOf(key)));
+    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    const shown = await ask('GET', `/admin/keys/${id}`);
+    expect(shown.body).toEqual({
+      ...{ id, name: 'alice', createdAt: expect.any(String) as string },
+      rules: { networks: 'main,other', rate: '50' },
+    });
+    const listed = await ask('GET', '/admin/keys');
+    expect(listed.body).toEqual({ keys: expect.arrayContaining([shown.body]) as unknown });
+    expect(JSON.stringify([shown, listed])).not.toContain(key);
+  });
+
+  it('takes over a key of another service, once, and does not show it', async () => {
+    const id = keyIdOf(digestOf(foreignKey));
+    expect(await create({ name: 'old', key: foreignKey })).toEqual({ id });
+    const again = await ask('POST', '/admin/keys', { name: 'new', key: foreignKey });
+    expect([again.status, again.body]).toEqual([409, { error: { message: 'This key is there already' } }]);
+  });
+
+  it('changes what a key may do, and takes rules away by null', async () => {
+    const { id, key } = await create({ name: 'alice', rules: { networks: 'other', daily: 5 } });
+    expect(await statusOf(key)).toBe(403);
+    const changed = await ask('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
+    expect([changed.status, changed.body]).toEqual([200, { id }]);
+    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    expect((await ask('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
+  });
+
+  it('makes secrets, which are shown once', async () => {
+    const { id, key, secret = '' } = await create({ name: 'alice', secret: true });
+    const basic = (given: string) => ({ authorization: `Basic ${Buffer.from(`:${given}`).toString('base64')}` });
+    expect([await statusOf(key), await statusOf(key, basic(secret))]).toEqual([401, 200]);
+    const { body } = await ask('POST', `/admin/keys/${id}/rotate`, { secret: true, grace: '0m' });
+    expect(body).toEqual({ id, secret: expect.stringMatching(/^ghs_\w{32}$/) as string });
+    await eventually(async () => (await statusOf(key, basic(String(body['secret'])))) === 200, 1_000);
+    expect(await statusOf(key, basic(secret))).toBe(401);
+    expect((await ask('PATCH', `/admin/keys/${id}`, { secret: false })).body).toEqual({ id });
+    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    const shown = JSON.stringify([await ask('GET', `/admin/keys/${id}`), await audit()]);
+    for (const hidden of [secret, digestOf(secret), digestOf(key), key]) expect(shown).not.toContain(hidden);
+  });
+
+  it('rotates, revokes, and leaves a line of each act', async () => {
+    const { id, key } = await create();
+    const rotated = await ask('POST', `/admin/keys/${id}/rotate`);
+    expect(rotated.status).toBe(201);
+    const next = rotated.body as { id: string; key: string };
+    await eventually(async () => (await statusOf(next.key)) === 200, 1_000);
+    const { expiresAt } = (await ask('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
+    const left = Date.parse(expiresAt);
+    expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(10_000);
+    const revoked = await ask('POST', `/admin/keys/${id}/revoke`);
+    expect([revoked.status, revoked.body]).toMatchObject([200, { id, revokedAt: expect.any(String) as string }]);
+    await eventually(async () => (await statusOf(key)) === 401, 1_000);
+    const ended = await ask('POST', `/admin/keys/${id}/rotate`);
+    expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} opens nothing any more` } }]);
+    const lines = await audit();
+    for (const act of ['create', 'rotate', 'revoke']) expect(lines).toContain(act);
+    expect(lines).toContain('admin API, 127.0.0.1');
+    expect(lines).not.toContain(token);
+  });
+
+  it('tells what a key did', async () => {
+    const { id, key } = await create();
+    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    await eventually(async () => {
+      const { body } = await ask('GET', `/admin/keys/${id}/usage?days=1`);
+      const [row] = body['usage'] as Record<string, unknown>[];
+      return row?.['method'] === 'eth_getStorageAt' && row['calls'] === 1 && row['units'] === 1 && row['errors'] === 0;
+    }, 3_000);
+  });
+});
+
+describe('the admin API refuses', () => {
+  beforeEach(() => open());
+
+  it.each([
+    ['no token', {}],
+    ['another token', { authorization: 'Bearer correct-horse-batterz' }],
+    ['a part of it', { authorization: `Bearer ${token.slice(0, -1)}` }],
+    ['more than it', { authorization: `Bearer ${token}x` }],
+    ['Basic', { authorization: `Basic ${token}` }],
+    ['none after the word', { authorization: 'Bearer ' }],
+  ])('%s', async (_, headers) => {
+    for (const path of ['/admin/keys', '/admin/openapi.json', '/admin', '/admin/else']) {
+      const { status, headers: got, body } = await ask('GET', path, undefined, headers);
+      expect([status, got.get('www-authenticate')]).toEqual([401, 'Bearer realm="gatehouse"']);
+      expect(got.get('cache-control')).toBe('no-store');
+      expect(JSON.stringify(body)).not.toContain('horse');
+    }
+    expect((await ask('POST', '/admin/keys', { name: 'alice' }, headers)).status).toBe(401);
+  });
+
+  it.each([
+    ['{}', undefined, 'name is missing', 'name'],
+    ['{', undefined, 'the body is not JSON', undefined],
+    ['[]', undefined, 'the body: expected an object with the name of the key', undefined],
+    ['', { name: 'a', rule: {} }, 'rule is not known; did you mean rules?', 'rule'],
+    ['', { name: '' }, 'name: expected 1 to 64 printable characters', 'name'],
+    ['', { name: ' ' }, 'name: expected 1 to 64 printable characters', 'name'],
+    ['', { name: 'a\u0007' }, 'name: expected 1 to 64 printable characters', 'name'],
+    ['', { name: 7 }, 'name: expected 1 to 64 printable characters', 'name'],
+    ['', { name: 'a', key: 'x' }, 'key: expected a key of another service, 32 hexadecimal digits', 'key'],
+    ['', { name: 'a', rules: { rat: 5 } }, 'rules.rat is not known; did you mean rate?', 'rules.rat'],
+    ['', { name: 'a', rules: { rate: -5 } }, 'rate: expected request units per second', 'rules.rate'],
+    [
+      '',
+      { name: 'a', rules: { rate: {} } },
+      'rules.rate: expected text, a number, a list of texts that is not empty, or null',
+      'rules.rate',
+    ],
+    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text without commas', 'rules.networks.0'],
+    // Two entries would let in more than one, and none more than any.
+    [
+      '',
+      { name: 'a', rules: { userAgents: ['X11, Linux'] } },
+      'rules.userAgents.0: expected text without commas',
+      'rules.userAgents.0',
+    ],
+    [
+      '',
+      { name: 'a', rules: { origins: [] } },
+      'rules.origins: expected text, a number, a list of texts that is not empty, or null',
+      'rules.origins',
+    ],
+    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
+    ['', { name: 'a', rules: { burst: 5 } }, 'burst: there is no rate', 'rules.burst'],
+  ])('%s%j: %s', async (text, object, message, field) => {
+    const { status, body } = await ask('POST', '/admin/keys', object ?? text);
+    expect([status, body]).toEqual([400, { error: { ...(field !== undefined && { field }), message } }]);
+    expect((await ask('GET', '/admin/keys')).body['keys']).toHaveLength(1);
+  });
+
+  it('what is too large, unknown, or another verb', async () => {
+    const large = await ask('POST', '/admin/keys', { name: 'a', rules: { origins: 'x'.repeat(100_000) } });
+    expect([large.status, large.body]).toEqual([
+      413,
+      { error: { message: 'the body is too large: at most 100000 bytes are allowed' } },
+    ]);
+    const missing = { error: { message: 'There is no key with the id 0123456789ab' } };
+    for (const [verb, path, body] of [
+      ['GET', '', undefined],
+      ['GET', '/usage', undefined],
+      ['PATCH', '', { rules: { rate: 1 } }],
+      ['POST', '/rotate', {}],
+      ['POST', '/revoke', undefined],
+    ] as const) {
+      const response = await ask(verb, `/admin/keys/0123456789ab${path}`, body);
+      expect([verb, path, response.status, response.body]).toEqual([verb, path, 404, missing]);
+    }
+    const deleted = await ask('DELETE', '/admin/keys/0123456789ab');
+    expect([deleted.status, deleted.headers.get('allow')]).toEqual([405, 'GET, PATCH']);
+    expect((await ask('GET', '/admin/kees')).status).toBe(404);
+    expect((await ask('GET', '/admin/keys/%zz')).status).toBe(400);
+    const { id } = await create();
+    expect((await ask('GET', `/admin/keys/${id}/usage?days=91`)).body).toEqual({
+      error: { field: 'days', message: 'days: expected a whole number from 1 to 90' },
+    });
+    expect((await ask('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
+      error: { message: 'the body: expected an object with rules or secret' },
+    });
+    expect((await ask('POST', `/admin/keys/${id}/rotate`, { grace: 'soon' })).body).toEqual({
+      error: { field: 'grace', message: 'grace: expected a time such as 7d, 24h or 0m' },
+    });
+  });
+
+  it('everybody on the port for calls', async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    for (const path of ['/admin/keys', '/admin/openapi.json']) {
+      expect((await fetch(gateway.address + path, { headers })).status).toBe(404);
+    }
+  });
+});
+
+it('is off without ADMIN_TOKEN', async () => {
+  await open({ ADMIN_TOKEN: '' });
+  expect((await ask('GET', '/admin/keys')).status).toBe(404);
+  expect((await ask('GET', '/readyz')).status).toBe(200);
+});
+
+it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
+  await open();
+  const { id, key } = await create();
+  const rejected = await ask('POST', '/admin/import');
+  const message = 'keys import carries keys over to Redis';
+  expect([rejected.status, rejected.body]).toEqual([409, { error: { message } }]);
+
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await open({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
+  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
+  await eventually(async () => (await statusOf(key)) === 200, 1_000);
+  expect((await ask('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
+  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
+});
+
+it('says 503 while Redis is away', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await open({ REDIS_URL: redis.url });
+  await redis.kill();
+  const { status, headers, body } = await ask('GET', '/admin/keys');
+  expect([status, headers.get('retry-after')]).toEqual([503, '01']);
+  expect(body).toEqual({ error: { message: 'the key store cannot be reached at the moment' } });
+});
+
+it('serves its document, which names every rule that has a flag', async () => {
+  await open();
+  const { status, body } = await ask('GET', '/admin/openapi.json');
+  const { openapi, components } = body as {
+    openapi: string;
+    components: { schemas: { Rules: { properties: object } } };
+  };
+  expect([status, openapi]).toEqual([200, '3.1.0']);
+  const flags = permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name }) => name);
+  expect(Object.keys(components.schemas.Rules.properties)).toEqual(flags);
+});
+
+it.each([
+  [{ ADMIN_TOKEN: 'too-short', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
+  [{ ADMIN_TOKEN: 'with a space in between', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
+  [{ ADMIN_TOKEN: token }, /^ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set$/],
+])('%j is a mistake, and is not repeated', (env, message) => {
+  expect(() => readSettings(env)).toThrow(SettingsError);
+  expect(() => readSettings(env)).toThrow(message);
+  expect(() => readSettings(env)).not.toThrow(new RegExp(env.ADMIN_TOKEN));
+});

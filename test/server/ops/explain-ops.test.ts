@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { ScriptedChain } from '../../heads/scripted-chain.ts';
+import { eventually } from '../../auth/eventually.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { status } from '../../support/behaviours.ts';
+import { storageParams, until, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
+
+const token = 'correct-horse-battery';
+const ops = { OPS_PORT: '0', ADMIN_TOKEN: token };
+
+const call = (id: number, method = 'eth_getStorageAt', params: readonly unknown[] = storageParams) => ({
+  ...{ jsonrpc: '2.0', id },
+  ...{ method, params },
+});
+
+/** What the ops port says to calls on a network. */
+async function explain({ gateway }: WithNodes, body: unknown, slug = 'test', given = token) {
+  const url = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}/admin/explain/${slug}`;
+  const headers = { authorization: `Bearer ${given}` };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  return { status: response.status, text, says: JSON.parse(text) as { answer: unknown; explanation: unknown } };
+}
+
+describe('a call at the ops port', () => {
+  it('is answered without a key, and which upstream was asked, and why, stands beside the answer', async () => {
+    const all = await withNodes(2, ops);
+    all.nodes[0]?.next(status(503));
+    const first = await explain(all, call(7));
+    expect(first).toMatchObject({ status: 200, says: { response: { jsonrpc: '2.0', id: 7, result: word(2) } } });
+    expect(first.says.explanation).toEqual({
+      network: 'test',
+      upstreams: ['node-0', 'node-1'],
+      calls: [
+        {
+          method: 'eth_getStorageAt',
+          outcome: 'result',
+          cache: 'off',
+          attempts: [
+            { upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'transport' },
+            { upstream: 'node-1', ms: expect.any(Number) as number, outcome: 'response' },
+          ],
+        },
+      ],
+    });
+    const { says, text } = await explain(all, call(8));
+    expect(says.explanation).toMatchObject({ calls: [{ skipped: { 'node-0': 'circuit-open' } }] });
+    expect(text).not.toMatch(/127\.0\.0\.1|http/);
+    expect(all.asked()).toEqual([1, 2]);
+  });
+
+  it('may be a batch, of as many calls as it has; errors stand in the answer', async () => {
+    const all = await withNodes(1, ops);
+    const batch = Array.from({ length: 60 }, (_, id) =>
+      call(id, 'eth_getStorageAt', [storageParams[0], word(id), 'latest']),
+    );
+    const { says } = await explain(all, [...batch, call(60, 'no_such', []), 5]);
+    expect(says.answer).toHaveLength(62);
+    expect((says.answer as unknown[])[0]).toMatchObject({ id: 0, result: word(1) });
+    expect((says.answer as unknown[]).slice(-2)).toMatchObject([
+      { id: 60, error: { code: -32601 } },
+      { id: null, error: { code: -32600 } },
+    ]);
+    expect((says.explanation as { calls: unknown[] }).calls).toHaveLength(61);
+    expect(all.asked()).toEqual([60]);
+    expect((await explain(all, [])).says.answer).toMatchObject({ id: null, error: { code: -32600 } });
+    const notification = { ...call(1), id: undefined };
+    expect((await explain(all, notification)).says.answer).toBeNull();
+    expect(all.asked()).toEqual([60]);
+  });
+
+  it('needs the token, and a network that there is', async () => {
+    const all = await withNodes(1, ops);
+    expect((await explain(all, call(1), 'test', 'another')).status).toBe(401);
+    expect(await explain(all, call(1), 'none')).toMatchObject({
+      status: 404,
+      says: { error: { message: 'there is no network of this name' } },
+    });
+    const { address } = all.gateway;
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${address}/admin/explain/test`, { method: 'POST', headers, body: '{}' })).status).toBe(404);
+    expect(all.asked()).toEqual([0]);
+  });
+
+  it('tells whether the answer was kept, or may be', async () => {
+    const all = await withNodes(1, { ...ops, CACHE_MAX_BYTES: '1000000' });
+    const chain = new ScriptedChain();
+    const [node] = all.nodes;
+    node?.response('eth_getBlockByNumber', () => chain.head);
+    node?.response('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
+    node?.response('eth_gasPrice', '0x1');
+    await explain(all, call(1, 'eth_gasPrice', []));
+    await until(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
+    const head = async (): Promise<number | undefined> =>
+      (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
+    await eventually(async () => (await head()) === 100, 2_000);
+    const verdicts: unknown[] = [];
+    const ask = async (method: string, params: readonly unknown[]): Promise<void> => {
+      const { says } = await explain(all, call(1, method, params));
+      verdicts.push((says.explanation as { calls: { cache?: string }[] }).calls[0]?.cache);
+    };
+    const block = [chain.head.hash, false];
+    for (let times = 0; times < 2; times++) await ask('eth_getBlockByHash', block);
+    await ask('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
+    await ask('eth_sendRawTransaction', ['0x02c0']);
+    await ask('eth_chainId', []);
+    expect(verdicts).toEqual(['miss', 'hit', 'not-cacheable', 'not-cacheable', undefined]);
+    expect(node?.callsOf('eth_getBlockByHash')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { version } from '../../../gateway/config/package.ts';
+import { status } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startRedis } from '../../support/redis.ts';
+
+let node: FakeNode;
+const opened: TestGateway[] = [];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5 });
+});
+afterEach(async () => {
+  for (const gateway of opened.splice(0)) await gateway.stop();
+});
+afterAll(() => node.close());
+
+async function open(env: Record<string, string> = {}): Promise<TestGateway> {
+  const gateway = await startGateway({ main: network(5, [`${node.url}/secret-path`]) }, env);
+  opened.push(gateway);
+  return gateway;
+}
+
+async function get(address: string, path: string, method = 'GET'): Promise<{ status: number; text: string }> {
+  const response = await fetch(address + path, { method });
+  expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
+  return { status: response.status, text: await response.text() };
+}
+
+describe('on the main port', () => {
+  it('/metrics is a page for Prometheus', async () => {
+    const { address } = await open();
+    const response = await fetch(`${address}/metrics`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; (version=0\.0\.4; )?charset=utf-8/);
+    expect(await response.text()).toContain(`gatehouse_build_info{version="${version}"`);
+  });
+
+  it('/livez says ok', async () => {
+    const { address } = await open();
+    expect(await get(address, '/livez')).toEqual({ status: 200, text: 'ok\n' });
+    expect(await get(address, '/livez', 'HEAD')).toEqual({ status: 200, text: '' });
+  });
+
+  it.each(['/readyz', '/healthz'])('%s tells what the gateway has', async (path) => {
+    const { address } = await open();
+    const { status: got, text } = await get(address, path);
+    expect([got, JSON.parse(text)]).toEqual([
+      200,
+      {
+        ready: true,
+        draining: false,
+        configuration: {
+          digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+          loadedAt: expect.any(String) as string,
+          rejected: null,
+        },
+        keyStore: { kind: 'file', available: true },
+        networks: { main: { upstreams: 1, up: 1 } },
+      },
+    ]);
+  });
+
+  it.each(['POST', 'PUT', 'DELETE'])('%s is none of their verbs', async (verb) => {
+    const { address } = await open();
+    for (const path of ['/metrics', '/livez', '/readyz']) expect((await get(address, path, verb)).status).toBe(404);
+  });
+});
+
+describe('/readyz', () => {
+  it('tells of an upstream that is down, and is ready all the same', async () => {
+    const gateway = await open();
+    node.always(status(500));
+    await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, '0x0', 'latest']);
+    node.always(undefined);
+    const { status: got, text } = await get(gateway.address, '/readyz');
+    expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks: { main: { upstreams: 1, up: 0 } } }]);
+  });
+
+  it('is 503 while the key store is away and no key is in memory, and 200 once it is back', async () => {
+    const redis = await startRedis();
+    const gateway = await open({ REDIS_URL: redis.url });
+    expect((await get(gateway.address, '/readyz')).status).toBe(200);
+    await redis.kill();
+    const away = await get(gateway.address, '/readyz');
+    expect([away.status, JSON.parse(away.text)]).toMatchObject([
+      503,
+      { ready: false, draining: false, keyStore: { kind: 'redis', available: false } },
+    ]);
+    expect((await get(gateway.address, '/livez')).status).toBe(200);
+    await redis.restart();
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 3_000 }).toBe(200);
+    await redis.stop();
+  });
+
+  it('shows no secret', async () => {
+    const gateway = await open();
+    const { text } = await get(gateway.address, '/readyz');
+    for (const secret of [gateway.key, 'secret-path', node.url, new URL(node.url).host]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+});
+
+describe('with OPS_PORT', () => {
+  const paths = ['/metrics', '/livez', '/readyz', '/healthz'];
+
+  it('they are on that port, and only there', async () => {
+    const { address, gateway } = await open({ OPS_PORT: '0' });
+    expect(gateway.opsPort).not.toBe(gateway.port);
+    const opsAddress = `http://127.0.0.1:${gateway.opsPort ?? 0}`;
+    for (const path of paths) {
+      expect((await get(opsAddress, path)).status).toBe(200);
+      expect((await get(address, path)).status).toBe(404);
+    }
+  });
+
+  it('no call is answered there', async () => {
+    const { gateway, key } = await open({ OPS_PORT: '0' });
+    const url = `http://127.0.0.1:${gateway.opsPort ?? 0}/main/v3/${key}`;
+    const response = await fetch(url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}' });
+    expect([response.status, await response.json()]).toMatchObject([404, { id: null, error: { code: -32002 } }]);
+  });
+
+  it('a start fails where that port is taken, and leaves nothing behind', async () => {
+    const { gateway } = await open();
+    await expect(open({ OPS_PORT: String(gateway.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCurlLine } from '../../e2e/curl.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+
+let browser: Chromium;
+let node: FakeNode;
+let gateway: TestGateway;
+
+/** As a wallet's extension announces itself; what it is asked for is kept in `asked`. */
+const wallet = `
+  window.asked = [];
+  const provider = { request: async (given) => { asked.push(given); if (window.refuses) throw new Error('no'); return null; } };
+  const announce = () => window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {
+    detail: { info: { uuid: 'one', name: 'Fox', icon: 'data:image/svg+xml,<svg/>' }, provider },
+  }));
+  window.addEventListener('eip6963:requestProvider', announce);
+  announce();
+`;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 10, responses: { eth_blockNumber: '0x10' } });
+  const ten = network(10, [node.url], { name: 'OP Mainnet' });
+  [browser, gateway] = await Promise.all([startChromium(), startGateway({ ten, other: network(5, [node.url]) })]);
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await gateway.stop();
+  await node.close();
+});
+
+async function open(path: string, options: OpenOptions = {}): Promise<Tab> {
+  const tab = await browser.open(gateway.address + path, options);
+  await tab.deadline(`document.querySelector('#networks table') !== null`);
+  return tab;
+}
+const textOf = (tab: Tab, selector: string): Promise<string> =>
+  tab.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+const type = (tab: Tab, key: string): Promise<unknown> =>
+  tab.evaluate(`key.value = ${JSON.stringify(key)}; key.dispatchEvent(new Event('input')); 1`);
+
+describe('the status page', () => {
+  it('shows what upstreams do, and what becomes of them, without being loaded anew', async () => {
+    await gateway.call('ten', 'eth_blockNumber');
+    const tab = await open('/');
+    await tab.evaluate('window.isTheSame = true');
+    expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none of them failing');
+    await tab.deadline(`document.querySelector('#networks').innerText.includes('block 16')`);
+    await node.refuse();
+    await gateway.call('ten', 'eth_blockNumber');
+    await tab.deadline(`document.querySelector('#networks').innerText.includes('▲ failing')`);
+    await node.listen();
+    expect(await tab.evaluate('isTheSame')).toBe(true);
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it('shows for which method an upstream is marked, why, and for how long', async () => {
+    expect((await gateway.call('ten', 'eth_gasPrice')).error?.code).toBe(-32_601);
+    const tab = await open('/ten');
+    await tab.deadline(`/eth_gasPrice: unsupported, for 10 min/.test(document.querySelector('#networks').innerText)`);
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it('shows that files were refused, where the mistakes are, and since when those before are in force', async () => {
+    const shown = `!document.querySelector('#configuration').hidden`;
+    const before = await open('/');
+    expect(await before.evaluate(shown)).toBe(false);
+    gateway.save({ more: 'name: More\nchainId: x\nupstreams: []\n' });
+    await gateway.gateway.reload();
+    // Not every three seconds only.
+    await before.deadline(`(window.again ??= setInterval(refresh, 100), ${shown})`);
+    expect(await textOf(before, '#refusal')).toMatch(/were refused\. Those of .*\d.* are in force\.$/);
+    expect(await textOf(before, '#mistakes')).toMatch(/more\.yaml:2:10\s+more\.yaml:3:12/);
+    gateway.save({ more: undefined });
+    await gateway.gateway.reload();
+    await before.deadline(`document.querySelector('#configuration').hidden`);
+    expect(before.complaints).toEqual([]);
+  });
+
+  it('leads from a network’s name to its own page, with methods that lead to their reference', async () => {
+    const tab = await open('/');
+    await tab.evaluate(`document.querySelector('#networks a[href="/ten"]').click()`);
+    await tab.deadline(`document.title === 'OP Mainnet · Gatehouse'`);
+    const link = `document.querySelector('#method-list a[href="/ten/docs#eth_call"]')`;
+    expect(await tab.evaluate(`${link}.innerText`)).toBe('eth_call');
+  });
+
+  it('writes the address with the typed key into every snippet, and sends it nowhere', async () => {
+    const tab = await open('/ten');
+    expect(await textOf(tab, '#snippet')).toContain(`curl -sS ${gateway.address}/ten/v3/<your key>`);
+    await type(tab, 'my-key');
+    const names = await tab.evaluate<string[]>(`[...tabs.children].map((tab) => tab.innerText)`);
+    expect(names).toEqual(['curl', 'ethers', 'viem', 'wagmi', 'web3.js', 'cast', 'WebSocket', 'MetaMask']);
+    for (const [index, name] of names.entries()) {
+      await tab.evaluate(`tabs.children[${index}].click()`);
+      const url =
+        name === 'WebSocket'
+          ? `${gateway.address.replace('http', 'ws')}/ten/ws/v3/my-key`
+          : `${gateway.address}/ten/v3/my-key`;
+      expect(await textOf(tab, '#snippet')).toContain(url);
+    }
+    const sent = await tab.evaluate<string[]>(`performance.getEntriesByType('resource').map(({ name }) => name)`);
+    expect(new Set(sent)).toEqual(new Set([`${gateway.address}/ten/`]));
+    expect(await tab.evaluate(`localStorage.length + sessionStorage.length`)).toBe(0);
+  });
+
+  it('takes the curl line that it shows for what it is: it answers', async () => {
+    const tab = await open('/ten');
+    await type(tab, gateway.key);
+    expect(await runCurlLine(await textOf(tab, '#snippet'))).toMatchObject({ id: 1, result: '0x10' });
+  });
+
+  it('gives a wallet that announces itself the chain and the address, once there is a key', async () => {
+    const tab = await open('/ten', { before: wallet });
+    await tab.deadline(`document.querySelector('#wallets button') !== null`);
+    expect(await textOf(tab, '#wallets')).toBe('Add to Fox');
+    await tab.evaluate(`document.querySelector('#wallets button').click()`);
+    expect(await textOf(tab, '#wallet-answer')).toMatch(/^Type your key first/);
+    await type(tab, 'my-key');
+    await tab.evaluate(`document.querySelector('#wallets button').click()`);
+    await tab.deadline(`document.querySelector('#wallet-answer').innerText === 'Fox has it.'`);
+    expect(await tab.evaluate('asked')).toEqual([
+      {
+        method: 'wallet_addEthereumChain',
+        params: [
+          {
+            chainId: '0xa',
+            chainName: 'OP Mainnet',
+            nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+            rpcUrls: [`${gateway.address}/ten/v3/my-key`],
+            blockExplorerUrls: ['https://optimistic.etherscan.io'],
+          },
+        ],
+      },
+    ]);
+    await tab.evaluate(`window.refuses = true; document.querySelector('#wallets button').click()`);
+    await tab.deadline(`document.querySelector('#wallet-answer').innerText === 'Fox did not take it: no'`);
+    expect(tab.complaints).toEqual([]);
+  });
+
+  it('tells whoever opens an address of JSON-RPC what it is, and has the key from there', async () => {
+    const tab = await open(`/ten/v3/${gateway.key}`);
+    expect(await textOf(tab, '#explanation')).toContain('This is an address for JSON-RPC');
+    expect(await tab.evaluate('key.value')).toBe(gateway.key);
+    const plain = await open('/ten');
+    expect(await plain.evaluate(`document.querySelector('#explanation').hidden`)).toBe(true);
+  });
+
+  it.each([
+    ['light', { colours: 'light' }],
+    ['dark', { colours: 'dark' }],
+    ['as wide as a phone', { width: 360, height: 740 }],
+  ] as const)('%s: fits, and can be read', async (_, options) => {
+    for (const path of ['/', '/ten']) {
+      const tab = await open(path, options);
+      expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(
+        'width' in options ? 360 : 1280,
+      );
+      expect(await tab.evaluate(contrasts)).toEqual([]);
+    }
+  });
+});
+
+/** Texts of which the colour stands out less than WCAG 2.2 AA asks for (4.5 to 1). */
+const contrasts = `(() => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map((part) => part / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (node) => {
+    const colour = getComputedStyle(node).backgroundColor;
+    return colour === 'rgba(0, 0, 0, 0)' ? ground(node.parentElement ?? document.body) : colour;
+  };
+  return [...document.querySelectorAll('body *')]
+    .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== '') && node.checkVisibility())
+    .filter((node) => {
+      const [a, b] = [light(getComputedStyle(node).color), light(ground(node))].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05) < 4.5;
+    })
+    .map((node) => node.outerHTML.slice(0, 80));
+})()`;

@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
+import { eventually } from '../../auth/eventually.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { slow } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startRedis, type RedisServer } from '../../support/redis.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+const account = '0x1212121212121212121212121212121212121212';
+let node: FakeNode;
+let redis: RedisServer;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+});
+afterEach(async () => {
+  await gateway.stop();
+  await redis.stop();
+});
+afterAll(() => node.close());
+
+async function start(env: Record<string, string> = {}, args: readonly string[] = []): Promise<void> {
+  redis = await startRedis({ args });
+  gateway = await startGateway({ main: network(5, [node.url]) }, { REDIS_URL: redis.url, ...env });
+}
+
+async function openWithNewKey(): Promise<{ key: string; caller: Caller }> {
+  const key = makeKey();
+  await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'name', 'alice');
+  const caller = await openCaller(socketUrl(gateway, 'main', key));
+  expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+  return { key, caller };
+}
+
+async function closing({ closed }: Caller): Promise<{ code: number; reason: string; took: number }> {
+  const begun = performance.now();
+  return { ...(await closed), took: performance.now() - begun };
+}
+
+const revoked = { code: 1008, reason: 'invalid project id' };
+
+describe('the sockets of a key', () => {
+  it('are closed with 1008 within a second of its DEL by hand, and no others', async () => {
+    await start();
+    const { key, caller } = await openWithNewKey();
+    const second = await openCaller(socketUrl(gateway, 'main', key));
+    const other = await openWithNewKey();
+    await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`);
+    for (const { took, ...end } of await Promise.all([closing(caller), closing(second)])) {
+      expect(end).toEqual(revoked);
+      expect(took).toBeLessThan(1_000);
+    }
+    expect(await other.caller.call('net_version')).toMatchObject({ result: '5' });
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_websockets_closed_total', { reason: 'key-invalid' })).toBe(2);
+    expect(value('gatehouse_websockets_open')).toBe(1);
+    await expect(openCaller(socketUrl(gateway, 'main', key))).rejects.toThrow('401');
+  });
+
+  it('are closed when it is revoked, though calls are under way and others wait, which are never begun', async () => {
+    await start({ WS_MESSAGES_MAX: '1' });
+    const { key, caller } = await openWithNewKey();
+    node.next(slow(2_000));
+    const call = `{"jsonrpc":"2.0","id":2,"method":"eth_getStorageAt","params":["${account}","0x0","latest"]}`;
+    caller.send(call, call, call);
+    await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'revokedAt', new Date().toISOString());
+    const { took, ...end } = await closing(caller);
+    expect(end).toEqual(revoked);
+    expect(took).toBeLessThan(1_000);
+    expect(caller.unread).toEqual([]);
+    await sleep(2_000);
+    expect(node.callsOf('eth_getStorageAt')).toHaveLength(1);
+  });
+
+  it('are closed within a second of FLUSHALL', async () => {
+    await start();
+    const callers = [(await openWithNewKey()).caller, (await openWithNewKey()).caller];
+    await redis.cli('FLUSHALL');
+    for (const { took, ...end } of await Promise.all(callers.map(closing))) {
+      expect(end).toEqual(revoked);
+      expect(took).toBeLessThan(1_000);
+    }
+  });
+
+  it('are closed within about a second where Redis tells of nothing', async () => {
+    await start();
+    // With the connection that hears of changes gone for good, only asking helps.
+    await redis.cli('ACL', 'SETUSER', 'default', '-client|tracking', '-subscribe');
+    await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const held: { key: string; caller: Caller }[] = [];
+    // At different moments of the second for which each is trusted.
+    for (let count = 0; count < 13; count++) {
+      held.push(await openWithNewKey());
+      await sleep(107);
+    }
+    await redis.cli('DEL', ...held.map(({ key }) => `gatehouse:key:${digestOf(key)}`));
+    for (const { took, ...end } of await Promise.all(held.map(({ caller }) => closing(caller)))) {
+      expect(end).toEqual(revoked);
+      expect(took).toBeLessThan(1_050);
+    }
+  });
+
+  it('go on while Redis is away, and are confirmed when it is back', async () => {
+    // Only what is there before the SAVE is there after the restart.
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'));
+    await start({}, ['--dir', folder]);
+    const cached = await openWithNewKey();
+    await redis.cli('SAVE');
+    const lost = await openWithNewKey();
+    await redis.kill();
+    await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_key_store_up') === 0, 2_000);
+    await sleep(1_000);
+    for (const { caller } of [cached, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+    await redis.restart();
+    rmSync(folder, { recursive: true });
+    // Confirmed within a second of the return, of which the gateway learns within another.
+    const { took, ...end } = await closing(lost.caller);
+    expect(end).toEqual(revoked);
+    expect(took).toBeLessThan(2_000);
+    await sleep(500);
+    expect(await cached.caller.call('net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('are closed with 1013 when Redis has been away for KEY_STALE_MAX_S', async () => {
+    await start({ KEY_STALE_MAX_S: '2' });
+    const { caller } = await openWithNewKey();
+    await redis.kill();
+    const { took, ...end } = await closing(caller);
+    expect(end).toEqual({ code: 1013, reason: 'the key cannot be checked at the moment' });
+    expect(took).toBeGreaterThan(1_000);
+    expect(took).toBeLessThan(2_500);
+  });
+
+  it('cost Redis no look-up for a message', async () => {
+    await start();
+    const { caller } = await openWithNewKey();
+    await sleep(600);
+    const before = await lookUps();
+    for (let call = 0; call < 100; call++) await caller.call('net_version');
+    expect(await lookUps()).toBe(before);
+  });
+});
+
+it('a key file’s key, revoked, closes its sockets too', async () => {
+  redis = await startRedis();
+  gateway = await startGateway({ main: network(5, [node.url]) });
+  const caller = await openCaller(socketUrl(gateway, 'main'));
+  await gateway.gateway.keys.revoke(digestOf(gateway.key).slice(0, 12));
+  const { took, ...end } = await closing(caller);
+  expect(end).toEqual(revoked);
+  expect(took).toBeLessThan(1_000);
+});
+
+async function lookUps(): Promise<number> {
+  return Number(/cmdstat_hgetall:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
+}

@@ -1,0 +1,265 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { hang } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+/** The gateway's own clock is put forward: its interval and `performance.now`. Sockets live in real time. */
+
+const account = '0x1212121212121212121212121212121212121212';
+const storageAt = (id: number): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["${account}","0x0","latest"]}`;
+
+const hash = `0x${'ab'.repeat(32)}`;
+const transaction = (id: number): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"eth_getTransactionByHash","params":["${hash}"]}`;
+
+let node: FakeNode;
+let gateway: TestGateway;
+let caller: Caller;
+let pings: number;
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  caller.socket.terminate();
+  await gateway.stop();
+  await node.close();
+});
+
+async function open(options: { autoPong?: boolean } = {}, env: Record<string, string> = {}): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+  caller = await openCaller(socketUrl(gateway, 'main'), options);
+  // Known to the gateway's own clock, too.
+  await caller.call('net_version');
+  pings = 0;
+  caller.socket.on('ping', () => {
+    pings += 1;
+  });
+}
+
+/** Then gives what was sent time to arrive. */
+async function pass(seconds: number): Promise<void> {
+  vi.advanceTimersByTime(seconds * 1000);
+  await sleep(100);
+}
+
+const isOpen = (): boolean => caller.socket.readyState === caller.socket.OPEN;
+
+describe('a socket at rest', () => {
+  it('is pinged every 30 s, and lives as long as pongs come', async () => {
+    await open();
+    await pass(29);
+    expect(pings).toBe(0);
+    for (let round = 1; round <= 5; round++) {
+      await pass(round === 1 ? 2 : 30);
+      expect(pings).toBe(round);
+    }
+    expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('is cut off when it has not said anything for 30 s after a ping', async () => {
+    await open({ autoPong: false });
+    await pass(31);
+    expect(pings).toBe(1);
+    await pass(28);
+    expect(isOpen()).toBe(true);
+    await pass(2);
+    expect((await caller.closed).code).toBe(1006);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_websockets_closed_total', { reason: 'silent' })).toBe(1);
+    expect(value('gatehouse_websockets_open')).toBe(0);
+  });
+
+  it('needs a clock only while it is there', async () => {
+    await open();
+    const withSocket = vi.getTimerCount();
+    caller.socket.close();
+    await caller.closed;
+    await sleep(50);
+    expect(vi.getTimerCount()).toBe(withSocket - 1);
+  });
+
+  it('is alive when it calls, pong or not', async () => {
+    await open({ autoPong: false });
+    for (let round = 1; round <= 3; round++) {
+      await pass(31);
+      expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+    }
+    await pass(31);
+    await pass(31);
+    expect(isOpen()).toBe(false);
+  });
+});
+
+describe('a socket that we do not listen to, because of calls under way,', () => {
+  it('is not taken for dead', async () => {
+    await open(
+      { autoPong: false },
+      { WS_MESSAGES_MAX: '1', CALL_TIMEOUT_MS: '1000000', UPSTREAM_TIMEOUT_MS: '1000000' },
+    );
+    node.always(hang, 'eth_getStorageAt');
+    caller.send(storageAt(1), storageAt(2));
+    await expect.poll(() => node.callsOf('eth_getStorageAt').length).toBe(1);
+    await pass(31);
+    await pass(31);
+    await pass(31);
+    expect(isOpen()).toBe(true);
+  });
+});
+
+describe('a caller that reads slowly', () => {
+  const env = { WS_UNREAD_MAX_BYTES: '3000000' };
+  const bigCalls = async (count: number, from: number): Promise<void> => {
+    for (let id = from; id < from + count; id++) caller.send(transaction(id));
+    await sleep(0);
+  };
+
+  it('gets no new calls begun while an answer is unread, and all answers when it reads on', async () => {
+    await open({}, env);
+    // The kernel’s buffers on the way hold a few MB.
+    node.response('eth_getTransactionByHash', big(20));
+    caller.socket.pause();
+    caller.send(transaction(1));
+    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    const before = node.callsOf('eth_getTransactionByHash').length;
+    node.response('eth_getTransactionByHash', big(0));
+    await bigCalls(10, 2);
+    await sleep(300);
+    expect(node.callsOf('eth_getTransactionByHash').length).toBe(before);
+    caller.socket.resume();
+    const ids = new Set<number>();
+    while (ids.size < 11) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
+    expect(isOpen()).toBe(true);
+  });
+
+  it('is cut off when answers of calls under way go beyond WS_UNREAD_MAX_BYTES', async () => {
+    await open({}, env);
+    node.response('eth_getTransactionByHash', big(8));
+    caller.socket.pause();
+    await bigCalls(10, 1);
+    await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
+    // What was kept for it is let go: one answer beyond the limit at most.
+    expect(unreadAtGateway()).toBe(0);
+    expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('is cut off when it takes nothing of what is unread for 30 s after a ping, though it is below the limit', async () => {
+    await open({}, {});
+    node.response('eth_getTransactionByHash', big(20));
+    caller.socket.pause();
+    caller.send(transaction(1));
+    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    // For which it is not listened to any more; it is not excused by that.
+    caller.send(transaction(2));
+    await sleep(50);
+    await pass(31);
+    await pass(31);
+    await pass(31);
+    expect(await closedBy('silent')).toBe(1);
+  });
+
+  it('is not cut off while it takes some, though our ping waits behind a large answer', async () => {
+    // More than the kernel takes, whose buffers grow as they are emptied.
+    await open({ autoPong: false }, { UPSTREAM_RESPONSE_MAX_BYTES: '100000000' });
+    node.response('eth_getTransactionByHash', big(80));
+    caller.socket.pause();
+    caller.send(transaction(1));
+    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    await pass(31);
+    for (let round = 0; round < 2; round++) {
+      // Some of it, not all.
+      const { _socket: wire } = caller.socket as unknown as { _socket: { once(event: 'data', f: () => void): void } };
+      let chunks = 0;
+      const take = (): void => {
+        chunks += 1;
+        if (chunks < 100) wire.once('data', take);
+        else caller.socket.pause();
+      };
+      wire.once('data', take);
+      caller.socket.resume();
+      await expect.poll(() => chunks).toBeGreaterThanOrEqual(100);
+      await sleep(50);
+      expect(unreadAtGateway()).toBeGreaterThan(0);
+      await pass(30);
+      expect(isOpen()).toBe(true);
+      expect(await closedBy('silent')).toBe(0);
+    }
+    caller.socket.resume();
+    expect((await caller.next()).length).toBeGreaterThan(80_000_000);
+  });
+
+  it('is cut off when it fills our memory with pongs', async () => {
+    await open({}, { WS_UNREAD_MAX_BYTES: '1000' });
+    caller.socket.pause();
+    const payload = Buffer.alloc(125);
+    const flood = (async () => {
+      while (isOpen()) {
+        for (let count = 0; count < 2_000; count++) caller.socket.ping(payload);
+        await sleep(1);
+      }
+    })();
+    await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
+    caller.socket.terminate();
+    await flood;
+  });
+});
+
+/** A transaction of so many megabytes. */
+function big(megabytes: number): object {
+  return { hash, filler: '0x' + 'ab'.repeat(megabytes * 500_000) };
+}
+
+async function closedBy(reason: string): Promise<number> {
+  return (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason }) ?? 0;
+}
+
+/** Bytes that the gateway, which is in this process, keeps for callers that do not read. */
+function unreadAtGateway(): number {
+  const handles = (process as unknown as { _getActiveHandles(): Partial<Socket>[] })._getActiveHandles();
+  return handles
+    .filter(({ localPort }) => localPort === gateway.gateway.port)
+    .reduce((sum, { writableLength = 0 }) => sum + writableLength, 0);
+}
+
+describe('a message that does not come whole', () => {
+  /** The beginning of a message of 400,000 bytes, as a caller must mask it. */
+  const beginning = Buffer.concat([Buffer.from('81ff0000000000061a8000000000', 'hex'), Buffer.alloc(200_000, ' ')]);
+  const begin = (): void => {
+    const { _socket: wire } = caller.socket as unknown as { _socket: Socket };
+    wire.write(beginning);
+  };
+
+  it('ends the socket after half a minute, whatever pings come meanwhile', async () => {
+    await open();
+    begin();
+    await pass(1);
+    for (let round = 0; round < 5; round++) {
+      await pass(5);
+      expect(isOpen()).toBe(true);
+    }
+    await pass(6);
+    expect((await caller.closed).code).toBe(1006);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_websockets_closed_total', { reason: 'slow-message' })).toBe(1);
+  });
+
+  it('ends the socket at once where the gateway holds too much, which others hear no more of then', async () => {
+    await open({}, { BODIES_MAX_BYTES: '150000' });
+    begin();
+    await pass(1);
+    await pass(1);
+    expect((await caller.closed).code).toBe(1006);
+    expect(
+      (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason: 'overloaded' }),
+    ).toBe(1);
+    const body = '{"jsonrpc":"2.0","id":1,"method":"net_version"}'.padEnd(140_000);
+    expect((await gateway.post('main', body)).status).toBe(200);
+  });
+});

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { errorText, resultText } from '../http/expect-response.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { hang, slow } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+const word = `0x${'0'.repeat(64)}`;
+const account = '0x1212121212121212121212121212121212121212';
+/** Each of another slot: what is asked twice at the same time is asked once. */
+const storageAt = (id: number | string, slot = typeof id === 'number' ? `0x${id}` : '0x0'): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["${account}","${slot}","latest"]}`;
+const netVersion = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"net_version"}`;
+
+let node: FakeNode;
+let gateway: TestGateway;
+let caller: Caller;
+const open = async (): Promise<Caller> => (caller = await openCaller(socketUrl(gateway, 'main')));
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
+  gateway = await startGateway({ main: network(5, [node.url]) }, { WS_MESSAGES_MAX: '4', BODY_MAX_BYTES: '200000' });
+});
+afterEach(() => {
+  caller.socket.terminate();
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+describe('a message', () => {
+  it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '"a\\u0062"'])(
+    'with the id %s is answered with that id',
+    async (id) => {
+      await open();
+      caller.send(netVersion(id), storageAt(id));
+      expect([await caller.next(), await caller.next()]).toEqual([resultText(id, '5'), resultText(id, word)]);
+    },
+  );
+
+  it.each([
+    ['{', errorText(-32700, 'parse error: the body is not JSON')],
+    ['', errorText(-32700, 'parse error: the body is not JSON')],
+    ['[]', errorText(-32600, 'empty batch')],
+    ['1', errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object')],
+    ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep, or too many values')],
+    [`[${Array(1001).fill('1').join(',')}]`, `[${errorText(-32600, 'batch too large')}]`],
+    [`[1,${Array(1000).fill(netVersion('5.0')).join(',')}]`, `[${errorText(-32600, 'batch too large', '5.0')}]`],
+    [
+      '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',
+      errorText(-32601, 'The method eth_nonsense does not exist/is not available', '7'),
+    ],
+  ])('that is wrong is answered, and the socket goes on: %.30s', async (text, response) => {
+    await open();
+    caller.send(text, netVersion('8'));
+    expect([await caller.next(), await caller.next()].toSorted()).toEqual([response, resultText('8', '5')].toSorted());
+  });
+
+  it('may be a batch: its answers come as one message, in order, without one for the notification', async () => {
+    await open();
+    const notification = '{"jsonrpc":"2.0","method":"net_version"}';
+    caller.send(`[${storageAt(1)},${notification},2,${netVersion('"x"')}]`);
+    const invalid = errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object');
+    expect(await caller.next()).toBe(`[${resultText('1', word)},${invalid},${resultText('"x"', '5')}]`);
+  });
+
+  it('of a thousand calls comes back whole', async () => {
+    await open();
+    caller.send(`[${Array.from({ length: 1000 }, (_, id) => storageAt(id, `0x${id.toString(16)}`)).join(',')}]`);
+    const responses = JSON.parse(await caller.next()) as { id: number; result: string }[];
+    expect(responses.map(({ id }) => id)).toEqual(Array.from({ length: 1000 }, (_, id) => id));
+    expect(responses.every(({ result }) => result === word)).toBe(true);
+  });
+
+  it('with notifications only is not answered', async () => {
+    await open();
+    const notification = '{"jsonrpc":"2.0","method":"net_version"}';
+    caller.send(notification, `[${notification}]`, netVersion('1'));
+    await caller.next();
+    await sleep(50);
+    expect(caller.unread).toEqual([]);
+  });
+
+  it('that is binary is taken for text', async () => {
+    await open();
+    caller.socket.send(Buffer.from(netVersion('"€"')), { binary: true });
+    expect(await caller.next()).toBe(resultText('"€"', '5'));
+  });
+
+  it('in several frames is one message', async () => {
+    await open();
+    caller.socket.send(netVersion('3').slice(0, 20), { fin: false });
+    caller.socket.send(netVersion('3').slice(20), { fin: true });
+    expect(await caller.next()).toBe(resultText('3', '5'));
+  });
+
+  it('that is larger than a body may be closes the socket with 1009', async () => {
+    await open();
+    caller.send(storageAt(1, ' '.repeat(200_000)));
+    expect((await caller.closed).code).toBe(1009);
+    await expect.poll(() => closedBy('message-too-large')).toBeGreaterThan(0);
+    expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('that breaks the protocol closes the socket with 1002', async () => {
+    await open();
+    const { _socket: wire } = caller.socket as unknown as { _socket: { write(bytes: Buffer): void } };
+    wire.write(Buffer.from([0xff, 0xff, 0xff, 0xff]));
+    expect((await caller.closed).code).toBe(1002);
+    await expect.poll(() => closedBy('bad-frame')).toBeGreaterThan(0);
+  });
+});
+
+describe('messages of one socket', () => {
+  it('are under way at once, and answered as their answers come', async () => {
+    await open();
+    node.next(slow(200));
+    caller.send(storageAt(1), storageAt(2), netVersion('3'));
+    const ids = [await caller.next(), await caller.next(), await caller.next()].map(
+      (text) => (JSON.parse(text) as { id: number }).id,
+    );
+    expect(ids.at(-1)).toBe(1);
+    expect(ids.toSorted()).toEqual([1, 2, 3]);
+  });
+
+  it('wait, and are not read, beyond WS_MESSAGES_MAX; all are answered in the end', async () => {
+    await open();
+    node.always(slow(100), 'eth_getStorageAt');
+    const before = node.callsOf('eth_getStorageAt').length;
+    const padding = ' '.repeat(100_000);
+    const sent = Array.from({ length: 100 }, (_, id) => storageAt(id) + padding);
+    caller.send(...sent);
+    await expect.poll(() => node.callsOf('eth_getStorageAt').length - before, { interval: 5 }).toBe(4);
+    await sleep(50);
+    expect(node.callsOf('eth_getStorageAt').length - before).toBe(4);
+    // 10 MB: more than the kernel and we took.
+    expect(caller.socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    const ids = new Set<number>();
+    while (ids.size < sent.length) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
+    node.always(undefined, 'eth_getStorageAt');
+  });
+
+  it('that wait are answered too when they came in one packet', async () => {
+    await open();
+    node.always(slow(20), 'eth_getStorageAt');
+    caller.send(...Array.from({ length: 40 }, (_, id) => storageAt(id)));
+    const ids = new Set<number>();
+    while (ids.size < 40) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
+    node.always(undefined, 'eth_getStorageAt');
+  });
+});
+
+describe('a caller that leaves with calls under way', () => {
+  it.each(['close', 'terminate'] as const)('by %s is forgotten', async (way) => {
+    await open();
+    const before = node.callsOf('eth_getStorageAt').length;
+    node.next(slow(100));
+    caller.send(storageAt(1));
+    await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBeGreaterThan(before);
+    caller.socket[way]();
+    await caller.closed;
+    await sleep(150);
+    await expect.poll(async () => (await readMetrics(gateway.address)).value('gatehouse_websockets_open')).toBe(0);
+    expect(await closedBy('caller')).toBeGreaterThan(0);
+    expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('while its messages wait, takes those with it', async () => {
+    await open();
+    const before = node.callsOf('eth_getStorageAt').length;
+    node.always(hang, 'eth_getStorageAt');
+    caller.send(...Array.from({ length: 20 }, (_, id) => storageAt(id)));
+    await expect.poll(() => node.callsOf('eth_getStorageAt').length - before, { interval: 5 }).toBe(4);
+    caller.socket.terminate();
+    node.always(undefined, 'eth_getStorageAt');
+    await sleep(100);
+    expect(node.callsOf('eth_getStorageAt').length - before).toBe(4);
+  });
+});
+
+async function closedBy(reason: string): Promise<number> {
+  return (
+    (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { network: 'main', reason }) ?? 0
+  );
+}

@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest';
+import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
+import { limited, storage, type Limited } from '../../limits/limited.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+const open = (one: Limited, headers: Record<string, string> = {}): Promise<Caller> =>
+  openCaller(socketUrl(one.gateway, 'test'), { headers });
+const call = (caller: Caller): Promise<unknown> => caller.call(...storage);
+const rejected = { error: { code: -32005, message: 'project ID request rate exceeded' } };
+
+it('messages draw on the same account as HTTP, and a batch is refused as a whole', async () => {
+  const one = await limited();
+  await one.rules({ rate: '0.01', burst: '3' });
+  const caller = await open(one);
+  expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
+  expect((await one.send(storage)).status).toBe(200);
+  const [method, params] = storage;
+  caller.send(JSON.stringify([1, 2].map((id) => ({ jsonrpc: '2.0', id, method, params }))));
+  expect(JSON.parse(await caller.next())).toMatchObject([
+    { id: 1, ...rejected },
+    { id: 2, ...rejected },
+  ]);
+  expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
+  expect(await call(caller)).toMatchObject(rejected);
+  expect(await caller.call('eth_chainId')).toMatchObject({ result: '0x7' });
+  expect(one.reached()).toBe(3);
+});
+
+it('rules that change hold for sockets that are open', async () => {
+  const one = await limited();
+  const caller = await open(one);
+  await one.rules({ methods: 'net' });
+  await expect.poll(() => call(caller)).toMatchObject({ error: { code: -32002 } });
+  await one.rules({ methods: undefined });
+  await expect.poll(() => call(caller)).toHaveProperty('result');
+  await one.rules({ origins: 'app.example.org' });
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'rejected due to project ID settings' });
+});
+
+it('who may not come in is refused before the socket is there', async () => {
+  const one = await limited();
+  await one.rules({ origins: 'app.example.org' });
+  await expect(open(one)).rejects.toThrow('403');
+  const caller = await open(one, { origin: 'https://app.example.org' });
+  expect(await call(caller)).toHaveProperty('result');
+  await one.rules({ origins: undefined, secrets: 'ab'.repeat(32) });
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id or project secret' });
+  await expect(open(one)).rejects.toThrow('401');
+});
+
+it('a key may have fewer sockets than others', async () => {
+  const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
+  await one.rules({ sockets: '2' });
+  const [first] = [await open(one), await open(one)];
+  await expect(open(one)).rejects.toThrow('429');
+  first.socket.terminate();
+  await expect.poll(() => open(one).catch(() => undefined)).toBeDefined();
+  await one.rules({ sockets: '9' });
+  await open(one);
+  await expect(open(one)).rejects.toThrow('429');
+});
+
+it('a key and the one that it was rotated to share what may be open', async () => {
+  const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
+  await one.rules({ subscriptions: '2' });
+  const { key } = await new KeyManager(one.gateway.gateway.keys).rotate(one.id, 60_000);
+  const second = socketUrl(one.gateway, 'test', key);
+  const callers = [await open(one), await openCaller(second), await openCaller(second)];
+  await expect(openCaller(second)).rejects.toThrow('429');
+  await expect(open(one)).rejects.toThrow('429');
+  const subscribe = (at: number): Promise<unknown> | undefined => callers[at]?.call('eth_subscribe', ['syncing']);
+  const first = (await subscribe(0)) as { result: string };
+  expect(first).toHaveProperty('result');
+  await callers[0]?.next();
+  expect(await subscribe(1)).toHaveProperty('result');
+  expect(await subscribe(2)).toMatchObject({ error: { code: -32005 } });
+  expect(await callers[0]?.call('eth_unsubscribe', [first.result])).toMatchObject({ result: true });
+  expect(await subscribe(2)).toHaveProperty('result');
+  callers[0]?.socket.terminate();
+  await expect.poll(() => openCaller(second).catch(() => undefined)).toBeDefined();
+});
+
+it('a key whose time is over closes its sockets within a second', async () => {
+  const one = await limited();
+  await one.rules({ expiresAt: new Date(Date.now() + 500).toISOString() });
+  const caller = await open(one);
+  const begun = performance.now();
+  expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });
+  expect(performance.now() - begun).toBeLessThan(1_500);
+});

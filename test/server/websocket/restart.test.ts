@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { errorText, resultText } from '../http/expect-response.ts';
+import { head, openRaw } from '../http/raw-connection.ts';
+import { hang, slow } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+
+const word = `0x${'0'.repeat(64)}`;
+const storageAt =
+  '{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1212121212121212121212121212121212121212","0x0","latest"]}';
+const restart = { code: 1012, reason: 'service restart' };
+
+let node: FakeNode;
+let gateway: TestGateway;
+const callers: Caller[] = [];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
+});
+afterEach(async () => {
+  for (const { socket } of callers.splice(0)) socket.terminate();
+  await gateway.stop();
+});
+afterAll(() => node.close());
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+}
+
+async function open(): Promise<Caller> {
+  const caller = await openCaller(socketUrl(gateway, 'main'));
+  callers.push(caller);
+  return caller;
+}
+
+async function inFlight(count = 1): Promise<void> {
+  const before = node.callsOf('eth_getStorageAt').length;
+  await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBe(before + count);
+}
+
+async function drained(): Promise<number> {
+  const begun = performance.now();
+  await gateway.gateway.drain();
+  return performance.now() - begun;
+}
+
+describe('a gateway that drains', () => {
+  it('closes sockets with 1012, at once where there is only one', async () => {
+    await start();
+    const caller = await open();
+    expect(await drained()).toBeLessThan(1_000);
+    expect(await caller.closed).toEqual(restart);
+  });
+
+  it('lets sockets in, and answers on them, until its delay is over', async () => {
+    await start();
+    const before = await open();
+    const drain = gateway.gateway.drain(300);
+    const late = await open();
+    for (const caller of [before, late]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
+    await drain;
+    for (const caller of [before, late]) expect(await caller.closed).toEqual(restart);
+  });
+
+  it('tells who still sends that it stops, under the id of each call', async () => {
+    await start();
+    const caller = await open();
+    node.always(slow(300));
+    caller.send(storageAt);
+    await inFlight();
+    const end = drained();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    caller.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
+    expect(await caller.next()).toBe(errorText(-32603, 'this gateway is about to stop: connect again', '"x"'));
+    expect(await caller.next()).toBe(resultText('1', word));
+    await end;
+    expect(await caller.closed).toEqual(restart);
+    node.always(undefined);
+  });
+
+  it('answers the calls that are under way, also those that waited, before', async () => {
+    await start({ WS_MESSAGES_MAX: '2' });
+    const caller = await open();
+    node.always(slow(200));
+    caller.send(storageAt, storageAt, storageAt, storageAt, storageAt);
+    await inFlight(2);
+    const drain = drained();
+    for (let count = 0; count < 5; count++) expect(await caller.next()).toBe(resultText('1', word));
+    expect(await caller.closed).toEqual(restart);
+    node.always(undefined);
+    expect(await drain).toBeGreaterThan(300);
+  });
+
+  it('closes many one after the other, within half of DRAIN_TIMEOUT_MS', async () => {
+    await start({ DRAIN_TIMEOUT_MS: '2000' });
+    const ends: number[] = [];
+    const opened = await Promise.all(Array.from({ length: 20 }, open));
+    const begun = performance.now();
+    for (const { closed } of opened) void closed.then(() => ends.push(performance.now() - begun));
+    // Whose turn has not come is still served.
+    const drain = drained();
+    expect(await opened.at(-1)?.call('net_version')).toMatchObject({ result: '5' });
+    expect(await drain).toBeLessThan(1_500);
+    for (const { closed } of opened) expect(await closed).toEqual(restart);
+    expect(ends[0]).toBeLessThan(200);
+    expect(ends.filter((end) => end < 500).length).toBeGreaterThan(5);
+    expect(ends.filter((end) => end > 500).length).toBeGreaterThan(5);
+  });
+
+  it('refuses new sockets with 503, on a connection that was open before', async () => {
+    await start();
+    const busy = await open();
+    node.next(slow(500));
+    busy.send(storageAt);
+    await inFlight();
+    const connection = await openRaw(gateway.gateway.port);
+    connection.send('G');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const drain = drained();
+    const headers = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': 13 };
+    const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+    connection.send(head(`GET /main/ws/v3/${gateway.key}`, { ...headers, ...key }).slice(1));
+    const { status, body } = await connection.response();
+    expect([status, body]).toEqual([503, errorText(-32603, 'this gateway is about to stop: connect again')]);
+    connection.destroy();
+    await drain;
+    expect(await busy.closed).toEqual(restart);
+  });
+
+  it('breaks off sockets whose calls take longer than DRAIN_TIMEOUT_MS, or that never answer our goodbye', async () => {
+    await start({ DRAIN_TIMEOUT_MS: '300' });
+    const [hanging, deaf] = [await open(), await open()];
+    node.next(hang);
+    hanging.send(storageAt);
+    await inFlight();
+    deaf.socket.pause();
+    const took = await drained();
+    expect(took).toBeGreaterThan(290);
+    expect(took).toBeLessThan(1_000);
+    expect((await hanging.closed).code).toBe(1006);
+  });
+});

@@ -1,0 +1,172 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
+import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from '../auth/eventually.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+import { openSubscriber, type Subscriber } from './subscriber.ts';
+
+const allowed = addressOf('allowed');
+
+interface Parts {
+  readonly node: ChainNode;
+  readonly chain: ScriptedChain;
+  readonly gateway: TestGateway;
+  readonly subscriber: Subscriber;
+  readonly rules: (change: PermissionChange) => Promise<void>;
+}
+
+/** All of it is gone when the test is over. */
+async function start(env: Record<string, string> = {}): Promise<Parts> {
+  const chain = new ScriptedChain();
+  const node = await startChainNode(7, chain);
+  const gateway = await startGateway({ seven: chainNetwork(7, [node]) }, env);
+  const subscriber = await openSubscriber(gateway, 'seven');
+  onTestFinished(async () => {
+    subscriber.caller.socket.terminate();
+    await gateway.stop();
+    await node.stop();
+  });
+  const rules = async (change: PermissionChange): Promise<void> => {
+    await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);
+  };
+  return { node, chain, gateway, subscriber, rules };
+}
+
+const rejection = { code: -32002, message: 'rejected due to project ID settings' };
+
+it('a key that names contracts may hear of their logs only, and of blocks', async () => {
+  const { chain, gateway, subscriber, rules } = await start();
+  await rules({ contracts: allowed });
+  const errorOf = async (...params: unknown[]): Promise<unknown> =>
+    (await subscriber.call('eth_subscribe', params)).error;
+  // Another method first: a subscription that is open when the rule comes ends the socket.
+  const other = addressOf('other');
+  await expect.poll(async () => (await subscriber.call('eth_getCode', [other])).error).toEqual(rejection);
+  expect(await errorOf('logs', {})).toEqual(rejection);
+  expect(await errorOf('logs', { address: other })).toEqual(rejection);
+  expect(await errorOf('logs', { address: [allowed, other] })).toEqual(rejection);
+  expect(await errorOf('logs', { address: [] })).toEqual(rejection);
+  const logs = await subscriber.subscribe('logs', { address: allowed.replace('a', 'A') });
+  await subscriber.subscribe('newHeads');
+  const [log] = chain.mine([{ address: allowed, topics: [hashOf('t')] }]).logs;
+  await eventually(() => logs.length === 1, 5_000);
+  expect(logs).toEqual([log]);
+  expect((await readMetrics(gateway.address)).value('gatehouse_notifications_total', { kind: 'logs' })).toBe(1);
+});
+
+it.each<[string, PermissionChange, { code: number; reason: string }]>([
+  ['contracts', { contracts: addressOf('another') }, { code: 1008, reason: rejection.message }],
+  ['methods', { methods: 'eth_unsubscribe,net' }, { code: 1008, reason: rejection.message }],
+  ['time', { expiresAt: '2020-01-01T00:00:00Z' }, { code: 1008, reason: 'invalid project id' }],
+])('a key whose %s change so that it could not subscribe any more hears nothing more', async (_, change, end) => {
+  const { subscriber, rules } = await start();
+  await subscriber.subscribe('logs', { address: allowed });
+  await rules(change);
+  expect(await subscriber.caller.closed).toEqual(end);
+});
+
+/** The head becomes known when it is let go: subscribing waits for it. */
+function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
+  let letGo: () => void = () => undefined;
+  const gone = new Promise<void>((resolve) => (letGo = resolve));
+  const { eth_getBlockByNumber: response } = chain.responses() as Record<string, (params: readonly unknown[]) => unknown>;
+  node.response('eth_getBlockByNumber', async (params) => {
+    await gone;
+    return response?.(params);
+  });
+  return letGo;
+}
+
+it('rules that become stricter while a subscription is being opened hold for it', async () => {
+  const { chain, node, gateway, subscriber, rules } = await start();
+  const letGo = holdHead(node, chain);
+  const response = subscriber.call('eth_subscribe', ['newHeads']);
+  await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0, 5_000);
+  await rules({ methods: 'net' });
+  await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(rejection);
+  letGo();
+  expect((await response).error).toEqual(rejection);
+  expect((await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' }) ?? 0).toBe(0);
+});
+
+it('a subscription in a batch whose answers are too large together is told of all the same', async () => {
+  const { chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
+  const letGo = holdHead(node, chain);
+  node.response('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
+  const { socket } = subscriber.caller;
+  socket.removeAllListeners('message');
+  const answered = new Promise<string>((resolve) => {
+    socket.once('message', (data) => {
+      resolve((data as Buffer).toString());
+    });
+  });
+  const batch = [
+    { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [allowed, 'latest'] },
+    { jsonrpc: '2.0', id: 2, method: 'eth_subscribe', params: ['newHeads'] },
+  ];
+  subscriber.caller.send(JSON.stringify(batch));
+  await eventually(() => node.callsOf('eth_getCode').length > 0, 5_000);
+  await pause(50);
+  letGo();
+  expect(JSON.parse(await answered)).toMatchObject([
+    { id: 1, error: { code: -32603 } },
+    { id: 2, result: expect.stringMatching(/^0x/) as string },
+  ]);
+});
+
+it('a key that is revoked hears nothing more', async () => {
+  const { gateway, subscriber } = await start();
+  await subscriber.subscribe('newHeads');
+  await gateway.gateway.keys.revoke(keyIdOf(digestOf(gateway.key)));
+  expect(await subscriber.caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });
+  const open = async (): Promise<unknown> =>
+    (await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' });
+  await eventually(async () => (await open()) === 0, 5_000);
+});
+
+it('a gateway that drains tells what comes until it closes with 1012', async () => {
+  const { gateway, subscriber } = await start();
+  await subscriber.subscribe('newHeads');
+  await gateway.gateway.drain();
+  expect(await subscriber.caller.closed).toEqual({ code: 1012, reason: 'service restart' });
+});
+
+it('viem’s keep-alive is answered among notifications', async () => {
+  const { chain, subscriber } = await start();
+  const told = await subscriber.subscribe('newHeads');
+  chain.mine();
+  const responses: unknown[] = [];
+  subscriber.caller.socket.on('message', (data) => {
+    const message = JSON.parse((data as Buffer).toString()) as { id?: unknown };
+    if (message.id === null) responses.push(message);
+  });
+  subscriber.caller.send('{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}');
+  await eventually(() => responses.length === 1 && told.length === 1, 5_000);
+  expect(responses).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
+});
+
+it('a caller that does not read is cut off before it costs much, and the others hear all', async () => {
+  const { chain, gateway, subscriber } = await start();
+  const lazy = await openSubscriber(gateway, 'seven');
+  for (let round = 0; round < 40; round++) await lazy.subscribe('logs', {});
+  const logs = await subscriber.subscribe('logs', {});
+  lazy.caller.socket.pause();
+  const topics = ['t', 'u', 'v', 'w'].map(hashOf);
+  let mined = 0;
+  const closed = async (): Promise<unknown> =>
+    (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason: 'slow-reader' });
+  // 40 × 200 logs of 800 bytes a block.
+  while ((await closed()) === undefined && mined < 40) {
+    chain.mine(Array.from({ length: 200 }, () => ({ address: allowed, topics })));
+    mined++;
+    await eventually(() => logs.length === 200 * mined, 10_000);
+  }
+  expect(await closed()).toBe(1);
+  // What the machine's own buffers hold, and 4 MB.
+  expect(mined).toBeLessThan(8);
+  lazy.caller.socket.terminate();
+});

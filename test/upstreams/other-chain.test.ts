@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { status } from '../support/behaviours.ts';
+import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
+
+describe('an upstream of another chain', () => {
+  it('never gets a call, from the first one on', async () => {
+    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    nodes[0]?.response('eth_chainId', '0x8');
+    const responses = await Promise.all([ask(), ask(), ask(), ask()]);
+    expect(new Set(responses.map(({ result }) => result))).toEqual(new Set([word(2)]));
+    await ask();
+    expect(requested()).toEqual([0, 5]);
+    // One check serves all who wait for it.
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
+  });
+
+  it('is none, where it is the only one', async () => {
+    const { nodes, send } = await withNodes(1);
+    nodes[0]?.response('eth_chainId', '0x8');
+    expect(await send()).toMatchObject({ status: 503, response: { error: { message: 'no upstream could answer' } } });
+    const estimate = [{ to: `0x${'22'.repeat(20)}`, gas: '0x5208' }];
+    expect(await send('eth_estimateGas', estimate)).toMatchObject({ status: 503 });
+    expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
+  });
+
+  it('is asked again after a while, and used once it is right', async () => {
+    const clock = shiftClock();
+    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    nodes[0]?.response('eth_chainId', '0x8');
+    await ask();
+    nodes[0]?.response('eth_chainId', '0x7');
+    clock.forward(30_000);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    clock.forward(31_000);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
+    expect(requested()).toEqual([2, 2]);
+  });
+
+  it('is no last resort either, while it is known to be one', async () => {
+    const { nodes, send } = await withNodes(2);
+    nodes[0]?.response('eth_chainId', '0x8');
+    nodes[1]?.always(status(503));
+    for (let calls = 0; calls < 3; calls++) expect(await send()).toMatchObject({ status: 503 });
+    expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
+  });
+
+  it('is found out when it takes the place of one that went down', async () => {
+    const clock = shiftClock();
+    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    nodes[0]?.next(status(503));
+    await ask();
+    nodes[0]?.response('eth_chainId', '0x8');
+    clock.forward(1_100);
+    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(requested()).toEqual([2, 2]);
+  });
+
+  it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
+    const { nodes, request: ask, asked: requested } = await withNodes(1);
+    nodes[0]?.response('eth_chainId', chainId);
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(requested()).toEqual([1]);
+  });
+
+  it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {
+    const { nodes, send, asked: requested } = await withNodes(1);
+    nodes[0]?.response('eth_chainId', chainId);
+    expect(await send()).toMatchObject({ status: 503 });
+    expect(requested()).toEqual([0]);
+  });
+
+  it('gets a transaction once its chain is right again, where nobody else is left, and none before', async () => {
+    const clock = shiftClock();
+    const { nodes, send } = await withNodes(2);
+    for (const node of nodes) node.response('eth_sendRawTransaction', word(5));
+    nodes[0]?.response('eth_chainId', '0x8');
+    const sent = (): number[] => nodes.map((node) => node.callsOf('eth_sendRawTransaction').length);
+    expect((await send('eth_sendRawTransaction', ['0x02c0'])).response.result).toBe(word(5));
+    expect(sent()).toEqual([0, 1]);
+    await nodes[1]?.refuse();
+    expect(await send('eth_sendRawTransaction', ['0x02c0'])).toMatchObject({ status: 503 });
+    nodes[0]?.response('eth_chainId', '0x7');
+    expect(await send('eth_sendRawTransaction', ['0x02c0'])).toMatchObject({ status: 503 });
+    expect(sent()).toEqual([0, 1]);
+    clock.forward(60_001);
+    expect((await send('eth_sendRawTransaction', ['0x02c0'])).response.result).toBe(word(5));
+    expect(sent()).toEqual([1, 1]);
+    expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
+  });
+});

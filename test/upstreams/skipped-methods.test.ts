@@ -1,0 +1,144 @@
+import { expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { status, type Exchange } from '../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../support/fake-node.ts';
+import { shiftClock, storageParams, until, withNodes, word } from '../routing/with-nodes.ts';
+
+const unsupported = rpcError(-32_601, 'the method is not available');
+
+it('an upstream that lacks a method is not asked for it again for ten minutes', async () => {
+  const clock = shiftClock();
+  const { nodes, request: ask, asked: requested } = await withNodes(2);
+  nodes[0]?.response('eth_getStorageAt', unsupported);
+  for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
+  expect(requested()).toEqual([1, 3]);
+  clock.forward(590_000);
+  await ask();
+  expect(requested()).toEqual([1, 4]);
+  nodes[0]?.response('eth_getStorageAt', word(1));
+  clock.forward(20_000);
+  expect(await ask()).toMatchObject({ result: word(1) });
+});
+
+it('it is asked for other methods', async () => {
+  const { nodes, request: ask, gateway } = await withNodes(2);
+  nodes[0]?.response('eth_getStorageAt', unsupported);
+  for (const node of nodes) node.response('eth_getTransactionReceipt', null);
+  await ask();
+  await gateway.call('test', 'eth_getTransactionReceipt', [word(1)]);
+  expect(nodes[0]?.callsOf('eth_getTransactionReceipt')).toHaveLength(1);
+});
+
+it('it is asked all the same when the others fail', async () => {
+  const { nodes, request: ask, asked: requested } = await withNodes(2);
+  nodes[0]?.response('eth_getStorageAt', unsupported);
+  await ask();
+  nodes[0]?.response('eth_getStorageAt', word(1));
+  nodes[1]?.always(status(503));
+  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(requested()).toEqual([2, 2]);
+});
+
+it('a method that all lack is -32601, and one of them is asked for it again every ten seconds', async () => {
+  const clock = shiftClock({ isStopped: true });
+  const { nodes, send, asked: requested } = await withNodes(2);
+  const codeOf = async () => (await send('eth_getStorageAt', storageParams)).response.error?.code;
+  for (const node of nodes) node.response('eth_getStorageAt', unsupported);
+  for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
+  expect(requested()).toEqual([1, 1]);
+  clock.forward(9_999);
+  expect(await codeOf()).toBe(-32_601);
+  expect(requested()).toEqual([1, 1]);
+  clock.forward(1);
+  for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
+  expect(requested()).toEqual([2, 1]);
+  // The next time it is the other one, which has the method by now.
+  nodes[1]?.response('eth_getStorageAt', word(2));
+  clock.forward(10_000);
+  for (let times = 0; times < 3; times++) {
+    expect((await send('eth_getStorageAt', storageParams)).response.result).toBe(word(2));
+  }
+  expect(requested()).toEqual([2, 4]);
+});
+
+it.each([
+  [1, -32_601, 'the method eth_getTransactionReceipt does not exist/is not available'],
+  [2, -32_601, 'Method not available at the moment'],
+  [2, -32_004, 'method not supported'],
+])('one error of %i upstreams (%i %s) does not silence a method that was answered', async (count, code, message) => {
+  const { nodes, send } = await withNodes(count);
+  const receipt = { transactionHash: word(7), blockHash: word(8), blockNumber: '0x1', status: '0x1' };
+  const ask = async () => (await send('eth_getTransactionReceipt', [word(7)])).response;
+  for (const node of nodes) node.response('eth_getTransactionReceipt', receipt);
+  expect((await ask()).result).toMatchObject(receipt);
+  // The second has never answered the method: its error would mark it.
+  nodes[0]?.response('eth_getTransactionReceipt', rpcError(code, message));
+  const given = await ask();
+  if (count === 1) expect(given.error?.code).toBe(-32_601);
+  else expect(given.result).toMatchObject(receipt);
+  nodes[0]?.response('eth_getTransactionReceipt', receipt);
+  expect((await ask()).result).toMatchObject(receipt);
+  expect(nodes.map((node) => node.callsOf('eth_getTransactionReceipt').length)).toEqual(count === 1 ? [3] : [3, 1]);
+});
+
+it('a marked upstream that works is asked when the others are on trial and the retry budget is used up', async () => {
+  const clock = shiftClock({ isStopped: true });
+  const all = await withNodes(3, {}, { hedge: 'off' });
+  const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
+  marked.response('eth_getStorageAt', { not: 'a word' });
+  expect(await all.request()).toMatchObject({ result: word(2) });
+  // Fifty calls go from the second to the third, which is more than the budget has.
+  const held: Exchange[] = [];
+  second.always((exchange) => void held.push(exchange));
+  const calls = Array.from({ length: 50 }, all.request);
+  await until(() => held.length === 50);
+  for (const exchange of held) void status(503)(exchange);
+  for (const response of await Promise.all(calls)) expect(response).toMatchObject({ result: word(3) });
+  for (const node of [second, third]) node.always(status(503));
+  await all.request();
+  const rejected = async (): Promise<number> => {
+    const { value } = await readMetrics(all.gateway.address);
+    return value('gatehouse_budget_refusals_total', { what: 'retry' }) ?? 0;
+  };
+  const refusedBefore = await rejected();
+  marked.response('eth_getStorageAt', word(1));
+  clock.forward(1_100);
+  for (const node of all.nodes) node.calls.length = 0;
+  expect(await all.request()).toMatchObject({ result: word(1) });
+  expect(all.asked()).toEqual([1, 1, 0]);
+  expect(await rejected()).toBe(refusedBefore + 1);
+});
+
+it('marks are on the status page until the method is answered again', async () => {
+  const clock = shiftClock({ isStopped: true });
+  const { nodes, request: ask, gateway } = await withNodes(2);
+  const marksOf = async () => {
+    // The page's text is at most a second old.
+    clock.forward(1_000);
+    const response = await fetch(`${gateway.address}/test`, { headers: { accept: 'application/json' } });
+    const { networks } = (await response.json()) as { networks: { upstreams: { marks: unknown[] }[] }[] };
+    return networks[0]?.upstreams.map(({ marks }) => marks);
+  };
+  expect(await marksOf()).toEqual([[], []]);
+  nodes[0]?.response('eth_getStorageAt', unsupported);
+  await ask();
+  expect(await marksOf()).toEqual([[{ method: 'eth_getStorageAt', reason: 'unsupported', forS: 599 }], []]);
+  nodes[0]?.response('eth_getStorageAt', word(1));
+  nodes[1]?.always(status(503));
+  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(await marksOf()).toEqual([[], []]);
+});
+
+it('an upstream that gives an impossible result of one method is passed over for that one, for half a minute', async () => {
+  const clock = shiftClock();
+  const { nodes, request: ask, send, asked: requested } = await withNodes(2);
+  for (const node of nodes) node.response('eth_gasPrice', '0x1');
+  nodes[0]?.response('eth_getStorageAt', { not: 'a word' });
+  for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
+  expect(requested()).toEqual([1, 3]);
+  await send('eth_gasPrice', []);
+  expect(requested()).toEqual([2, 3]);
+  nodes[0]?.response('eth_getStorageAt', word(1));
+  clock.forward(31_000);
+  expect(await ask()).toMatchObject({ result: word(1) });
+});

@@ -1,0 +1,328 @@
+import { createWalletClient, http, keccak256, parseGwei, toHex, type Hex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { foundry } from 'viem/chains';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startAnvil } from '../../support/anvil.ts';
+import { cutInBody, hang, slow, status, type Behaviour } from '../../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway } from '../../support/gateway.ts';
+import { startFakeNode } from '../../support/fake-node.ts';
+import { CHAIN_ID, shiftClock, withNodes, word } from '../../routing/with-nodes.ts';
+
+const send = 'eth_sendRawTransaction';
+const account = privateKeyToAccount(toHex(0xa11cen, { size: 32 }));
+const raw = await account.signTransaction({
+  type: 'eip1559',
+  chainId: CHAIN_ID,
+  nonce: 3,
+  to: `0x${'22'.repeat(20)}`,
+  gas: 21_000n,
+  maxFeePerGas: parseGwei('2'),
+});
+const hash = keccak256(raw);
+/** Of a type whose hash is not that of its bytes, as zkSync Era's. */
+const foreign = '0x71c30102c0';
+
+/** Fake nodes, of which each takes transactions unless told otherwise. */
+async function senders(count: number, env: Record<string, string> = {}) {
+  const { nodes, send: call, gateway } = await withNodes(count, env);
+  for (const node of nodes) {
+    node.response(send, (params: unknown) => keccak256((params as Hex[])[0] as Hex));
+    node.response('eth_getTransactionByHash', null);
+    node.response('eth_getTransactionReceipt', null);
+    node.response('eth_getTransactionCount', '0x0');
+  }
+  return {
+    nodes: nodes as [FakeNode, FakeNode, ...FakeNode[]],
+    gateway,
+    call,
+    sendRaw: (transaction: string = raw) => call(send, [transaction]),
+    sent: () => nodes.map((node) => node.callsOf(send).length),
+  };
+}
+
+/** The node takes the transaction, and the reply is lost. */
+const taken = { transaction: { hash, nonce: '0x3', blockHash: null } };
+
+describe('a transaction', () => {
+  it('is sent to one upstream only, as it came', async () => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([1, 0]);
+    expect(nodes[0].callsOf(send)[0]?.params).toEqual([raw]);
+  });
+
+  it('is sent by a notification too', async () => {
+    const { gateway, sent } = await senders(2);
+    await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', method: send, params: [raw] }));
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it('has the hash that the node gives, also where it is not the usual one', async () => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, word(5));
+    expect((await sendRaw()).response.result).toBe(word(5));
+    expect((await sendRaw(foreign)).response.result).toBe(word(5));
+    expect(sent()).toEqual([2, 0]);
+  });
+});
+
+describe('a transaction that an upstream may have taken', () => {
+  const lost: [string, Behaviour][] = [
+    ['no reply comes', hang],
+    ['the reply is cut off', cutInBody],
+    ['something before the node answers 502', status(502)],
+  ];
+
+  it.each(lost)('is sent to the next one when %s', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+    nodes[0].next(behaviour, send);
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([1, 1]);
+    expect(nodes[1].callsOf(send)[0]?.params).toEqual([raw]);
+  });
+
+  it.each(lost)('is sent, when %s and the next one has heard of it', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+    nodes[0].next(behaviour, send);
+    nodes[1].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).response).toEqual({ jsonrpc: '2.0', id: 1, result: hash });
+    expect(sent()).toEqual([1, 1]);
+  });
+
+  it.each(lost)('is sent, when %s and the next one has it in a block', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+    nodes[0].next(behaviour, send);
+    nodes[1].response(send, rpcError(-32_000, 'nonce too low: next nonce 4, tx nonce 3'));
+    nodes[1].response('eth_getTransactionByHash', taken.transaction);
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(nodes[1].callsOf('eth_getTransactionByHash')[0]?.params).toEqual([hash]);
+    expect(sent()).toEqual([1, 1]);
+  });
+
+  it('goes once more to the only upstream when its connection was closed under us', async () => {
+    const { nodes, call, sendRaw, sent } = await senders(1);
+    await call();
+    nodes[0].next(({ response }) => void response.socket?.destroy(), send);
+    nodes[0].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([2]);
+  });
+});
+
+describe('“already known” is success', () => {
+  it.each([
+    [-32_000, 'already known', 'geth, reth'],
+    [-32_000, 'ALREADY_EXISTS: already known', 'erigon'],
+    [-32_000, 'INTERNAL_ERROR: existing tx with same hash', 'erigon'],
+    [-32_000, 'Known transaction', 'besu'],
+    [-32_010, 'AlreadyKnown', 'nethermind'],
+    [-32_010, 'Transaction with the same hash was already imported.', 'OpenEthereum'],
+    [-32_003, 'transaction already imported', 'anvil'],
+    [-32_000, `known transaction: ${hash.slice(2)}`, 'geth 1.9'],
+    [-32_000, `Known transaction: ${hash}`, 'Hardhat'],
+    [3, `known transaction. transaction with hash ${hash} is already in the system`, 'zkSync Era'],
+    [-32_000, 'tx already exists in cache', 'Sei'],
+    [-32_000, "failed to forward tx to sequencer, please try again. Error message: 'already known'", 'Mantle'],
+  ])('%i %s (%s)', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(code, message));
+    expect(await sendRaw()).toMatchObject({ status: 200, response: { result: hash } });
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it('but not where the hash cannot be known', async () => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(-32_000, 'already known'));
+    expect((await sendRaw(foreign)).response.error).toEqual({ code: -32_000, message: 'already known' });
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it.each([
+    ['replacement transaction underpriced'],
+    ['block already known'],
+    ['revert: already known'],
+    ['unknown transaction'],
+  ])('and %s is not', async (message) => {
+    const { nodes, sendRaw } = await senders(1);
+    nodes[0].response(send, rpcError(-32_000, message));
+    expect((await sendRaw()).response.error).toEqual({ code: -32_000, message });
+  });
+});
+
+describe('a nonce that is too low', () => {
+  const texts = [
+    [-32_000, 'nonce too low'],
+    [-32_000, 'nonce too low: next nonce 4, tx nonce 3'],
+    [-32_001, 'Nonce too low'],
+    [-32_000, 'INTERNAL_ERROR: nonce too low'],
+    [-32_010, 'OldNonce, Current nonce: 4, nonce of rejected tx: 3'],
+    [-32_010, 'Transaction nonce is too low. Try incrementing the nonce.'],
+    [-32_000, "the tx doesn't have the correct nonce. account has nonce of: 4 tx has nonce of: 3"],
+    [-32_000, 'transaction rejected: nonce too low'],
+  ] as const;
+
+  it.each(texts)('is success where the transaction is there: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(code, message));
+    nodes[0].response('eth_getTransactionByHash', taken.transaction);
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it.each(texts)('is the node’s error where it is not: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.error).toEqual({ code, message });
+    expect(nodes[0].callsOf('eth_getTransactionByHash')).toHaveLength(1);
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it('is the node’s error where another transaction, or none, can be had', async () => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(-32_000, 'nonce too low'));
+    nodes[0].response('eth_getTransactionByHash', { ...taken.transaction, hash: word(9) });
+    expect((await sendRaw()).response.error?.message).toBe('nonce too low');
+    nodes[0].always(status(500), 'eth_getTransactionByHash');
+    expect((await sendRaw()).response.error?.message).toBe('nonce too low');
+    expect(sent()).toEqual([2, 0]);
+  });
+});
+
+describe('an error about a transaction', () => {
+  it.each([
+    [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', 'ganache, which has mined it'],
+    [-32_603, "Error: VM Exception while processing transaction: reverted with reason string 'no'", 'Hardhat, too'],
+    [-32_000, 'insufficient funds for gas * price + value', 'geth'],
+    [-32_000, 'transaction underpriced', 'geth'],
+  ])('is final: %i %s (%s)', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.error).toEqual({ code, message });
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it.each([
+    [-32_005, 'daily request count exceeded'],
+    [-32_601, 'the method does not exist'],
+    [429, 'Too Many Requests'],
+  ])('sends it to the next upstream when the node did not look at it: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].response(send, rpcError(code, message));
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([1, 1]);
+  });
+
+  it.each([401, 403, 429])('and so does HTTP %i', async (code) => {
+    const { nodes, sendRaw, sent } = await senders(2);
+    nodes[0].next(status(code), send);
+    expect((await sendRaw()).response.result).toBe(hash);
+    expect(sent()).toEqual([1, 1]);
+  });
+});
+
+describe('after a transaction, its taker is asked first', () => {
+  const sender = account.address;
+  const reads: [string, unknown[]][] = [
+    ['eth_getTransactionByHash', [hash]],
+    ['eth_getTransactionByHash', [hash.toUpperCase().replace('X', 'x')]],
+    ['eth_getTransactionReceipt', [hash]],
+    ['eth_getTransactionCount', [sender, 'pending']],
+    ['eth_getTransactionCount', [sender.toLowerCase(), 'pending']],
+  ];
+
+  /** Node 1 took it, because node 0 refused for a moment. */
+  async function takenByTheSecond() {
+    const parts = await senders(2);
+    parts.nodes[0].response(send, rpcError(-32_005, 'slow down'));
+    expect((await parts.sendRaw()).response.result).toBe(hash);
+    parts.nodes[1].response('eth_getTransactionCount', '0x4');
+    parts.nodes[1].response('eth_getTransactionByHash', taken.transaction);
+    return { ...parts, askedBoth: (method: string) => parts.nodes.map((node) => node.callsOf(method).length) };
+  }
+
+  it.each(reads)('for %s %j', async (method, params) => {
+    const clock = shiftClock();
+    const { call, askedBoth } = await takenByTheSecond();
+    clock.forward(60_000); // the first one has rested by then
+    await call(method, params);
+    expect(askedBoth(method)[1]).toBe(1);
+    clock.forward(600_000);
+    await call(method, params);
+    expect(askedBoth(method)[0]).toBeGreaterThanOrEqual(1);
+  });
+
+  it('however long it takes: another one would be the quicker to know nothing of it', async () => {
+    const { nodes, call, askedBoth } = await takenByTheSecond();
+    nodes[1].next(slow(1_200));
+    const { response } = await call('eth_getTransactionCount', [sender, 'pending']);
+    expect(response.result).toBe('0x4');
+    expect(askedBoth('eth_getTransactionCount')).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['eth_getTransactionCount', [sender, 'latest']],
+    ['eth_getTransactionCount', [`0x${'77'.repeat(20)}`, 'pending']],
+    ['eth_getTransactionReceipt', [word(9)]],
+    ['eth_getStorageAt', [sender, '0x0', 'latest']],
+  ])('but not for %s %j', async (method, params) => {
+    const clock = shiftClock();
+    const { call, askedBoth } = await takenByTheSecond();
+    clock.forward(60_000);
+    await call(method, params);
+    expect(askedBoth(method)[0]).toBe(1);
+  });
+
+  it('unless it is down: then the others are', async () => {
+    const clock = shiftClock();
+    const { nodes, call } = await takenByTheSecond();
+    clock.forward(60_000);
+    nodes[1].always(status(503));
+    for (let times = 0; times < 3; times++) {
+      expect((await call('eth_getTransactionCount', [sender, 'pending'])).response.result).toBe('0x0');
+    }
+    expect(nodes[1].callsOf('eth_getTransactionCount')).toHaveLength(1);
+  });
+
+  it('also where it said that it had it already', async () => {
+    const clock = shiftClock();
+    const { nodes, call, sendRaw, sent } = await senders(2);
+    nodes[0].next(status(502), send);
+    nodes[1].response(send, rpcError(-32_000, 'already known'));
+    nodes[1].response('eth_getTransactionCount', '0x4');
+    await sendRaw();
+    clock.forward(60_000);
+    expect((await call('eth_getTransactionCount', [sender, 'pending'])).response.result).toBe('0x4');
+    expect(sent()).toEqual([1, 1]);
+    expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 1]);
+  });
+});
+
+describe('with anvil behind', () => {
+  it('a transaction whose reply was lost is sent once, and a second time it is the same', async () => {
+    const anvil = await startAnvil({ chainId: foundry.id });
+    const front = await startFakeNode({ chainId: foundry.id });
+    onTestFinished(async () => {
+      await anvil.stop();
+      await front.close();
+    });
+    // Takes the transaction for anvil, and then the connection breaks.
+    front.always(async ({ response }) => {
+      const { body } = front.callsOf(send).at(-1) ?? {};
+      await fetch(anvil.url, { method: 'POST', body: body ?? '', headers: { 'content-type': 'application/json' } });
+      response.socket?.destroy();
+    }, send);
+    const gateway = await startGateway({ test: network(foundry.id, [front.url, anvil.url]) });
+    onTestFinished(() => gateway.stop());
+
+    const dev = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80');
+    const client = createWalletClient({ account: dev, chain: foundry, transport: http(gateway.url('test')) });
+    const direct = createWalletClient({ account: dev, chain: foundry, transport: http(anvil.url) });
+    const request = await direct.prepareTransactionRequest({ to: `0x${'33'.repeat(20)}`, value: 1n });
+    const signed = await dev.signTransaction(request as Parameters<typeof dev.signTransaction>[0]);
+    expect(await client.sendRawTransaction({ serializedTransaction: signed })).toBe(keccak256(signed));
+    expect(await client.sendRawTransaction({ serializedTransaction: signed })).toBe(keccak256(signed));
+    const receipt = await gateway.call('test', 'eth_getTransactionReceipt', [keccak256(signed)]);
+    expect(receipt.result).toMatchObject({ status: '0x1', from: dev.address.toLowerCase() });
+  });
+});

@@ -1,0 +1,463 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ConnectionTimes } from '../../../gateway/upstreams/transport/websocket-connection.ts';
+import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
+import { startAnvil } from '../../support/anvil.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { startFakeWebSocketNode, type FakeWebSocketNode } from '../../support/fake-websocket-node.ts';
+import { startGateway, type JsonRpcAnswer, type TestGateway } from '../../support/gateway.ts';
+import { CHAIN_ID, shiftClock, until, word } from '../../routing/with-nodes.ts';
+
+const address = `0x${'11'.repeat(20)}`;
+
+interface OverWebSocket {
+  readonly node: FakeWebSocketNode;
+  readonly gateway: TestGateway;
+  /** Asks for the value at a storage position, which a good node answers with the position. */
+  readonly request: (position?: number) => Promise<JsonRpcAnswer>;
+  /** How often each was asked that, the one over WebSocket first. */
+  readonly received: () => number[];
+}
+
+/** A gateway whose best upstream is a fake node over WebSocket, and other upstreams behind it. */
+async function overWebSocket(
+  { upstream = {}, others = [] }: { upstream?: object; others?: readonly FakeNode[] } = {},
+  env: Record<string, string> = {},
+): Promise<OverWebSocket> {
+  const node = await startFakeWebSocketNode(CHAIN_ID);
+  const upstreams = [
+    { name: 'node', websocketUrl: node.url, ...upstream },
+    ...others.map(({ url }, index) => ({ name: `other-${index}`, url })),
+  ];
+  const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } }, env);
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.stop();
+  });
+  return {
+    node,
+    gateway,
+    received: () =>
+      [node, ...others].map(({ calls }) => calls.filter(({ method }) => method === 'eth_getStorageAt').length),
+    request: (position = 1) => gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
+  };
+}
+
+async function anotherNode(): Promise<FakeNode> {
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(99) } });
+  onTestFinished(() => node.close());
+  return node;
+}
+
+const positions = Array.from({ length: 50 }, (_, index) => index);
+const soon = { UPSTREAM_TIMEOUT_MS: '200' };
+
+describe('an upstream with only a websocketUrl', () => {
+  it('is connected to by the first call, not before, and by one connection for all', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(node.handshakes).toHaveLength(0);
+    const responses = await Promise.all(positions.map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
+    await ask();
+    expect(node.handshakes).toHaveLength(1);
+    expect(node.calls[0]?.method).toBe('eth_chainId');
+    expect(node.handshakes[0]?.headers['sec-websocket-extensions']).toBeUndefined();
+    expect(received()).toEqual([51]);
+  });
+
+  it('may answer in any order', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    await ask();
+    const held: (() => void)[] = [];
+    node.onCall(({ answer: response }) => {
+      held.unshift(response);
+      if (held.length === positions.length) for (const response of held) response();
+    });
+    const responses = await Promise.all(positions.map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
+    expect(received()).toEqual([51]);
+  });
+
+  it('is sent headers, user and password with the handshake, and its path and query', async () => {
+    const node = await startFakeWebSocketNode(CHAIN_ID);
+    const websocketUrl = `${node.url.replace('//', '//ann:p%40ss@')}/ws/k?token=\${TOKEN}`;
+    const upstreams = [{ name: 'node', websocketUrl, headers: { 'x-plan': 'a b' } }];
+    const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } }, { TOKEN: 't1' });
+    onTestFinished(async () => {
+      await gateway.stop();
+      await node.stop();
+    });
+    expect(await gateway.call('test', 'eth_getStorageAt', [address, '0x1', 'latest'])).toMatchObject({
+      result: word(1),
+    });
+    const [handshake] = node.handshakes;
+    expect(handshake?.path).toBe('/ws/k?token=t1');
+    const authorization = `Basic ${Buffer.from('ann:p@ss').toString('base64')}`;
+    expect(handshake?.headers).toMatchObject({ authorization, 'x-plan': 'a b' });
+  });
+
+  it('has its host kept out of what callers hear', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    const { host } = new URL(node.url);
+    node.onCall(({ id, say }) => {
+      say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
+    });
+    expect((await ask()).error?.message).toBe('dialing <address> failed');
+    expect(received()).toEqual([1]);
+  });
+
+  it('may be a real node', async () => {
+    const anvil = await startAnvil({ chainId: 1337 });
+    const websocketUrl = anvil.url.replace('http', 'ws');
+    const gateway = await startGateway({
+      test: { name: 'Test', chainId: 1337, upstreams: [{ name: 'anvil', websocketUrl }] },
+    });
+    onTestFinished(async () => {
+      await gateway.stop();
+      await anvil.stop();
+    });
+    const requested = await Promise.all(
+      positions.map((position) =>
+        gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
+      ),
+    );
+    expect(new Set(requested.map(({ result }) => result))).toEqual(new Set([word(0)]));
+    const unknown = await gateway.call('test', 'eth_getTransactionByHash', [word(1)]);
+    expect(unknown.result).toBeNull();
+    const rejected = await gateway.call('test', 'eth_estimateGas', [{ to: address, data: 'nonsense' }]);
+    expect(rejected.error?.code).toBe(-32_602);
+  });
+
+  it('is used over its url where it has both', async () => {
+    const { url } = await anotherNode();
+    const { node, request: ask, received } = await overWebSocket({ upstream: { url } });
+    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(node.handshakes).toEqual([]);
+    expect(received()).toEqual([0]);
+  });
+});
+
+describe('a reply over WebSocket', () => {
+  it.each([
+    ['with its id last', (id: number) => `{"jsonrpc":"2.0","result":"${word(1)}","id":${id}}`],
+    ['with its id as a string', (id: number) => `{"jsonrpc":"2.0","id":"${id}","result":"${word(1)}"}`],
+    [
+      'with its id in the middle, and another inside',
+      (id: number) => `{"x":{"id":9},"id":${id},"result":"${word(1)}"}`,
+    ],
+    ['with blanks', (id: number) => ` { "id" : ${id} , "jsonrpc" : "2.0" , "result" : "${word(1)}" } \n`],
+  ])('is matched %s', async (_, response) => {
+    const { node, request: ask, received } = await overWebSocket();
+    node.onCall(({ id, say }) => {
+      say(response(id));
+    });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(received()).toEqual([1]);
+  });
+
+  it('to nobody’s call, and a notification, are passed over', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    node.onCall(({ id, say, answer: response }) => {
+      say(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
+      say('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
+      response();
+    });
+    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(received()).toEqual([1]);
+  });
+
+  it('that comes too late is passed over', async () => {
+    const { node, request: ask, received } = await overWebSocket({}, { ...soon });
+    let late: (() => void) | undefined;
+    node.onCall(({ answer: response }) => {
+      late = response;
+    });
+    expect((await ask(3)).error?.code).toBe(-32_603);
+    node.onCall(({ answer: response }) => {
+      late?.();
+      response();
+    });
+    expect(await ask(4)).toMatchObject({ result: word(4) });
+    expect(node.handshakes).toHaveLength(1);
+    expect(received()).toEqual([2]);
+  });
+
+  it('that is an error without id belongs to the only call under way', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    node.onCall(({ say }) => {
+      say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
+    });
+    expect((await ask()).error).toEqual({ code: -32_602, message: 'bad' });
+    expect(received()).toEqual([1]);
+  });
+
+  it('that is an error without id is nobody’s where several are under way', async () => {
+    const { node, request: ask, received } = await overWebSocket({}, soon);
+    await ask();
+    const held: (() => void)[] = [];
+    node.onCall(({ say, answer: response }) => {
+      held.push(response);
+      if (held.length < 2) return;
+      say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
+      held[1]?.();
+    });
+    const [first, second] = await Promise.all([ask(1), ask(2)]);
+    const results = [first.result, second.result].filter((result) => result !== undefined);
+    expect(results).toHaveLength(1);
+    expect([first.error?.code, second.error?.code]).toContain(-32_603);
+    expect(received()).toEqual([3]);
+  });
+
+  it('that is no JSON is a failure at once', async () => {
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    node.onCall(({ say }) => {
+      say('Too many requests');
+    });
+    const start = performance.now();
+    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(received()).toEqual([1, 1]);
+  });
+
+  it('that is too large ends the connection, and no call on it is sent again: it would end the next one too', async () => {
+    const { node, gateway, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    await ask();
+    let held = 0;
+    node.onCall(({ id, say }) => {
+      if (++held === 2) say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
+    });
+    const responses = await Promise.all([ask(2), ask(3)]);
+    expect(responses.map(({ error }) => error?.message)).toEqual(responses.map(() => 'no upstream could answer'));
+    expect(held).toBe(2);
+    // Whose reply it was is not known.
+    const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
+    const label = 'network="test",upstream="node",outcome="transport"';
+    expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 2`);
+    expect(received()).toEqual([3]);
+  });
+
+  it('that is too large is a failure, and the next call has a new connection', async () => {
+    const { node, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    await ask();
+    node.onCall(({ id, say }) => {
+      say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
+    });
+    expect((await ask()).error?.message).toBe('no upstream could answer');
+    node.onCall(undefined);
+    expect(await ask(5)).toMatchObject({ result: word(5) });
+    expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([3]);
+  });
+});
+
+describe('a WebSocket that is lost', () => {
+  it('lets all that is under way go to the next upstream', async () => {
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    await ask();
+    let held = 0;
+    node.onCall(({ socket }) => {
+      if (++held === 20) socket.terminate();
+    });
+    const responses = await Promise.all(positions.slice(0, 20).map(ask));
+    expect(responses.map(({ result }) => result)).toEqual(responses.map(() => word(99)));
+    expect(received()).toEqual([21, 20]);
+  });
+
+  it('is not visible to callers where there is no other: calls are sent once more', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    await ask();
+    node.onCall(({ socket }) => {
+      node.onCall(undefined);
+      socket.close(1012);
+    });
+    expect(await ask(6)).toMatchObject({ result: word(6) });
+    expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([3]);
+  });
+
+  it('is opened again by the next call, and not before', async () => {
+    const { node, request: ask, received } = await overWebSocket();
+    await ask();
+    for (const socket of node.sockets) socket.terminate();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(node.handshakes).toHaveLength(1);
+    expect(await ask(2)).toMatchObject({ result: word(2) });
+    expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([2]);
+  });
+
+  it('comes back after the node was away', async () => {
+    const clock = shiftClock();
+    const { node, request: ask, received } = await overWebSocket();
+    await ask();
+    await node.stop();
+    expect((await ask()).error?.code).toBe(-32_603);
+    await node.listen();
+    clock.forward(6_000);
+    expect(await ask(2)).toMatchObject({ result: word(2) });
+    expect(received()).toEqual([2]);
+  });
+});
+
+describe('a handshake', () => {
+  it.each([
+    [401, 'auth'],
+    [403, 'auth'],
+    [429, 'rate'],
+    [402, 'quota'],
+    [503, 'transport'],
+    [404, 'malformed'],
+    [200, 'malformed'],
+  ])('answered with %i sends calls to the next upstream, as class %s', async (status, failure) => {
+    const { node, gateway, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    node.refuseWith(status);
+    expect(await ask()).toMatchObject({ result: word(99) });
+    const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
+    const label = `network="test",upstream="node",outcome="${failure}"`;
+    expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 1`);
+    expect(received()).toEqual([0, 1]);
+  });
+
+  it('that never ends costs the caller no more than the limit of an attempt', async () => {
+    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
+    node.refuseWith(0);
+    const start = performance.now();
+    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(received()).toEqual([0, 1]);
+  });
+});
+
+/** Straight at the transport, with times that a test can wait for. */
+async function directly(times: Partial<ConnectionTimes>) {
+  const node = await startFakeWebSocketNode(CHAIN_ID);
+  const upstream = new WebSocketUpstream({ url: node.url, headers: {}, responseMaxBytes: 1_000_000, times });
+  onTestFinished(async () => {
+    await upstream.close();
+    await node.stop();
+  });
+  let id = 0;
+  const send = (timeoutMs = 1_000) =>
+    upstream.exchange(`{"jsonrpc":"2.0","id":${++id},"method":"eth_getStorageAt","params":["","0x1"]}`, timeoutMs, id);
+  return { node, upstream, send };
+}
+
+describe('a connection', () => {
+  it('is closed when it was idle, and opened again by the next call', async () => {
+    const { node, send } = await directly({ pingMs: 20, idleMs: 100 });
+    await send();
+    expect(node.sockets.size).toBe(1);
+    let code = 0;
+    for (const socket of node.sockets) socket.on('close', (given) => (code = given));
+    await until(() => node.sockets.size === 0);
+    expect(code).toBe(1000);
+    expect(node.handshakes).toHaveLength(1);
+    await send();
+    expect(node.handshakes).toHaveLength(2);
+  });
+
+  it('stays while it is in use', async () => {
+    const { node, send } = await directly({ pingMs: 20, idleMs: 100 });
+    for (let times = 0; times < 10; times++) {
+      await send();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    expect(node.handshakes).toHaveLength(1);
+  });
+
+  it('stays while a call is under way, however long', async () => {
+    const { node, send } = await directly({ pingMs: 20, idleMs: 50 });
+    node.onCall(({ answer: response }) => setTimeout(response, 300));
+    expect((await send()).status).toBe(200);
+    expect(node.handshakes).toHaveLength(1);
+  });
+
+  it('of which nothing is heard is given up, with what is under way', async () => {
+    const { node, send } = await directly({ pingMs: 100, pongMs: 150 });
+    await send();
+    mute(node);
+    const start = performance.now();
+    await expect(send(5_000)).rejects.toMatchObject({ failure: 'transport', message: 'no pong' });
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+
+  it('is looked at when a call took too long, and kept when it lives', async () => {
+    const { node, send } = await directly({ pongMs: 200 });
+    node.onCall(() => undefined);
+    await expect(send(50)).rejects.toMatchObject({ failure: 'transport', message: 'timed out' });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    node.onCall(undefined);
+    await send();
+    expect(node.handshakes).toHaveLength(1);
+    mute(node);
+    await expect(send(50)).rejects.toMatchObject({ message: 'timed out' });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await send();
+    expect(node.handshakes).toHaveLength(2);
+  });
+
+  it('is not tried again at once after a handshake that failed', async () => {
+    const clock = shiftClock();
+    const { node, send } = await directly({});
+    node.refuseWith(503);
+    for (let times = 0; times < 10; times++) {
+      await send().then(
+        ({ status }) => {
+          expect(status).toBe(503);
+        },
+        (error: unknown) => {
+          expect(error).toMatchObject({ failure: 'transport', message: 'waits before a new handshake' });
+        },
+      );
+    }
+    expect(node.handshakes).toHaveLength(1);
+    const tries: number[] = [];
+    for (let waited = 0; waited < 60_000; waited += 50) {
+      clock.forward(50);
+      const before = node.handshakes.length;
+      await send().catch(() => undefined);
+      if (node.handshakes.length > before) tries.push(waited);
+    }
+    // 50 to 100 ms, then twice as long each time, up to 5 s.
+    expect(tries[0]).toBeLessThanOrEqual(100);
+    expect(tries.length).toBeGreaterThan(14);
+    expect(tries.length).toBeLessThan(32);
+    const gaps = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(5_100);
+  });
+
+  it('is tried again soon, when it was open since the last handshake that failed', async () => {
+    const clock = shiftClock();
+    const { node, send } = await directly({});
+    node.refuseWith(503);
+    for (let times = 0; times < 10; times++) {
+      await send();
+      clock.forward(5_000);
+    }
+    node.refuseWith(undefined);
+    await send();
+    for (const socket of node.sockets) socket.terminate();
+    await until(() => node.sockets.size === 0);
+    node.refuseWith(503);
+    await send();
+    node.refuseWith(undefined);
+    clock.forward(110);
+    expect((await send()).status).toBe(200);
+  });
+
+  it('is closed with the upstream, and not opened again', async () => {
+    const { node, upstream, send } = await directly({});
+    await send();
+    node.onCall(() => undefined);
+    const waiting = send();
+    await until(() => node.calls.length === 2);
+    await Promise.all([upstream.close(), expect(waiting).rejects.toMatchObject({ failure: 'transport' })]);
+    await expect(send()).rejects.toMatchObject({ failure: 'transport', message: 'closed' });
+    await until(() => node.sockets.size === 0);
+  });
+});
+
+/** As a node behind a firewall that forgot the connection: nothing comes from it any more, pongs neither. */
+function mute(node: FakeWebSocketNode): void {
+  for (const socket of node.sockets) socket.pause();
+}
