@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { CounterMetric, type CounterValue } from './counters.ts';
 
-/** Of a look-up in Redis: found, miss, late, failed, not-asked; of a write: written, not-written. */
+/** Of a look-up in Redis: found, miss, late, failed, not-requested; of a write: written, not-written. */
 export type RedisCacheMetric = (
   outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-requested' | 'written' | 'not-written',
 ) => void;
@@ -34,8 +34,8 @@ export class CacheMetrics {
   /** What comes of asking Redis for answers, and of writing them there. */
   redisCache(): RedisCacheMetric {
     const operations = new Counter({
-      name: 'gatehouse_cache_redis_acts_total',
-      help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-asked (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
+      name: 'gatehouse_cache_redis_operations_total',
+      help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-requested (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
       labelNames: ['outcome'] as const,
       registers: [this.#registry],
     });

@@ -17,7 +17,7 @@ export class CallMetrics {
     this.#calls = new CounterMetric(
       {
         name: 'gatehouse_calls_total',
-        help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, node-error, caller-left (cancelled), or the reason of a rejection)',
+        help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), or the reason of a rejection)',
         labelNames: ['network', 'method', 'outcome'],
       },
       page,
@@ -49,7 +49,7 @@ export class CallMetrics {
     );
     this.#callsCoalesced = new CounterMetric(
       {
-        name: 'gatehouse_calls_shared_total',
+        name: 'gatehouse_calls_coalesced_total',
         help: 'Calls coalesced with an identical call in progress',
         labelNames: ['network'],
       },

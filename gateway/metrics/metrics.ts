@@ -41,13 +41,13 @@ export class Metrics {
     registers: [this.registry],
   });
   readonly #unusable = new Counter({
-    name: 'gatehouse_upstream_unusable_replies_total',
+    name: 'gatehouse_upstream_unusable_responses_total',
     help: 'Upstream responses after which another upstream was tried, by failure class; unknown: an error that no rule covers',
     labelNames: ['network', 'upstream', 'class'] as const,
     registers: [this.registry],
   });
   readonly #rejections = new Counter({
-    name: 'gatehouse_http_refusals_total',
+    name: 'gatehouse_http_rejections_total',
     help: 'HTTP requests, upgrades and WebSocket messages rejected as a whole, before any call in them was handled',
     labelNames: ['reason'] as const,
     registers: [this.registry],
@@ -137,9 +137,9 @@ export class Metrics {
     const counter = (name: string, help: string): Counter<'key'> =>
       new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
     const calls = counter('gatehouse_key_calls_total', 'Calls by key id, updated once a second');
-    const units = counter('gatehouse_key_units_total', 'Request units by key id');
+    const units = counter('gatehouse_key_request_units_total', 'Request units by key id');
     const errors = counter('gatehouse_key_errors_total', 'Calls that returned an error, by key id');
-    const bytes = counter('gatehouse_key_answer_bytes_total', 'Bytes of responses before compression, by key id');
+    const bytes = counter('gatehouse_key_response_bytes_total', 'Bytes of responses before compression, by key id');
     return (key, amounts) => {
       calls.inc({ key }, amounts.calls);
       units.inc({ key }, amounts.units);

@@ -48,13 +48,13 @@ export class RoutingMetrics {
       registers,
     });
     this.#budgetExceeded = new Counter({
-      name: 'gatehouse_budget_refusals_total',
+      name: 'gatehouse_retry_budget_exhausted_total',
       help: 'Retries and hedges not made because the retry budget of the network was used up',
       labelNames: ['network', 'what'] as const,
       registers,
     });
     this.#skips = new Counter({
-      name: 'gatehouse_upstream_passed_over_total',
+      name: 'gatehouse_upstream_skipped_total',
       help: 'Calls for which the upstream was skipped at first selection, by skip reason (resting: circuit open, at-limit, behind, lacks-block, lacks-method, other-chain)',
       labelNames: ['network', 'upstream', 'reason'] as const,
       registers,
@@ -66,7 +66,7 @@ export class RoutingMetrics {
       (state) => (state === 'closed' ? 1 : 0),
     );
     this.#gauge(
-      'gatehouse_upstream_breaker_state',
+      'gatehouse_upstream_circuit_state',
       'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
       registry,
       (state) => stateNumbers[state],

@@ -119,12 +119,12 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(answers.counts.bytes).toBeLessThanOrEqual(20_000);
   expect(answers.counts.entries).toBeGreaterThan(20);
   expect(keep('eth_getCode', [account, '0x64'], `0x${'1'.repeat(20_000)}`).first).toBeUndefined();
-  expect(counted).toEqual({ hit: 200, shared: 0, miss: 0 });
+  expect(counted).toEqual({ hit: 200, redis: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const ask = () => Promise.resolve(replyOf('0x5'));
   expect(await askCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(await askCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
-  expect(counted).toEqual({ hit: 201, shared: 0, miss: 1 });
+  expect(counted).toEqual({ hit: 201, redis: 0, miss: 1 });
 });
 
 async function mineAndGo(

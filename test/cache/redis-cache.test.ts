@@ -62,7 +62,7 @@ it('what one gateway was told for good, another need not ask', async () => {
   expect(await askCache(cache, atFinal, nobody)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
   // From now on it has it itself.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
-  expect(other.counted).toEqual({ hit: 1, shared: 1, miss: 0 });
+  expect(other.counted).toEqual({ hit: 1, redis: 1, miss: 0 });
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   expect(name).toMatch(/^gatehouse:answer:\d+\.\d+\.\d+:test:7:eth_getStorageAt:[\w-]{43}$/);
   expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(3_600);
@@ -193,7 +193,7 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
   await eventually(async () => (await other.call('main', 'eth_getStorageAt', atFinal)).result === word, 4_000);
   const { value } = await readMetrics(other.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'redis' })).toBe(1);
-  expect(value('gatehouse_cache_redis_acts_total', { outcome: 'found' })).toBe(1);
+  expect(value('gatehouse_cache_redis_operations_total', { outcome: 'found' })).toBe(1);
   const names = await redis.cli('KEYS', '*');
   for (const secret of [one.key, other.key, key]) {
     expect(names).not.toContain(secret);

@@ -36,7 +36,7 @@ it('an upstream with a WebSocket tells of its heads, and is not polled', async (
   expect(replay(changes)).toHaveLength(9);
   const page = await metrics.registry.metrics();
   expect(page).toContain('gatehouse_head_notifications_total{network="test",upstream="node-0"} 9');
-  expect(page).toMatch(/gatehouse_head_polls_total\{network="test",upstream="node-0",outcome="reply"\} 2\n/);
+  expect(page).toMatch(/gatehouse_head_polls_total\{network="test",upstream="node-0",outcome="response"\} 2\n/);
 });
 
 it('a WebSocket that is lost is made up for by polls, until it is back', async () => {

@@ -228,7 +228,7 @@ it('whole requests that are refused are counted by reason', async () => {
   const { value } = await page();
   const reasons = ['parse-error', 'empty-batch', 'batch-too-large', 'body-too-large', 'unsupported-encoding'];
   for (const reason of [...reasons, 'verb-not-allowed', 'key-invalid', 'key-missing', 'unknown-network']) {
-    expect([reason, value('gatehouse_http_refusals_total', { reason })]).toEqual([reason, 1]);
+    expect([reason, value('gatehouse_http_rejections_total', { reason })]).toEqual([reason, 1]);
   }
 });
 

@@ -24,7 +24,7 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
   const states = async (): Promise<unknown> => {
     const { value } = await readMetrics(all.gateway.address);
     const own = { network: 'test', upstream: 'own' };
-    return [value('gatehouse_upstream_up', own), value('gatehouse_upstream_breaker_state', own)];
+    return [value('gatehouse_upstream_up', own), value('gatehouse_upstream_circuit_state', own)];
   };
   expect(await states()).toEqual([1, 0]);
   const [first, second] = held as [Exchange, Exchange];
@@ -72,6 +72,6 @@ it('the budget for further attempts is the network’s: what was spent before a 
   // The one that works, as far as is known, is asked; then there is no budget for the one that rests.
   expect(all.asked()).toEqual([0, 1]);
   const rejections = async (): Promise<number | undefined> =>
-    (await readMetrics(all.gateway.address)).value('gatehouse_budget_refusals_total', { what: 'retry' });
+    (await readMetrics(all.gateway.address)).value('gatehouse_retry_budget_exhausted_total', { what: 'retry' });
   await eventually(async () => (await rejections()) === 1, 2_000);
 });

@@ -172,7 +172,7 @@ const log = {
 };
 
 async function sharedOf(address: string): Promise<number> {
-  return sumOf(address, 'gatehouse_calls_shared_total');
+  return sumOf(address, 'gatehouse_calls_coalesced_total');
 }
 
 async function inFlightOf(address: string): Promise<number> {

@@ -194,7 +194,7 @@ async function up({ gateway }: WithNodes): Promise<number | undefined> {
 
 async function rejections({ gateway }: WithNodes): Promise<number> {
   const { value } = await readMetrics(gateway.address);
-  return value('gatehouse_budget_refusals_total', { what: 'hedge' }) ?? 0;
+  return value('gatehouse_retry_budget_exhausted_total', { what: 'hedge' }) ?? 0;
 }
 
 it('an upstream that is gone is found out, although it never times out', async () => {
@@ -209,7 +209,7 @@ it('an upstream that is gone is found out, although it never times out', async (
   for (const node of all.nodes) node.response('eth_getBalance', '0x1');
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
   const { value } = await readMetrics(all.gateway.address);
-  expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(2);
+  expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(2);
 });
 
 it('an upstream on trial holds no caller up: the next one is asked soon', async () => {
@@ -223,7 +223,7 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   expect(await all.request()).toMatchObject({ result: word(2) });
   expect(all.asked()).toEqual([2, 2]);
   const { value } = await readMetrics(all.gateway.address);
-  expect(value('gatehouse_upstream_breaker_state', { upstream: 'node-0' })).toBe(1);
+  expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(1);
   // It was not broken off, so that its late answer shows that it is back.
   all.nodes[0]?.always(undefined);
   for (const exchange of exchanges) asUsual(exchange);

@@ -34,7 +34,7 @@ describe('a call for a block', () => {
     await all.send('eth_getLogs', [{ fromBlock: '0x100', toBlock: '0x101' }]);
     expect(all.nodes.map((node) => node.calls.length)).toEqual([3, 1]);
     const { value } = await readMetrics(all.gateway.address);
-    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'missing-block' })).toBe(1);
+    expect(value('gatehouse_upstream_skipped_total', { upstream: 'node-0', reason: 'missing-block' })).toBe(1);
   });
 
   it('goes elsewhere once an upstream has said that it lacks it, or a later one, and comes back after a while', async () => {
@@ -143,7 +143,7 @@ describe('an upstream with limits', () => {
     for (let times = 0; times < 4; times++) await all.request();
     expect(all.asked()).toEqual([2, 2]);
     const { value } = await readMetrics(all.gateway.address);
-    expect(value('gatehouse_upstream_passed_over_total', { upstream: 'node-0', reason: 'at-limit' })).toBe(2);
+    expect(value('gatehouse_upstream_skipped_total', { upstream: 'node-0', reason: 'at-limit' })).toBe(2);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
     clock.forward(10_001);
     expect(await all.request()).toMatchObject({ result: word(1) });

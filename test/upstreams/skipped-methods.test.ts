@@ -98,7 +98,7 @@ it('a marked upstream that works is asked when the others are on trial and the r
   await all.request();
   const rejected = async (): Promise<number> => {
     const { value } = await readMetrics(all.gateway.address);
-    return value('gatehouse_budget_refusals_total', { what: 'retry' }) ?? 0;
+    return value('gatehouse_retry_budget_exhausted_total', { what: 'retry' }) ?? 0;
   };
   const refusedBefore = await rejected();
   marked.response('eth_getStorageAt', word(1));

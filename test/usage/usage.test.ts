@@ -199,9 +199,9 @@ describe('metrics', () => {
     const read = () => readMetrics(told.gateway.address);
     await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: told.id }) === 3, 3_000);
     const page = await read();
-    expect(page.value('gatehouse_key_units_total', { key: told.id })).toBe(6);
+    expect(page.value('gatehouse_key_request_units_total', { key: told.id })).toBe(6);
     expect(page.value('gatehouse_key_errors_total', { key: told.id })).toBe(0);
-    expect(page.value('gatehouse_key_answer_bytes_total', { key: told.id })).toBeGreaterThan(100);
+    expect(page.value('gatehouse_key_response_bytes_total', { key: told.id })).toBeGreaterThan(100);
     expect(page.text).not.toContain(told.gateway.key);
     expect((await readMetrics(silent.gateway.address)).text).not.toContain('gatehouse_key_calls');
   });

@@ -44,7 +44,7 @@ describe('an outage of all upstreams', () => {
     expect(first + second).toBeLessThanOrEqual(150 + 30 + 20 + 26);
     expect(first + second).toBeGreaterThanOrEqual(150);
     const { value } = await readMetrics(all.gateway.address);
-    expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBeGreaterThan(0);
+    expect(value('gatehouse_retry_budget_exhausted_total', { what: 'retry' })).toBeGreaterThan(0);
   });
 
   it('is over with the first call that is answered', async () => {
@@ -78,7 +78,7 @@ it('an upstream that works is asked, though the budget has none left for one bef
   expect(await all.request()).toMatchObject({ result: word(3) });
   expect(all.asked()).toEqual([1, 0, 1]);
   const { value } = await readMetrics(all.gateway.address);
-  expect(value('gatehouse_budget_refusals_total', { what: 'retry' })).toBe(1);
+  expect(value('gatehouse_retry_budget_exhausted_total', { what: 'retry' })).toBe(1);
 });
 
 it('the loss of one upstream of two is seen by no caller, however many calls are under way', async () => {

@@ -207,7 +207,7 @@ describe('a WebSocket is refused before 101', () => {
 
   it('and the refusal is counted', async () => {
     const count = async (): Promise<number> =>
-      (await readMetrics(gateway.address)).value('gatehouse_http_refusals_total', { reason: 'key-missing' }) ?? 0;
+      (await readMetrics(gateway.address)).value('gatehouse_http_rejections_total', { reason: 'key-missing' }) ?? 0;
     const before = await count();
     await ask(upgrade('/main/ws/v3/'));
     expect(await count()).toBe(before + 1);
