@@ -63,7 +63,9 @@ export class CheckedCalls {
       return;
     }
     const responses = parse(body);
-    const list = Array.isArray(responses) ? (responses as (ResponseObject | undefined)[]) : [responses as ResponseObject | undefined];
+    const list = Array.isArray(responses)
+      ? (responses as (ResponseObject | undefined)[])
+      : [responses as ResponseObject | undefined];
     const isComplete = (this.#batch === 0) === !Array.isArray(responses) || list.length === 1;
     for (const [index, call] of sent.calls.entries()) {
       // One error may stand for a whole batch.
@@ -105,10 +107,13 @@ function outcomeOf({ id, kind, slot }: ExpectedCall, rpcResponse: ResponseObject
 
 /** An answer has all that the node said; what it lacked by the specification may stand there as null. */
 function agrees(response: unknown, answered: unknown): boolean {
-  if (typeof response !== 'object' || response === null || Array.isArray(response)) return isDeepStrictEqual(response, answered);
+  if (typeof response !== 'object' || response === null || Array.isArray(response))
+    return isDeepStrictEqual(response, answered);
   if (typeof answered !== 'object' || answered === null) return false;
   const names = new Set([...Object.keys(response), ...Object.keys(answered)]);
-  return [...names].every((name) => isDeepStrictEqual((response as ResponseObject)[name] ?? null, (answered as ResponseObject)[name] ?? null));
+  return [...names].every((name) =>
+    isDeepStrictEqual((response as ResponseObject)[name] ?? null, (answered as ResponseObject)[name] ?? null),
+  );
 }
 
 function parse(text: string): unknown {

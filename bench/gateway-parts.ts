@@ -21,7 +21,11 @@ export async function openParts(folder: string) {
   const log = openLog('silent');
   const keys = openKeyStore(settings, log);
   const key = makeKey();
-  await keys.add(digestOf(key), { name: 'steps', createdAt: new Date().toISOString(), permissions: { rate: '1000000000' } });
+  await keys.add(digestOf(key), {
+    name: 'steps',
+    createdAt: new Date().toISOString(),
+    permissions: { rate: '1000000000' },
+  });
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
   const usage = new UsageLedger(openUsageStore(settings, log), undefined);

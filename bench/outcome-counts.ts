@@ -67,7 +67,9 @@ export class OutcomeCounts {
       }
     } else {
       this.#counts.wrong++;
-      this.#onFault(`wrong for ${call.method} ${JSON.stringify(call.params)}: ${JSON.stringify(response).slice(0, 300)}`);
+      this.#onFault(
+        `wrong for ${call.method} ${JSON.stringify(call.params)}: ${JSON.stringify(response).slice(0, 300)}`,
+      );
     }
   }
 

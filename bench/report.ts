@@ -59,13 +59,7 @@ export function targetsTable({ scenarios: found }: Results): string {
   const rows = found.flatMap(figuresOf).map((figure) => {
     const { title, unit, values, most: max } = figure;
     const met = { true: 'met', false: '**missed**', undefined: '' }[String(isMet(figure)) as 'true'];
-    return [
-      title,
-      max === undefined ? '' : `≤ ${max} ${unit}`,
-      `${show(median(values))} ${unit}`,
-      spread(values),
-      met,
-    ];
+    return [title, max === undefined ? '' : `≤ ${max} ${unit}`, `${show(median(values))} ${unit}`, spread(values), met];
   });
   return table([['', 'target', 'median', 'all rounds', ''], ...rows]);
 }

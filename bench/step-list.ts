@@ -4,7 +4,7 @@ import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type Call } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';
 import { normalise } from '../gateway/normalise/normalise.ts';
-import { openTransport } from '../gateway/networks/open-network.ts';
+import { openTransport } from '../gateway/networks/open-transport.ts';
 import { createHeadPoll, type RoutedCall } from '../gateway/routing/routed-call.ts';
 import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
 import { UpstreamSelector } from '../gateway/routing/select-upstream.ts';
@@ -82,7 +82,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     { name: 'validate: the parameters', work: () => precheckCall(method, { ...call, precheck: undefined }, access) },
     { name: 'select: the upstream', work: () => choice.select(routedCall, performance.now()) },
     { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, LIMIT_MS, 1) },
-    { name: 'normalise: parse and check the response', work: () => normalise(spec, call.params, readResponse(200, body, 1)) },
+    {
+      name: 'normalise: parse and check the response',
+      work: () => normalise(spec, call.params, readResponse(200, body, 1)),
+    },
     { name: 'respond: write the result', work: () => written(response) },
     {
       name: 'metrics: count the call',
@@ -98,5 +101,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
 
 function written(response: UpstreamResponse | undefined): unknown {
   if (response?.kind === 'large') return largeResponse('1', response.parts);
-  return response?.kind === 'result' ? resultResponse('1', response.text ?? JSON.stringify(response.result)) : undefined;
+  return response?.kind === 'result'
+    ? resultResponse('1', response.text ?? JSON.stringify(response.result))
+    : undefined;
 }

@@ -18,7 +18,7 @@ import { diagnose } from './doctor/diagnose.ts';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { KeyStoreError } from './auth/stores/key-store.ts';
 import { NetworkFilesError } from './network-files/load-networks.ts';
-import { openTransport } from './networks/open-network.ts';
+import { openTransport } from './networks/open-transport.ts';
 
 /** sysexits.h: something is configured wrongly. */
 const EX_CONFIG = 78;
@@ -58,7 +58,8 @@ program
       return;
     }
     const { NETWORKS_DIR, HOST, OPS_PORT } = settings();
-    const running = OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
+    const running =
+      OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
     const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
@@ -180,7 +181,19 @@ async function printBanner(chosen: Settings, gateway: Gateway, log: Log, isStopp
     gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${chosen.DATA_DIR}/keys.json, as digests only`;
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;
-  out(banner({ version, host: chosen.HOST, port, opsPort, networks, leftOut, keyPlace, developmentKey, tryIt: exampleCommand }));
+  out(
+    banner({
+      version,
+      host: chosen.HOST,
+      port,
+      opsPort,
+      networks,
+      leftOut,
+      keyPlace,
+      developmentKey,
+      tryIt: exampleCommand,
+    }),
+  );
 }
 
 /** Prints what a person can mend as it is; anything else is ours, and shows as such. */

@@ -1,6 +1,6 @@
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { refTo, type Types } from './json-schema.ts';
-import { objectInResult } from './method-table.ts';
+import { objectInResult } from './result-object.ts';
 import type { MethodSource } from './read-sources.ts';
 
 const holders = ['BlockParameter', 'BlockNumberOrTag', 'LogFilter'].map(refTo);

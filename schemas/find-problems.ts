@@ -3,7 +3,8 @@ import { strictAjv } from '../gateway/spec/strict-ajv.ts';
 import { paramSchemas, resultSchemas } from './documents.ts';
 import { inlineRefs } from './inline-refs.ts';
 import { partsOf, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
-import { isA, objectInResult } from './method-table.ts';
+import { isA } from './method-table.ts';
+import { objectInResult } from './result-object.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
 import { methodRules } from './source-rules.ts';
 

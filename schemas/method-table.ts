@@ -3,8 +3,9 @@ import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '.
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
 import { gasPlaces } from './gas-places.ts';
-import { notNull, refTo, resolve, typeOfRef, type JsonSchema, type Types } from './json-schema.ts';
+import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
+import { objectInResult, objectAmong } from './result-object.ts';
 
 /** What the gateway needs to know of each method, read off its schemas. */
 export function methodTable(sources: Sources): MethodSpec[] {
@@ -50,12 +51,6 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
 function resultKind({ type }: JsonSchema, method: string): ResultKind {
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
   throw new Error(`${method}: the gateway does not know results of the type ${JSON.stringify(type)}`);
-}
-
-/** The name of the object that a result is, or of those in the array that it is. */
-export function objectInResult({ result }: MethodSource, types: Types): string | undefined {
-  const branches = [result.schema, ...(result.schema.anyOf ?? [])];
-  return objectAmong([...branches, ...branches.flatMap(({ items }) => items ?? [])], types);
 }
 
 function identities(fields: Readonly<Record<string, string>>, method: MethodSource, types: Types): Identity[] {
@@ -130,13 +125,6 @@ function objectShape(type: string, types: Types): ObjectShape {
 
 function isSchema(property: JsonSchema | boolean): property is JsonSchema {
   return typeof property === 'object';
-}
-
-/** The first that refers to a type with fields. */
-function objectAmong(schemas: readonly JsonSchema[], types: Types): string | undefined {
-  return schemas
-    .map(({ $ref }) => typeOfRef($ref ?? ''))
-    .find((type) => types[type]?.type === 'object' && types[type].properties !== undefined);
 }
 
 function lastPart(ref: string): string {

@@ -40,7 +40,9 @@ export function compileAccess(record: KeyRecord): KeyAccess {
   const has = (...names: (keyof KeyPermissions)[]): boolean => names.some((name) => permissions[name] !== undefined);
   return {
     record,
-    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips') ? new EntryPermissions(permissions) : undefined,
+    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips')
+      ? new EntryPermissions(permissions)
+      : undefined,
     calls: has('methods', 'contracts') ? new CallPermissions(permissions) : undefined,
     limits: has('rate', 'methodRates', 'daily', 'monthly', 'sockets', 'subscriptions')
       ? limitsOf(record, permissions)

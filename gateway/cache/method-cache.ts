@@ -54,7 +54,11 @@ export class MethodCache {
    * @param text the same as JSON, which `find` has not found
    * @throws what `ask` rejects with
    */
-  async fetch(params: readonly unknown[], text: string, ask: () => Promise<UpstreamResponse>): Promise<UpstreamResponse | CachedResponse> {
+  async fetch(
+    params: readonly unknown[],
+    text: string,
+    ask: () => Promise<UpstreamResponse>,
+  ): Promise<UpstreamResponse | CachedResponse> {
     const { chain, redisCache, count } = this.#parts;
     const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
     if (result !== undefined) return { kind: 'cached', result };
@@ -86,7 +90,8 @@ export class MethodCache {
       cache.delete(key);
       return undefined;
     }
-    const isFinal = validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
+    const isFinal =
+      validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
     if (isFinal) this.#storeFinal(text, result);
     count('hit');
     return result;
@@ -102,7 +107,8 @@ export class MethodCache {
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
-    const result = response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
+    const result =
+      response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
     if (validity.while === 'always') this.#storeFinal(text, result);
     else this.#parts.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
     return result;
@@ -144,12 +150,17 @@ export class MethodCache {
     return this.#redisPrefix + hash('sha256', text, 'base64url');
   }
 
-  #validityOf(params: readonly unknown[], response: UpstreamResponse, headHash: string | undefined): Validity | undefined {
+  #validityOf(
+    params: readonly unknown[],
+    response: UpstreamResponse,
+    headHash: string | undefined,
+  ): Validity | undefined {
     const { spec, chain, newestServed } = this.#parts;
     if (spec.cache === undefined) return undefined;
     const namedBlock = namedBlockOf(spec.cache, params);
     const block = blockInResult(response);
-    if (block !== undefined && chain.head !== undefined) newestServed.record(block.number, chain.head.number, performance.now());
+    if (block !== undefined && chain.head !== undefined)
+      newestServed.record(block.number, chain.head.number, performance.now());
     switch (namedBlock.kind) {
       case 'none':
         return undefined;
@@ -185,7 +196,11 @@ export class MethodCache {
   }
 
   /** A node that is ahead, or behind, tells of another head than ours. */
-  #atHead(block: BlockInResult | undefined, response: UpstreamResponse, headHash: string | undefined): Validity | undefined {
+  #atHead(
+    block: BlockInResult | undefined,
+    response: UpstreamResponse,
+    headHash: string | undefined,
+  ): Validity | undefined {
     const { chain, spec, newestServed } = this.#parts;
     const { head } = chain;
     if (head === undefined) return undefined;

@@ -1,6 +1,12 @@
 import { join } from 'node:path';
 import type { Configuration } from '../network-files/configuration.ts';
-import { findFolder, loadNetworks, NetworkFilesError, readFolder, type FileDiagnostic } from '../network-files/load-networks.ts';
+import {
+  findFolder,
+  loadNetworks,
+  NetworkFilesError,
+  readFolder,
+  type FileDiagnostic,
+} from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { describeActive } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
@@ -75,6 +81,11 @@ function jsonLine(
   diagnostics: readonly FileDiagnostic[],
   running: Configuration | undefined,
 ): string {
-  const all = diagnostics.map(({ file = null, line = null, column = null, message }) => ({ file, line, column, message }));
+  const all = diagnostics.map(({ file = null, line = null, column = null, message }) => ({
+    file,
+    line,
+    column,
+    message,
+  }));
   return `${JSON.stringify({ ok: diagnostics.length === 0, networks, mistakes: all, running })}\n`;
 }

@@ -222,7 +222,9 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
     await work();
   } catch (error) {
     if (error instanceof CommanderError) throw error;
-    const known = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some((kind) => error instanceof kind);
+    const known = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some(
+      (kind) => error instanceof kind,
+    );
     // What the operating system says of a file (EACCES …) is one clear line, too.
     const ofSystem = error instanceof Error && 'syscall' in error;
     if (known || ofSystem) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });

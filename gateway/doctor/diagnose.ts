@@ -35,7 +35,13 @@ const REDIS_TIMEOUT_MS = 3_000;
 const MAX_LAG_S = 30;
 
 /** Asks every upstream and Redis, all at once, within the limit. @throws SettingsError */
-export async function diagnose({ networks, redisUrl, timeoutMs, open, onProgress }: DiagnoseOptions): Promise<Diagnosis> {
+export async function diagnose({
+  networks,
+  redisUrl,
+  timeoutMs,
+  open,
+  onProgress,
+}: DiagnoseOptions): Promise<Diagnosis> {
   const all = networks.reduce((sum, { upstreams }) => sum + upstreams.length, redisUrl === undefined ? 0 : 1);
   let done = 0;
   const step = async <T>(work: Promise<T>): Promise<T> => {

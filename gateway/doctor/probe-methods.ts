@@ -24,7 +24,11 @@ export interface MethodFindings {
  * answer for another reason is in neither list.
  * @param head as a quantity
  */
-export async function probeMethods(client: ProbeClient, methods: readonly string[], head: string): Promise<MethodFindings> {
+export async function probeMethods(
+  client: ProbeClient,
+  methods: readonly string[],
+  head: string,
+): Promise<MethodFindings> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {

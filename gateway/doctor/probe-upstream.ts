@@ -110,7 +110,12 @@ async function probeWebSocket(client: ProbeClient, chainId: number, found: Upstr
   if (isRight) found.webSocketMs = performance.now() - start;
 }
 
-async function probeChain(client: ProbeClient, chainId: number, found: UpstreamFindings, where: string): Promise<boolean> {
+async function probeChain(
+  client: ProbeClient,
+  chainId: number,
+  found: UpstreamFindings,
+  where: string,
+): Promise<boolean> {
   const probed = await client.request('eth_chainId', []);
   const given = 'failure' in probed ? undefined : numberOf(probed.result);
   if (given !== undefined) found.chainId = given;

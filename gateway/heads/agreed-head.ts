@@ -52,7 +52,8 @@ function isYoungerBy(polled: PolledHead, next: PolledHead, near: bigint, pace: n
   if (polled.timestamp === undefined || next.timestamp === undefined) return false;
   const seconds = Number(polled.timestamp - next.timestamp);
   return (
-    seconds > 0 && polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(pace, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
+    seconds > 0 &&
+    polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(pace, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
   );
 }
 

@@ -31,7 +31,10 @@ export class ChainFollower {
    * @param sources as they are at each moment, best first
    * @param onChange `isTold`: it goes on from the change before, rather than from a pause
    */
-  constructor(sources: ReadonlyMap<HeadSource, unknown>, onChange: (change: ChainChange, isContinuous: boolean) => void) {
+  constructor(
+    sources: ReadonlyMap<HeadSource, unknown>,
+    onChange: (change: ChainChange, isContinuous: boolean) => void,
+  ) {
     this.#sources = sources;
     this.#onChange = onChange;
   }

@@ -96,7 +96,8 @@ export class HeadFollower {
     this.poll().then(
       (polled) => {
         // It tells nothing, while there is a new block: polls go on in its place.
-        const isFeedBroken = this.#isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
+        const isFeedBroken =
+          this.#isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
         if (isFeedBroken && previous !== undefined) this.#backOffFeed();
       },
       () => undefined, // counted; the next poll looks again
@@ -138,7 +139,10 @@ export class HeadFollower {
     const sentAt = performance.now();
     this.#polledAt = sentAt;
     try {
-      const polled = parsePolledHead(await this.source.fetchResult('eth_getBlockByNumber', '["latest",false]'), performance.now());
+      const polled = parsePolledHead(
+        await this.source.fetchResult('eth_getBlockByNumber', '["latest",false]'),
+        performance.now(),
+      );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
       // What newHeads told meanwhile is newer.
       if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);

@@ -177,7 +177,9 @@ export class NetworkHeads implements CanonicalChain {
   /** Others have been ahead of it for a while, whatever newHeads told. */
   #isLate({ latest: polled }: HeadFollower, now: number): boolean {
     const head = this.#agreed;
-    return head !== undefined && polled !== undefined && polled.number < head.number && now - head.at > this.#times.lateMs;
+    return (
+      head !== undefined && polled !== undefined && polled.number < head.number && now - head.at > this.#times.lateMs
+    );
   }
 
   #stop(): void {
@@ -221,7 +223,8 @@ export class NetworkHeads implements CanonicalChain {
       this.#isUnconfirmed = true;
       this.#setTimer(confirmationInterval(this.#times, this.pace.ms));
     }
-    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source.source, isConfirmed, this.#listeners.size > 0);
+    if (agreed.header !== undefined)
+      this.#chain.follow(agreed.header, source.source, isConfirmed, this.#listeners.size > 0);
   }
 
   #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {

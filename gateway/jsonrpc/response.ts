@@ -43,7 +43,10 @@ export function bodyRefusalAnswer(error: RpcError): RpcResponse {
 }
 
 /** Field by field: V8 makes slow objects of a spread with more in it. */
-export function withAllowance({ status, body, retryAfterS }: RpcResponse, allowance: RpcResponse['allowance']): RpcResponse {
+export function withAllowance(
+  { status, body, retryAfterS }: RpcResponse,
+  allowance: RpcResponse['allowance'],
+): RpcResponse {
   return { status, body, retryAfterS, allowance };
 }
 

@@ -77,7 +77,13 @@ export function shortageOf(
 }
 
 /** Takes a charge, whether there is enough or not. */
-export function take(state: LimitState, limits: KeyLimits, { units, byMethod }: Charge, now: number, date: UtcDate): void {
+export function take(
+  state: LimitState,
+  limits: KeyLimits,
+  { units, byMethod }: Charge,
+  now: number,
+  date: UtcDate,
+): void {
   startNewPeriods(state, date);
   state.dayUsed += units;
   state.monthUsed += units;

@@ -123,7 +123,12 @@ export class Limiter {
     account.isCharging = false;
   }
 
-  async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], redis: ChargingRedis, link: RedisLink): Promise<void> {
+  async #chargeInRedis(
+    account: Account,
+    batch: readonly WaitingCharge[],
+    redis: ChargingRedis,
+    link: RedisLink,
+  ): Promise<void> {
     const { state, lease } = account;
     const date = utcDate();
     // The newest: an operator may have changed them.
@@ -166,7 +171,9 @@ export class Limiter {
   /** Redis is told of leases that ran out unused, lest a quota shrinks by them. @param marginMs how long before their end */
   async #returnLeases(marginMs = 0): Promise<void> {
     const now = performance.now();
-    const expired = [...this.#lessees].filter(({ lease, isCharging: isAsking }) => !isAsking && now >= lease.deadline - marginMs);
+    const expired = [...this.#lessees].filter(
+      ({ lease, isCharging: isAsking }) => !isAsking && now >= lease.deadline - marginMs,
+    );
     for (const account of expired) {
       this.#lessees.delete(account);
       const { state, lease } = account;

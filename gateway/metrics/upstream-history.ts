@@ -55,7 +55,8 @@ export class UpstreamHistory {
       const previous = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
       const timeSlicer = this.#buckets.get(name) ?? [];
       // A counter that was forgotten meanwhile begins anew.
-      const grown = (name: keyof HistoryBucket): number => (now.asked < previous.asked ? now[name] : now[name] - previous[name]);
+      const grown = (name: keyof HistoryBucket): number =>
+        now.asked < previous.asked ? now[name] : now[name] - previous[name];
       const seconds = Math.round(grown('seconds') * 1000) / 1000;
       timeSlicer.push({ asked: grown('asked'), failed: grown('failed'), seconds });
       if (timeSlicer.length > MAX_BUCKETS) timeSlicer.shift();

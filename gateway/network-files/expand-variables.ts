@@ -19,7 +19,12 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** Fills `${NAME}` and `${NAME:-default}` in an upstream's URL and headers from the environment. */
-export function expandVariables(upstream: UpstreamConfig, path: Path, env: Env, diagnostics: Diagnostic[]): UpstreamConfig {
+export function expandVariables(
+  upstream: UpstreamConfig,
+  path: Path,
+  env: Env,
+  diagnostics: Diagnostic[],
+): UpstreamConfig {
   const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${writePath(at)}: ${problem}` });
   const { headers } = upstream;
   const expanded: { -readonly [Name in keyof UpstreamConfig]: UpstreamConfig[Name] } = { ...upstream };

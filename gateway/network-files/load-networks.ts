@@ -6,15 +6,7 @@ import { findConflicts } from './find-conflicts.ts';
 import { isSlug, reservedSlugs, type NetworkConfig } from './network-config.ts';
 import type { Located } from './parse-yaml.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
-
-export interface LoadOptions {
-  /** Folder of network files. */
-  readonly folder: string;
-  /** Names of all methods of the spec. */
-  readonly knownMethods: readonly string[];
-  /** Where `${NAME}` in URLs and headers comes from. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
+import type { LoadOptions } from './load-options.ts';
 
 /** More than this in one file, and something is wrong as a whole. */
 const MAX_SHOWN_DIAGNOSTICS = 100;
@@ -136,7 +128,12 @@ function checkFile(
   }
   const read = readNetwork(slug, text, options);
   const wrongSlug = checkSlug(slug);
-  return { file, slug, ...read, diagnostics: wrongSlug === undefined ? read.diagnostics : [wrongSlug, ...read.diagnostics] };
+  return {
+    file,
+    slug,
+    ...read,
+    diagnostics: wrongSlug === undefined ? read.diagnostics : [wrongSlug, ...read.diagnostics],
+  };
 }
 
 function checkSlug(slug: string): Located | undefined {

@@ -61,7 +61,11 @@ export function parseYaml(text: string): ParsedYaml {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1), message };
   };
-  const failed = (...diagnostics: Located[]): ParsedYaml => ({ value: undefined, diagnostics, locate: () => at(0, '') });
+  const failed = (...diagnostics: Located[]): ParsedYaml => ({
+    value: undefined,
+    diagnostics,
+    locate: () => at(0, ''),
+  });
   if (text.length > MAX_CHARACTERS) return failed(at(0, `the file is larger than ${MAX_CHARACTERS / 1024} kB`));
 
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
@@ -77,7 +81,9 @@ export function parseYaml(text: string): ParsedYaml {
     JSON.stringify(value); // throws where an alias stands inside what it stands for
     return { value, diagnostics: [], locate: (diagnostic) => at(offsetOf(document, diagnostic), diagnostic.message) };
   } catch {
-    const lost = unresolvedAliases(document).map((offset) => at(offset, 'this alias (*…) has no anchor (&…) before it'));
+    const lost = unresolvedAliases(document).map((offset) =>
+      at(offset, 'this alias (*…) has no anchor (&…) before it'),
+    );
     if (lost.length > 0) return failed(...lost);
     return failed(at(0, 'there are too many aliases (*…), or one stands inside what it stands for'));
   }

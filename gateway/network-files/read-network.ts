@@ -5,7 +5,7 @@ import { packageRoot } from '../config/package.ts';
 import { checkBaseUrl } from './base-url.ts';
 import { expandVariables } from './expand-variables.ts';
 import { explainErrors } from './explain-diagnostic.ts';
-import type { LoadOptions } from './load-networks.ts';
+import type { LoadOptions } from './load-options.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import type { ConfirmNull, NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { parseYaml, type Located } from './parse-yaml.ts';

@@ -9,7 +9,11 @@ const MAX_TYPO_DISTANCE = 2;
  * Turns `[eth, -eth_getStorageAt, zks_estimateFee, debug_traceBlock]` into the names of the methods served; order does
  * not matter. Methods of namespaces that the spec does not have are served by their whole name, without schema.
  */
-export function selectMethods(entries: readonly string[], known: readonly string[], diagnostics: Diagnostic[]): string[] {
+export function selectMethods(
+  entries: readonly string[],
+  known: readonly string[],
+  diagnostics: Diagnostic[],
+): string[] {
   const added = new Set<string>();
   const removed = new Set<string>();
   const namespaces = [...new Set(known.map(namespaceOf))];
@@ -38,5 +42,9 @@ export function selectMethods(entries: readonly string[], known: readonly string
 /** A whole name of another namespace than the spec's, and no misspelt method of the spec. */
 function isForeign(name: string, namespaces: readonly string[], known: readonly string[]): boolean {
   const isFull = /^[a-z][a-z0-9]{0,20}_[a-zA-Z0-9_]{1,60}$/.test(name);
-  return isFull && !namespaces.includes(namespaceOf(name)) && !known.some((method) => distance(name, method) <= MAX_TYPO_DISTANCE);
+  return (
+    isFull &&
+    !namespaces.includes(namespaceOf(name)) &&
+    !known.some((method) => distance(name, method) <= MAX_TYPO_DISTANCE)
+  );
 }

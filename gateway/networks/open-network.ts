@@ -29,13 +29,10 @@ import { CallQueue } from '../routing/call-queue.ts';
 import { jsonResponse, parsed, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain } from '../spec/method-group.ts';
-import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
-import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
-import type { Transport } from '../upstreams/transport/transport.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
-import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
+import { openHttp, openWebSocket } from './open-transport.ts';
 
 /** Nobody waits for it. */
 const FINALIZED_TIMEOUT_MS = 10_000;
@@ -133,7 +130,9 @@ function methodCaches(
   if (cache === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
   const finalized = async (): Promise<unknown> => {
-    const response = parsed(await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)));
+    const response = parsed(
+      await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)),
+    );
     return response.kind === 'result' ? response.result : undefined;
   };
   return openMethodCaches({ ...inputs, config, cache, redisCache, metrics: metrics.cache, finalized });
@@ -170,7 +169,20 @@ function networkMethods(
       const isSocketMethod = spec.handledBy === 'socket';
       const [cache, methodUsage] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
       const [isCoalescable, changes] = [canCoalesce(spec), changesChain(spec)];
-      return [name, { spec, check, localResult, isSocketMethod, isCoalescable, changesChain: changes, metric, cache, usage: methodUsage }];
+      return [
+        name,
+        {
+          spec,
+          check,
+          localResult,
+          isSocketMethod,
+          isCoalescable,
+          changesChain: changes,
+          metric,
+          cache,
+          usage: methodUsage,
+        },
+      ];
     }),
   );
 }
@@ -218,29 +230,4 @@ function openUpstream(
     metrics: metrics.upstreamMetrics(config.slug, name),
     log,
   });
-}
-
-type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
-type Headers = NonNullable<UpstreamConfig['headers']>;
-
-/** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
-export function openTransport(
-  { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
-  settings: TransportSettings,
-): Transport | undefined {
-  if (url !== undefined) return openHttp({ url, headers, batch }, settings);
-  return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
-}
-
-function openHttp(address: { url: string; headers: Headers; batch?: boolean }, settings: TransportSettings): Transport {
-  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  const http = new HttpUpstream({ ...address, connections, responseMaxBytes });
-  return address.batch === true ? new BatchingUpstream(http) : http;
-}
-
-function openWebSocket(
-  { websocketUrl: url, headers }: { websocketUrl: string; headers: Headers },
-  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
-): WebSocketUpstream {
-  return new WebSocketUpstream({ url, headers, responseMaxBytes });
 }

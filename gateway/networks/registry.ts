@@ -11,8 +11,8 @@ import {
   readFolder,
   formatDiagnostic,
   formatPosition,
-  type LoadOptions,
 } from '../network-files/load-networks.ts';
+import type { LoadOptions } from '../network-files/load-options.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { FolderWatch } from '../network-files/watch-folder.ts';
 import { openNetwork, adoptSharedState, type NetworkParts } from './open-network.ts';
@@ -153,7 +153,10 @@ export class NetworkRegistry {
     this.#configuration = { ...this.#configuration, refused: rejected };
     this.#metrics.rejected();
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);
-    this.#parts.log.error({ mistakes: diagnostics, ...cause }, 'the network files were refused: those read before stay in force');
+    this.#parts.log.error(
+      { mistakes: diagnostics, ...cause },
+      'the network files were refused: those read before stay in force',
+    );
   }
 
   /** Ends what only a network that was replaced, or is gone, has made use of: when its last call has ended. */

@@ -1,5 +1,6 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { ErrorResponse, FollowUp, LargeResponse, UpstreamResponse, Verdict } from '../upstreams/transport/upstream-response.ts';
+import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FollowUp, Verdict } from '../upstreams/verdict.ts';
 import { classify, isFinal } from './errors/classify.ts';
 import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-errors.ts';
 import type { Meaning } from './error-rule.ts';
@@ -25,7 +26,8 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
   const revert = findRevert(method, nestedErrors);
   if (revert !== undefined && method.reverts) return revertVerdict(method, params, revert);
   const error = passedError(nestedErrors);
-  const means = revert === undefined ? classify(method, nestedErrors, response.status ?? 200) : meaningForOtherMethod(method);
+  const means =
+    revert === undefined ? classify(method, nestedErrors, response.status ?? 200) : meaningForOtherMethod(method);
   if (means === 'final') return { final: true, response: error };
   if (means === 'null') return { final: true, response: { kind: 'result', result: null } };
   const guess = means === 'unknown' && revert === undefined ? guessedRevert(method.name, nestedErrors) : undefined;
@@ -37,7 +39,9 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
 /** @throws UpstreamFailure where it turns out to be no reply */
 function normaliseLarge(method: MethodSpec, params: readonly unknown[], response: LargeResponse): Verdict {
   const parts = checkResultBytes(method, params, response.parts[0]);
-  return parts === undefined ? normalise(method, params, response.parse()) : { final: true, response: { ...response, parts } };
+  return parts === undefined
+    ? normalise(method, params, response.parse())
+    : { final: true, response: { ...response, parts } };
 }
 
 function findRevert(method: MethodSpec, nestedErrors: readonly NestedError[]): Revert | undefined {
@@ -91,7 +95,9 @@ function revertResponse(payload: string): UpstreamResponse {
 function passedError(nestedErrors: readonly NestedError[]): ErrorResponse {
   const { code, message, data } = mainError(nestedErrors);
   const text = withoutAddresses(
-    message.length > MAX_MESSAGE_CHARS ? `${message.slice(0, MAX_MESSAGE_CHARS).replace(/[\uD800-\uDBFF]$/, '')}…` : message,
+    message.length > MAX_MESSAGE_CHARS
+      ? `${message.slice(0, MAX_MESSAGE_CHARS).replace(/[\uD800-\uDBFF]$/, '')}…`
+      : message,
   );
   if (code >= 0) return { kind: 'error', code: -32000, message: text, data: undefined };
   return { kind: 'error', code, message: text, data: isPayload(data) && data !== '0x' ? data : undefined };

@@ -1,4 +1,4 @@
-import type { CallObserver, CallObserverFactory } from '../routing/routed-call.ts';
+import type { CallObserver, CallObserverFactory } from './call-observer.ts';
 
 /** Two who want to know how calls come to their answers. */
 export function combineObservers(one: CallObserverFactory, other: CallObserverFactory): CallObserverFactory {

@@ -1,4 +1,4 @@
-import type { CacheOutcome, CallObserver, CallObserverFactory, SkipReason } from '../routing/routed-call.ts';
+import type { CacheOutcome, CallObserver, CallObserverFactory, SkipReason } from './call-observer.ts';
 
 /** Bytes of it as a header: balancers allow all headers of an answer 4 to 8 kB. */
 const MAX_HEADER_BYTES = 3_000;

@@ -1,10 +1,17 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { CallObserver, CallObserverFactory } from '../routing/routed-call.ts';
+import type { CallObserver, CallObserverFactory } from './call-observer.ts';
 
 /** Outcomes of calls that are no errors to whoever called. */
-const successOutcomes: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'response', 'cancelled', 'caller-left']);
+const successOutcomes: ReadonlySet<string> = new Set([
+  'result',
+  'null',
+  'notification',
+  'response',
+  'cancelled',
+  'caller-left',
+]);
 
 /** Makes spans of calls and attempts, for the SDK that the operator has loaded (`node --import`). */
 export class CallTracing implements CallObserverFactory {

@@ -1,5 +1,4 @@
 import { errorCode, type Log } from '../config/log.ts';
-import { KeyStoreUnreachable } from '../auth/stores/key-store.ts';
 import { connectTo, disconnectTimeoutMs, refreshTopology, ping, type RedisClient } from './client.ts';
 import type { RedisAddress } from './url.ts';
 
@@ -165,13 +164,25 @@ export function isRedisError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
-/** For an operator's eyes. */
-export function unreachable(cause: unknown): KeyStoreUnreachable {
+/** Redis gave no answer, or rejected the command. The message names no URL and no secret. */
+export class RedisUnreachable extends Error {
+  override readonly name = 'RedisUnreachable';
+  /** Of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The error for operators. */
+export function unreachable(cause: unknown): RedisUnreachable {
   const code = redisErrorCode(cause);
   const text = isRedisError(cause)
     ? `Redis refuses (${code}): is REDIS_URL right?`
     : `Redis cannot be reached (${code}): is REDIS_URL right?`;
-  return new KeyStoreUnreachable(text, code);
+  return new RedisUnreachable(text, code);
 }
 
 /** The first word of what Redis says is its code; the rest may name users and keys. */

@@ -6,13 +6,11 @@ import { isRead } from '../spec/method-group.ts';
 import {
   parsed,
   UpstreamFailure,
-  type FailedVerdict,
-  type FollowUp,
   type LargeResponse,
   type UpstreamResponse,
   type ResultResponse,
-  type Verdict,
 } from '../upstreams/transport/upstream-response.ts';
+import type { FailedVerdict, FollowUp, Verdict } from '../upstreams/verdict.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -34,7 +32,13 @@ export interface AttemptsOptions {
   /** It lacks what the call is about. */
   readonly onMissingData: (upstream: Upstream, routedCall: RoutedCall, now: number) => void;
   /** Hears of each reply that was of use, and how long it took. */
-  readonly onResponse: (upstream: Upstream, routedCall: RoutedCall, response: UpstreamResponse, ms: number, now: number) => void;
+  readonly onResponse: (
+    upstream: Upstream,
+    routedCall: RoutedCall,
+    response: UpstreamResponse,
+    ms: number,
+    now: number,
+  ) => void;
   readonly log: Log;
 }
 
@@ -47,9 +51,16 @@ export class Attempts {
   }
 
   /** @throws Cancelled */
-  attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined, isHedge = false): Promise<Verdict> {
+  attempt(
+    upstream: Upstream,
+    routedCall: RoutedCall,
+    cancellation: Cancellation | undefined,
+    isHedge = false,
+  ): Promise<Verdict> {
     const attempt = this.#attempt(upstream, routedCall, cancellation);
-    return routedCall.observer === undefined ? attempt : reportOutcome(attempt, routedCall.observer.attemptStarted(upstream.name, isHedge));
+    return routedCall.observer === undefined
+      ? attempt
+      : reportOutcome(attempt, routedCall.observer.attemptStarted(upstream.name, isHedge));
   }
 
   async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Verdict> {
@@ -61,7 +72,11 @@ export class Attempts {
       try {
         const remainingMs = isResend ? deadline - performance.now() : deadline - startedAt;
         const group = isRead(method) ? routedCall.group : undefined;
-        verdict = normalise(method, params, await upstream.request(method.name, text, remainingMs, cancellation, group));
+        verdict = normalise(
+          method,
+          params,
+          await upstream.request(method.name, text, remainingMs, cancellation, group),
+        );
         break;
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;

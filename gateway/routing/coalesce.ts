@@ -1,6 +1,6 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { CallObserver } from './routed-call.ts';
+import type { CallObserver } from '../observability/call-observer.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -43,11 +43,21 @@ export class CoalescedCalls {
    * @param observer hears of it when it is shared
    * @throws what `ask` does; Cancelled where the caller has left; RpcError where its own time is over
    */
-  request(call: string, participant: CallParticipant, send: SendCall, observer?: Pick<CallObserver, 'cached'>): Promise<CoalescedResponse> {
+  request(
+    call: string,
+    participant: CallParticipant,
+    send: SendCall,
+    observer?: Pick<CallObserver, 'cached'>,
+  ): Promise<CoalescedResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
     const { head, newestServed: latest } = this.#served;
     const existing = this.#inFlight.get(call);
-    if (existing !== undefined && existing.head === head && existing.newestServed === latest && !existing.cancellation.isCancelled) {
+    if (
+      existing !== undefined &&
+      existing.head === head &&
+      existing.newestServed === latest &&
+      !existing.cancellation.isCancelled
+    ) {
       this.#onCoalesced();
       observer?.cached('coalesced');
       return existing.join(participant, () => this.request(call, participant, send, observer));

@@ -38,7 +38,10 @@ export function exhaustedResponse(
 }
 
 /** Why nobody is asked: those who could be are at their limits, or there are none. */
-export function noCandidateError(untried: readonly { readonly limits: UpstreamLimits | undefined }[], now: number): RpcError {
+export function noCandidateError(
+  untried: readonly { readonly limits: UpstreamLimits | undefined }[],
+  now: number,
+): RpcError {
   const waits = untried.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
   return waits.length > 0 ? upstreamLimitError(Math.min(...waits)) : new RpcError('no-upstream');
 }

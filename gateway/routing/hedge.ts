@@ -1,6 +1,6 @@
 import type { RoutedCall } from './routed-call.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { Verdict } from '../upstreams/transport/upstream-response.ts';
+import type { Verdict } from '../upstreams/verdict.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** What came of an attempt, and whose words they are. */

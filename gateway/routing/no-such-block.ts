@@ -1,7 +1,8 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { RoutedCall } from './routed-call.ts';
-import type { ErrorResponse, FailedVerdict, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { ErrorResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FailedVerdict } from '../upstreams/verdict.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 

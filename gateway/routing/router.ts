@@ -14,7 +14,8 @@ import { exhaustedResponse, unsupported } from './exhausted.ts';
 import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
-import { UpstreamFailure, type FailedVerdict, type UpstreamResponse, type Verdict } from '../upstreams/transport/upstream-response.ts';
+import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FailedVerdict, Verdict } from '../upstreams/verdict.ts';
 import { RetryBudget } from './retry/retry-budget.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
@@ -60,13 +61,16 @@ export class Router {
 
   /** @param all as the network's file has them */
   constructor(all: readonly Upstream[], options: RouterOptions) {
-    const { normalise, checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } = options;
+    const { normalise, checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } =
+      options;
     this.all = all;
     this.#options = options;
     this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
     this.#heads = heads;
     this.#monotonic =
-      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn, options.onServed) : previous.#monotonic;
+      previous === undefined
+        ? new MonotonicReads<Upstream>(heads, options.blockNumberIn, options.onServed)
+        : previous.#monotonic;
     this.#selector = new UpstreamSelector(
       all,
       heads,
@@ -103,7 +107,8 @@ export class Router {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
       selectHedge: (routedCall) => this.#selectHedge(routedCall),
-      isConclusive: ({ upstream, verdict }, routedCall) => verdict.final && !this.#needsConfirmation(routedCall, verdict.response, upstream),
+      isConclusive: ({ upstream, verdict }, routedCall) =>
+        verdict.final && !this.#needsConfirmation(routedCall, verdict.response, upstream),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
@@ -135,22 +140,30 @@ export class Router {
         const now = performance.now();
         if (routedCall.tried.length === 0) this.#budget.countCall(now);
         const upstream = this.#selectNext(routedCall, now);
-        if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true) return this.#monotonic.acceptOlder(routedCall, unconfirmed);
+        if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true)
+          return this.#monotonic.acceptOlder(routedCall, unconfirmed);
         if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.newestServed, now);
         if (routedCall.tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
         routedCall.tried.push(upstream);
-        if (routedCall.failed.length > 0 && !upstream.circuit.isClosed) await backOff(routedCall.failed.length, deadline - now);
+        if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
+          await backOff(routedCall.failed.length, deadline - now);
         const { isClosed: isUp } = upstream.circuit;
         const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
         let respondent = upstream;
         let verdict: Verdict;
-        if (hedgeMs === undefined) verdict = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
-        else ({ upstream: respondent, verdict } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
+        if (hedgeMs === undefined)
+          verdict = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
+        else
+          ({ upstream: respondent, verdict } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
         if (verdict.final) {
-          const upstreamResponse = unconfirmed === undefined ? verdict.response : this.#monotonic.newer(unconfirmed, verdict.response);
+          const upstreamResponse =
+            unconfirmed === undefined ? verdict.response : this.#monotonic.newer(unconfirmed, verdict.response);
           const isUnconfirmed =
-            unconfirmed === undefined ? this.#needsConfirmation(routedCall, upstreamResponse, respondent) : this.#monotonic.isOlder(routedCall, upstreamResponse);
-          if (!isUnconfirmed) return this.all.length > 1 ? this.#monotonic.raiseToServed(method, upstreamResponse) : upstreamResponse;
+            unconfirmed === undefined
+              ? this.#needsConfirmation(routedCall, upstreamResponse, respondent)
+              : this.#monotonic.isOlder(routedCall, upstreamResponse);
+          if (!isUnconfirmed)
+            return this.all.length > 1 ? this.#monotonic.raiseToServed(method, upstreamResponse) : upstreamResponse;
           unconfirmed = upstreamResponse;
           continue;
         }
@@ -182,7 +195,11 @@ export class Router {
   }
 
   /** The response where a failure shows that to ask another upstream is useless. */
-  #responseAfter(routedCall: RoutedCall, respondent: Upstream, { failure, response }: FailedVerdict): UpstreamResponse | undefined {
+  #responseAfter(
+    routedCall: RoutedCall,
+    respondent: Upstream,
+    { failure, response }: FailedVerdict,
+  ): UpstreamResponse | undefined {
     const { method } = routedCall;
     if (failure === 'no-block' && !method.nullable)
       return isAboveHead(routedCall, respondent, this.all, this.#heads, this.#monotonic) ? response : undefined;
@@ -236,10 +253,18 @@ export class Router {
     if (this.all.length === 1) return false;
     if (this.#monotonic.isOlder(routedCall, response)) return true;
     const isBehind = (): boolean => respondent.blocks.isMissingHistory || this.#monotonic.isLagging(respondent);
-    return needsNullConfirmation(this.#options.confirmNull, routedCall.method, response, isBehind, () => this.#monotonic.hasServed(routedCall));
+    return needsNullConfirmation(this.#options.confirmNull, routedCall.method, response, isBehind, () =>
+      this.#monotonic.hasServed(routedCall),
+    );
   }
 
-  #recordResponse(upstream: Upstream, routedCall: RoutedCall, response: UpstreamResponse, ms: number, now: number): void {
+  #recordResponse(
+    upstream: Upstream,
+    routedCall: RoutedCall,
+    response: UpstreamResponse,
+    ms: number,
+    now: number,
+  ): void {
     if (this.all.length > 1) {
       upstream.latencyScore.recordSuccess(routedCall.group, ms, now);
       this.#hedgeDelay?.add(routedCall.method.name, ms, now);

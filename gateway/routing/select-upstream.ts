@@ -1,4 +1,5 @@
-import type { RoutedCall, SkipReason } from './routed-call.ts';
+import type { RoutedCall } from './routed-call.ts';
+import type { SkipReason } from '../observability/call-observer.ts';
 import { isOld, type HeadPositions, type NamedBlocks } from '../upstreams/available-blocks.ts';
 import { Ranking } from './ranking.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
@@ -48,7 +49,8 @@ export class UpstreamSelector {
       routedCall.observer?.skipped(upstream.name, reason);
       if (reason === 'at-limit' || reason === 'other-chain') continue;
       // One that works is better than one that does not.
-      if (lastResort === undefined || (upstream.circuit.isClosed && !lastResort.circuit.isClosed)) lastResort = upstream;
+      if (lastResort === undefined || (upstream.circuit.isClosed && !lastResort.circuit.isClosed))
+        lastResort = upstream;
     }
     return lastResort;
   }

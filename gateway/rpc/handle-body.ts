@@ -37,7 +37,11 @@ export function handleBody(body: Buffer, context: CallContext, limits: BatchLimi
     : handleParsed(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits);
 }
 
-async function handleLargeBody(body: Buffer, context: CallContext, limits: BatchLimits): Promise<RpcResponse | undefined> {
+async function handleLargeBody(
+  body: Buffer,
+  context: CallContext,
+  limits: BatchLimits,
+): Promise<RpcResponse | undefined> {
   return handleParsed(await readLargeBody(body, context, limits), context, limits);
 }
 
@@ -108,8 +112,14 @@ function rejectionFor({ reason, waitS }: Shortage): RpcError {
   return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
 }
 
-function rejectAll({ isBatch, items }: Envelope, rejection: RpcError, context: RejectionContext): RpcResponse | undefined {
-  const responses = items.map(({ id }) => rejectCall(id, rejection, context)).filter((response) => response !== undefined);
+function rejectAll(
+  { isBatch, items }: Envelope,
+  rejection: RpcError,
+  context: RejectionContext,
+): RpcResponse | undefined {
+  const responses = items
+    .map(({ id }) => rejectCall(id, rejection, context))
+    .filter((response) => response !== undefined);
   const [first] = responses;
   if (first === undefined || !isBatch) return first;
   return { ...first, body: `[${responses.map(({ body }) => body).join(',')}]` };
@@ -139,7 +149,9 @@ async function handleBatch(
         if (pause !== undefined) await pause;
       }
       const isFull = length > limits.maxResponseBytes;
-      const response = isFull ? rejectCall(item.id, new RpcError('response-too-large'), batchContext) : await handleItem(item, batchContext);
+      const response = isFull
+        ? rejectCall(item.id, new RpcError('response-too-large'), batchContext)
+        : await handleItem(item, batchContext);
       length += byteLengthOf(response);
       // Each of those under way may be the one too many. It was counted.
       const exceedsLimit = response !== undefined && length > limits.maxResponseBytes && !hasEffect(item, batchContext);

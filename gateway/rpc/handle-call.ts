@@ -1,7 +1,13 @@
 import { admitCall } from '../routing/admit.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { CachedResponse } from '../cache/response-cache.ts';
-import { errorResponse, largeResponse, rejectionResponse, resultResponse, type RpcResponse } from '../jsonrpc/response.ts';
+import {
+  errorResponse,
+  largeResponse,
+  rejectionResponse,
+  resultResponse,
+  type RpcResponse,
+} from '../jsonrpc/response.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { CallPermissions } from '../auth/permissions/call-permissions.ts';
@@ -12,7 +18,7 @@ import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
 import { lowerHashes } from '../spec/prepare-params.ts';
 import { rejectionOverHttp, type SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
-import type { CallObserver, CallObserverFactory } from '../routing/routed-call.ts';
+import type { CallObserver, CallObserverFactory } from '../observability/call-observer.ts';
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -126,7 +132,8 @@ function upstreamResponseTo(
 ): Promise<UpstreamResponse | CachedResponse> | UpstreamResponse | CachedResponse {
   const { network, deduplicated } = context;
   if (method.spec.handledBy === 'filters') {
-    const requestLogs = (filter: unknown): Promise<UpstreamResponse | CachedResponse> => requestFilterLogs(filter, context, observer);
+    const requestLogs = (filter: unknown): Promise<UpstreamResponse | CachedResponse> =>
+      requestFilterLogs(filter, context, observer);
     return network.filters.handle(method.spec, call.params, { access: context.access, requestLogs });
   }
   if (method.spec.handledBy === 'document') return network.document();

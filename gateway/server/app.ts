@@ -169,7 +169,8 @@ export async function openGateway(
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
-      const opsPages = statusPage === 'ops' ? pageRoutes({ ...pageOptions, status: true, docs: false, port }) : undefined;
+      const opsPages =
+        statusPage === 'ops' ? pageRoutes({ ...pageOptions, status: true, docs: false, port }) : undefined;
       const opsListener = await listen(
         expressApp({ ops, pages: opsPages, ...common }),
         settings.HOST,

@@ -58,7 +58,9 @@ export class SocketSubscriptions {
     const { keySessions, end } = this.#parts;
     if (keySessions.access === this.#access) return;
     this.#access = keySessions.access;
-    const isForbidden = [...this.#open.values()].some(({ method, params: subscriptionParams }) => !isAllowed(keySessions.access, method, subscriptionParams));
+    const isForbidden = [...this.#open.values()].some(
+      ({ method, params: subscriptionParams }) => !isAllowed(keySessions.access, method, subscriptionParams),
+    );
     if (isForbidden) end('key-settings');
   }
 

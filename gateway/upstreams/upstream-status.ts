@@ -1,17 +1,6 @@
-import type { HistoryBucket } from '../metrics/upstream-history.ts';
 import type { MarkReason } from './unsupported-methods.ts';
 import type { Upstream } from './upstream.ts';
-
-/** What an upstream knows of itself, for people. Nothing in it is secret. */
-export interface UpstreamState {
-  readonly name: string;
-  /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
-  readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
-  /** Of the last minutes, oldest first. */
-  readonly history: readonly HistoryBucket[];
-  /** Methods for which others are asked first. */
-  readonly marks: readonly MarkState[];
-}
+import type { UpstreamState } from './upstream-state.ts';
 
 export interface MarkState {
   readonly method: string;
@@ -47,24 +36,6 @@ export interface ObservedHeads {
 /** For probes: how many upstreams there are, and how many answered when last asked. */
 export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
   return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
-}
-
-/** @param hasResponded to anything, ever */
-export function upstreamStateOf(
-  { name, circuit, isOnOtherChain, methods }: Pick<Upstream, 'name' | 'circuit' | 'isOnOtherChain' | 'methods'>,
-  hasResponded: boolean,
-  history: readonly HistoryBucket[],
-  now: number,
-): UpstreamState {
-  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
-  return {
-    name,
-    state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
-    history,
-    marks: methods.marks().map(({ method, reason, deadline: until }) => {
-      return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
-    }),
-  };
 }
 
 /** @param now on the clock of performance.now() */

@@ -10,13 +10,15 @@ import type { MethodGroup } from '../spec/method-group.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parsed, TimedOut, UpstreamFailure, type FailedVerdict, type UpstreamResponse, type Verdict } from './transport/upstream-response.ts';
+import { parsed, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import type { FailedVerdict, Verdict } from './verdict.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
-import { upstreamStateOf, type UpstreamState } from './upstream-status.ts';
+import { upstreamStateOf } from './upstream-state.ts';
+import type { UpstreamState } from './upstream-state.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
@@ -94,7 +96,8 @@ export class Upstream {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
-      failure.isCallerTimeout = error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_FAIR_TIMEOUT_MS);
+      failure.isCallerTimeout =
+        error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_FAIR_TIMEOUT_MS);
       metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {

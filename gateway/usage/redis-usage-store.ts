@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '../redis/client.ts';
-import { unreachable, type RedisLink } from '../redis/link.ts';
+import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import type { RedisLink } from '../redis/link.ts';
 import {
   amountNames,
   byDayAndMethod,
@@ -73,7 +74,7 @@ export class RedisUsageStore implements UsageStore {
       const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
     } catch (error) {
-      throw unreachable(this.#link.failed(error));
+      throw storeUnreachable(this.#link.failed(error));
     }
   }
 

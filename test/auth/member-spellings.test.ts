@@ -126,7 +126,8 @@ async function send(key: string, text: string, way: (typeof ways)[number]): Prom
     for (;;) {
       const [rpcResponse] = [JSON.parse(await socket.next()) as { method?: string }].flat();
       // Notifications of what was subscribed to come in between.
-      if (rpcResponse !== undefined && rpcResponse.method === undefined) return rpcResponse as { error?: { code: number } };
+      if (rpcResponse !== undefined && rpcResponse.method === undefined)
+        return rpcResponse as { error?: { code: number } };
     }
   }
   const headers = { 'content-type': 'application/json' };

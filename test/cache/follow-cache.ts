@@ -43,7 +43,16 @@ export async function followCache({
     const count = (outcome: keyof typeof counted): void => {
       counted[outcome]++;
     };
-    return new MethodCache({ network: 'test:7', spec, cache: answers, redisCache: shared, chain: heads, finalized: final, newestServed: told, count });
+    return new MethodCache({
+      network: 'test:7',
+      spec,
+      cache: answers,
+      redisCache: shared,
+      chain: heads,
+      finalized: final,
+      newestServed: told,
+      count,
+    });
   };
   return {
     chain,

@@ -106,7 +106,10 @@ it('large answers are gzipped', async () => {
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   expect(Number(await redis.cli('STRLEN', name))).toBeLessThan(2_000);
   expect(await redis.cli('GETRANGE', name, '0', '0')).not.toBe('{');
-  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({ kind: 'cached', result: block });
+  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({
+    kind: 'cached',
+    result: block,
+  });
 });
 
 it('a block that another gateway kept is not told where ours knows another one of that number', async () => {
@@ -167,9 +170,13 @@ it('a URL that cannot be read is told by the name of its setting, and not shown'
 
 it('between two real gateways a key is told only what it may ask, and Redis holds no key', async () => {
   const chain = new ScriptedChain({ from: 100 });
-  const nodes = await Promise.all([0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } })));
+  const nodes = await Promise.all(
+    [0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } })),
+  );
   for (const node of nodes) {
-    node.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+    node.response('eth_getBlockByNumber', ([which]: [string]) =>
+      chain.byNumber(which === 'finalized' ? '0x64' : which),
+    );
   }
   const env = { CACHE_MAX_BYTES: '1000000', CACHE_REDIS_URL: redis.url };
   const [one, other] = (await Promise.all(

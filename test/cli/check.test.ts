@@ -87,7 +87,9 @@ describe('gatehouse check beside a gateway that runs', () => {
     await eventually(async () => (await told()).includes('"mistakes":['), 10_000);
     expect((await check([], env)).stderr).toMatch(rejected);
     const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
-    expect(running.refused).toMatchObject({ diagnostics: [expect.stringContaining('base.yaml:1:26 chainId: expected ')] });
+    expect(running.refused).toMatchObject({
+      diagnostics: [expect.stringContaining('base.yaml:1:26 chainId: expected ')],
+    });
     expect(JSON.stringify(running)).not.toContain(secret);
   });
 });
@@ -134,10 +136,19 @@ describe('gatehouse check --json', () => {
   it('has null for a place that there is not', async () => {
     const missing = JSON.parse((await check(['--json'], { NETWORKS_DIR: 'nets' })).stdout) as object;
     const message = expect.stringMatching(/^nets .*: the folder of network files cannot be read/) as string;
-    expect(missing).toEqual({ ok: false, networks: [], diagnostics: [{ file: null, line: null, column: null, message }] });
+    expect(missing).toEqual({
+      ok: false,
+      networks: [],
+      diagnostics: [{ file: null, line: null, column: null, message }],
+    });
     place.withNetworks({ many: `name: Many\nchainId: 1\nupstreams: []\nmethods: [${'x, '.repeat(150)}]\n` });
     const { diagnostics } = JSON.parse((await check(['--json'])).stdout) as { diagnostics: object[] };
     expect(diagnostics).toHaveLength(101);
-    expect(diagnostics.at(-1)).toEqual({ file: 'networks/many.yaml', line: null, column: null, message: 'and 51 more' });
+    expect(diagnostics.at(-1)).toEqual({
+      file: 'networks/many.yaml',
+      line: null,
+      column: null,
+      message: 'and 51 more',
+    });
   });
 });

@@ -26,7 +26,11 @@ beforeAll(async () => {
 beforeEach(async () => {
   place = new Workplace();
   node = await startFakeNode({ chainId: 5 });
-  node.response('eth_getBlockByNumber', () => ({ number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: now() }));
+  node.response('eth_getBlockByNumber', () => ({
+    number: `0x${head.toString(16)}`,
+    gasLimit: '0x1',
+    timestamp: now(),
+  }));
   node.response('eth_blockNumber', `0x${head.toString(16)}`);
   node.response('eth_getBalance', '0x0');
   node.response('eth_getLogs', []);
@@ -144,7 +148,11 @@ describe('gatehouse doctor', () => {
     node.response('eth_getBalance', ([, block]: [string, string]) =>
       Number(block) < head - 1_000 ? rpcError(-32000, 'missing trie node') : '0x0',
     );
-    node.response('eth_getBlockByNumber', { number: `0x${head.toString(16)}`, gasLimit: '0x1', timestamp: '0x65000000' });
+    node.response('eth_getBlockByNumber', {
+      number: `0x${head.toString(16)}`,
+      gasLimit: '0x1',
+      timestamp: '0x65000000',
+    });
     place.withNetworks({ five: network(5, [node.url]) });
     const { code, history, notes } = await examined();
     expect([code, history]).toEqual([0, 1_000]);

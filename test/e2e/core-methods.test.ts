@@ -111,7 +111,9 @@ describe('on a real node', () => {
 
   it('every method that is forwarded is called here, but for the one that sends', () => {
     const called = new Set(calls().map(([method]) => method));
-    const forwarded = methods.filter(({ namespace, handledBy: response }) => namespace === 'eth' && response === undefined);
+    const forwarded = methods.filter(
+      ({ namespace, handledBy: response }) => namespace === 'eth' && response === undefined,
+    );
     expect(forwarded.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([
       ...['eth_getUncleByBlockHashAndIndex', 'eth_sendRawTransaction', 'eth_getUncleByBlockNumberAndIndex'],
     ]);

@@ -11,7 +11,9 @@ const table = (name: keyof typeof heading): string[][] => readTable(join(package
 it('docs/faults.md has a row for every fault of an upstream, with what comes of it', () => {
   const [head, ...rows] = table('upstreams');
   expect(head).toEqual(heading.upstreams);
-  expect(rows.map(([name, , , counts, alone, , requested]) => [name, counts, alone, requested])).toEqual(faults.map(promised));
+  expect(rows.map(([name, , , counts, alone, , requested]) => [name, counts, alone, requested])).toEqual(
+    faults.map(promised),
+  );
   for (const [, ms, nextMs, , , aloneMs] of rows)
     for (const cell of [ms, nextMs, aloneMs]) expect(cell).toMatch(/^[\d.]+ ms$/);
 });

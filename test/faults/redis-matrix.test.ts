@@ -24,7 +24,10 @@ afterAll(async () => {
   if (file !== undefined) writeTable(file, 'redis', rows.map(redisRowOf));
 });
 
-async function ask(gateway: TestGateway, key: string): Promise<{ status: number; response: JsonRpcAnswer; ms: number }> {
+async function ask(
+  gateway: TestGateway,
+  key: string,
+): Promise<{ status: number; response: JsonRpcAnswer; ms: number }> {
   const began = performance.now();
   const { method, params } = storage;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params });

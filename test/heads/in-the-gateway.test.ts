@@ -70,7 +70,11 @@ it('an upstream that failed is up again when it tells its head after its rest, t
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as { msg: string; upstream: string }) });
   const { upstreams, watch, nodes } = await withHeads([chain, chain], {}, log);
   await watch();
-  upstreams[1]?.recordFailure('eth_call', { final: false, failure: 'transport', response: undefined }, performance.now());
+  upstreams[1]?.recordFailure(
+    'eth_call',
+    { final: false, failure: 'transport', response: undefined },
+    performance.now(),
+  );
   const looks = nodes[1]?.looks() ?? 0;
   await until(() => (nodes[1]?.looks() ?? 0) > looks + 2);
   // It rests, whatever it tells.

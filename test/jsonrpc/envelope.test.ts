@@ -188,7 +188,11 @@ describe('a large body, read step by step,', () => {
 
   it('lets others have their turn between items', async () => {
     waits = 0;
-    const { items } = await readLargeEnvelope(Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'), 3, timeSlicer);
+    const { items } = await readLargeEnvelope(
+      Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'),
+      3,
+      timeSlicer,
+    );
     expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 6]);
   });
 });

@@ -3,7 +3,14 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyLimits } from '../../gateway/auth/key-access.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
-import { newLimitState, shortageOf, take, type Charge, type LimitState, type UtcDate } from '../../gateway/limits/limit-state.ts';
+import {
+  newLimitState,
+  shortageOf,
+  take,
+  type Charge,
+  type LimitState,
+  type UtcDate,
+} from '../../gateway/limits/limit-state.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 let server: RedisServer;
@@ -100,7 +107,8 @@ describe('a gateway’s clock', () => {
     const of: KeyLimits = { account: `clock-${requested++}`, daily: 3, ...none, ...open };
     const one: Charge = { units: 2, byMethod: new Map() };
     return async (date) =>
-      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), owed: 0, lease: 0, leaseMs: 50, date })).taken[0];
+      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), owed: 0, lease: 0, leaseMs: 50, date }))
+        .taken[0];
   };
 
   it('that is behind counts for the day that has begun', async () => {

@@ -60,7 +60,9 @@ it('keys with a quota are refused while Redis is away where that is chosen, and 
   await sleep(300);
   const rejected = await one.send(storage);
   expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '01']);
-  expect(rejected.body).toMatchObject({ error: { code: -32603, message: 'the quota cannot be checked at the moment' } });
+  expect(rejected.body).toMatchObject({
+    error: { code: -32603, message: 'the quota cannot be checked at the moment' },
+  });
   expect((await one.send(['eth_chainId'])).status).toBe(200);
   const text = await (await fetch(`${one.gateway.address}/metrics`)).text();
   expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 1');

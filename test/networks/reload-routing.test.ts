@@ -43,7 +43,8 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
 
 it('how long calls take is known after a change, too: one that takes longer is asked of a second upstream soon', async () => {
   const all = await withNodes(2);
-  for (let times = 0; times < 5; times++) await Promise.all([all.request(), all.request(), all.request(), all.request()]);
+  for (let times = 0; times < 5; times++)
+    await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   await reload(all, { 'node-0': 0, 'node-1': 1 }, { name: 'Another name' });
   const held: Exchange[] = [];
   all.nodes[0]?.next((exchange) => void held.push(exchange));

@@ -98,7 +98,9 @@ if (suite === undefined) {
 
     it('responses are those of geth, from the cache too', async () => {
       const facts = await readChain(node);
-      const isForwarded = new Set(methods.filter(({ handledBy: response }) => response === undefined).map(({ name }) => name));
+      const isForwarded = new Set(
+        methods.filter(({ handledBy: response }) => response === undefined).map(({ name }) => name),
+      );
       const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
       const http = httpDoor('HTTP', gateway.url('main'));
       expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);

@@ -108,10 +108,13 @@ function agree({ method, params }: Sample, text: string): boolean {
   const passed = checkResultBytes(spec, params, Buffer.from(text));
   const { response, ...verdict } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
   // As it came it passes only where nothing was changed.
-  if (response?.kind === 'result' && response.text !== undefined) expect(response.result).toEqual(JSON.parse(response.text));
+  if (response?.kind === 'result' && response.text !== undefined)
+    expect(response.result).toEqual(JSON.parse(response.text));
   if (passed === undefined) return false;
   expect(verdict.final).toBe(true);
-  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(response?.kind === 'result' ? response.result : undefined);
+  expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(
+    response?.kind === 'result' ? response.result : undefined,
+  );
   return true;
 }
 

@@ -1,7 +1,8 @@
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { FailureClass, Verdict } from '../../gateway/upstreams/transport/upstream-response.ts';
+import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
+import type { Verdict } from '../../gateway/upstreams/verdict.ts';
 
 export function specOf(name: string): MethodSpec {
   const spec = methods.find((method) => method.name === name);

@@ -6,7 +6,8 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
 import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
-import { parsed, type Verdict } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { parsed } from '../../gateway/upstreams/transport/upstream-response.ts';
+import type { Verdict } from '../../gateway/upstreams/verdict.ts';
 import { specOf } from './normalised.ts';
 
 /** One entry of test/recorded; what the fields mean stands in anvil.yaml. */

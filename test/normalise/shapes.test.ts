@@ -147,7 +147,9 @@ describe('an empty address', () => {
     const logs = [{ address: none }];
     expect(
       ofReceipt({ blockHash: hash('a'), status: '0x1', to: none, contractAddress: none, from: none, logs }),
-    ).toMatchObject({ response: { result: { to: null, contractAddress: null, from: null, logs: [{ address: null }] } } });
+    ).toMatchObject({
+      response: { result: { to: null, contractAddress: null, from: null, logs: [{ address: null }] } },
+    });
     expect(ofTransaction({ blockHash: hash('a'), to: none })).toMatchObject({ response: { result: { to: null } } });
     const transactions = [{ hash: hash('b'), blockHash: hash('a'), to: none }];
     expect(ofBlock({ miner: none, transactions })).toMatchObject({
@@ -160,7 +162,9 @@ describe('an empty address', () => {
     expect(ofReceipt({ blockHash: hash('a'), status: '0x1', to: zero, contractAddress: zero })).toMatchObject({
       response: { result: { to: zero, contractAddress: zero } },
     });
-    expect(ofTransaction({ blockHash: hash('a'), input: '0x' })).toMatchObject({ response: { result: { input: '0x' } } });
+    expect(ofTransaction({ blockHash: hash('a'), input: '0x' })).toMatchObject({
+      response: { result: { input: '0x' } },
+    });
   });
 });
 
@@ -234,7 +238,9 @@ describe('a transaction', () => {
     [{}, {}],
   ])('has %j as %j: chainId is spelt so, and never invented', (given, chainId) => {
     const { response } = ofTransaction({ blockHash: hash('a'), ...given }) as { response: { result: object } };
-    expect(Object.entries(response.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(Object.entries(chainId));
+    expect(Object.entries(response.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(
+      Object.entries(chainId),
+    );
   });
 
   it.each([

@@ -122,7 +122,12 @@ describe('calls that ask the same at the same time', () => {
   });
 
   it('end each in its own time, and leave their places when they leave', async () => {
-    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
+    const {
+      gateway,
+      nodes,
+      asked: requested,
+      request: ask,
+    } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
     await ask();
     nodes[0]?.always(() => undefined);
     const stays = callerOver(gateway.url('test'));

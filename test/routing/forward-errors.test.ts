@@ -66,7 +66,11 @@ describe('a method that every upstream lacks', () => {
 
 describe('when the answer would be too large for every upstream', () => {
   it('the caller gets -32005 and the node’s text', async () => {
-    const { send, asked: requested } = await allSay(2, 'eth_getStorageAt', rpcError(-32_003, 'response too large', { max: 1 }));
+    const { send, asked: requested } = await allSay(
+      2,
+      'eth_getStorageAt',
+      rpcError(-32_003, 'response too large', { max: 1 }),
+    );
     expect(await send()).toMatchObject({
       status: 200,
       text: '{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"response too large"}}',
@@ -149,7 +153,11 @@ describe('an error that no rule knows', () => {
   });
 
   it('under code 3, which is kept for reverts, becomes -32000', async () => {
-    const { send, asked: requested } = await allSay(1, 'eth_estimateGas', rpcError(3, 'something about a transaction', '0x'));
+    const { send, asked: requested } = await allSay(
+      1,
+      'eth_estimateGas',
+      rpcError(3, 'something about a transaction', '0x'),
+    );
     const { response } = await send('eth_estimateGas', call);
     expect(response.error).toEqual({ code: -32_000, message: 'something about a transaction' });
     expect(requested()).toEqual([1]);
@@ -190,7 +198,11 @@ describe('an error that is the same everywhere is passed on without a second try
   });
 
   it('whatever the HTTP status and the id that it comes under', async () => {
-    const { nodes, send, asked: requested } = await allSay(2, 'eth_getStorageAt', rpcError(-32_602, 'invalid argument 1'));
+    const {
+      nodes,
+      send,
+      asked: requested,
+    } = await allSay(2, 'eth_getStorageAt', rpcError(-32_602, 'invalid argument 1'));
     nodes[0]?.next(statusWithReply(400));
     nodes[0]?.next(withId(null));
     nodes[0]?.next(body('{"code":-32602,"message":"invalid argument 1"}'));

@@ -56,9 +56,11 @@ const failures: [string, Behaviour][] = [
 describe('when the first upstream', () => {
   it.each(failures)('%s, the second gives the answer', async (_, behaviour) => {
     // The second has the usual time: it may be slow where the machine is.
-    const { nodes, request: ask, asked: requested } = await withNodes(2, { ...limits, UPSTREAM_TIMEOUT_MS: '10000' }, {}, [
-      { timeoutMs: shortMs },
-    ]);
+    const {
+      nodes,
+      request: ask,
+      asked: requested,
+    } = await withNodes(2, { ...limits, UPSTREAM_TIMEOUT_MS: '10000' }, {}, [{ timeoutMs: shortMs }]);
     nodes[0]?.always(behaviour);
     expect(await ask()).toEqual({ jsonrpc: '2.0', id: 1, result: word(2) });
     expect(requested()).toEqual([1, 1]);

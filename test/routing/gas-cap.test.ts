@@ -248,7 +248,10 @@ describe('the block gas limit', () => {
     });
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
     const startedAt = performance.now();
-    expect(await estimate({ to, gas: '0x5208' })).toMatchObject({ status: 503, response: { error: { code: -32_603 } } });
+    expect(await estimate({ to, gas: '0x5208' })).toMatchObject({
+      status: 503,
+      response: { error: { code: -32_603 } },
+    });
     expect(performance.now() - startedAt).toBeLessThan(600);
     expect(sentGas()).toEqual([]);
   });

@@ -39,7 +39,8 @@ describe('an upstream that said nothing', () => {
 
 it('a second upstream that the first one forestalls each time has not been too slow', async () => {
   const all = await withNodes(2);
-  for (let times = 0; times < 5; times++) await Promise.all([all.request(), all.request(), all.request(), all.request()]);
+  for (let times = 0; times < 5; times++)
+    await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   for (const node of all.nodes) node.calls.length = 0;
   all.nodes[1]?.always(hang);
   // Three such of one method, and it would be held to lack it; five, and it would be down.

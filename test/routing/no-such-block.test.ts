@@ -65,7 +65,10 @@ describe('a block above the newest known head', () => {
   it('is null for an uncle, however the upstreams say it', async () => {
     const method = 'eth_getUncleByBlockNumberAndIndex';
     const all = await withHeads('0x10', '0x10');
-    all.nodes[0]?.response(method, rpcError(-32_602, 'BlockOutOfRangeError: block height is 16 but requested was 20480'));
+    all.nodes[0]?.response(
+      method,
+      rpcError(-32_602, 'BlockOutOfRangeError: block height is 16 but requested was 20480'),
+    );
     all.nodes[1]?.response(method, gethNone);
     expect(await all.send(method, [future, '0x0'])).toMatchObject({ text: '{"jsonrpc":"2.0","id":1,"result":null}' });
   });

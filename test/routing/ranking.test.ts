@@ -14,7 +14,11 @@ const namesOf = (all: readonly RankedOne[]): string => all.map(({ name }) => nam
 
 /** Upstreams by name, with these priorities; they are measured as a test says. */
 function ranked(...priorities: number[]) {
-  const all = priorities.map((priority, index) => ({ name: 'abcdef'[index], priority, latencyScore: new LatencyScore() }));
+  const all = priorities.map((priority, index) => ({
+    name: 'abcdef'[index],
+    priority,
+    latencyScore: new LatencyScore(),
+  }));
   const ranking = new Ranking(all);
   let now = 1_000_000;
   return {
@@ -150,7 +154,11 @@ describe('the order of upstreams', () => {
 
 describe('priority in a network’s file', () => {
   it('goes before the order, and the next one answers when the first cannot', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(3, {}, {}, [{ priority: 2 }, { priority: 0 }, { priority: 1 }]);
+    const {
+      nodes,
+      request: ask,
+      asked: requested,
+    } = await withNodes(3, {}, {}, [{ priority: 2 }, { priority: 0 }, { priority: 1 }]);
     expect(await ask()).toMatchObject({ result: word(2) });
     await nodes[1]?.refuse();
     expect(await ask()).toMatchObject({ result: word(3) });

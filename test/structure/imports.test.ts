@@ -1,61 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } from './imports.ts';
 
 /**
- * From the top: a file may import what is in a lower row. Folders of one row know each other by type only, and so do
- * the files that stand directly in gateway/, each of which counts as a folder of its own.
+ * The rooms of gateway/ from top to bottom. A file imports only from its own room and from rooms in lower rows, types
+ * included. Rooms of one row do not import each other. A folder inside a room is a room of its own.
  */
-const levels: readonly (readonly string[])[] = [
+const rows: readonly (readonly string[])[] = [
   ['main.ts'],
-  ['app.ts'],
-  ['networks-in-force.ts'],
-  ['http', 'websocket', 'cli', 'serve-network.ts'],
-  ['handle-body.ts'],
-  ['join-answers.ts'],
-  ['charge-calls.ts'],
-  ['handle-call.ts'],
-  ['repeated-calls.ts'],
-  ['served-network.ts', 'load.ts', 'ask-in-turn.ts', 'shared-calls.ts', 'request-note.ts'],
-  ['subscriptions'],
-  ['limits', 'usage', 'doctor', 'cache'],
-  ['keys', 'spec', 'heads', 'upstream', 'normalise', 'local-chain'],
-  ['jsonrpc', 'network', 'metrics', 'slices.ts'],
-  // Settings, the log and the package's own folder and version: known to all, knows nobody.
+  ['server'],
+  ['server/websocket', 'server/ops'],
+  ['server/pages'],
+  ['server/http'],
+  ['rpc'],
+  ['networks', 'cli'],
+  ['subscriptions', 'doctor'],
+  ['subscriptions/feeds', 'routing'],
+  ['routing/retry', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
+  ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
+  ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
+  ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
+  ['auth/permissions'],
+  ['auth/formats', 'metrics', 'jsonrpc', 'redis'],
+  ['spec'],
+  ['network-files'],
   ['config'],
 ];
+const FILES_MAX = 15;
+const LINES_MAX = 250;
 
 const sources = sourcesIn('gateway');
 const imports = sources.flatMap((file) => importsOf(parse(file)));
+const schemaImports = sourcesIn('schemas').flatMap((file) => importsOf(parse(file)));
 
 describe('imports in gateway/', () => {
   it('are found', () => {
-    expect(sources.length).toBeGreaterThan(40);
-    expect(imports.length).toBeGreaterThan(100);
+    expect(sources.length).toBeGreaterThan(200);
+    expect(imports.length).toBeGreaterThan(800);
   });
 
-  it('stand in a folder, or a file, that has its level', () => {
-    expect(sources.filter((file) => levelOf(file) === -1)).toEqual([]);
+  it('stand in a room that has its row', () => {
+    expect([...new Set(sources.map(roomOf))].filter((room) => rowOf(room) === -1)).toEqual([]);
   });
 
-  it('go one way: down, or to the same level by type only', () => {
-    expect(imports.filter((one) => isWithin(one.to, 'gateway')).flatMap(complain)).toEqual([]);
+  it('leave no row without files', () => {
+    const rooms = new Set(sources.map(roomOf));
+    expect(rows.flat().filter((room) => !rooms.has(room))).toEqual([]);
   });
 
-  it('make no ring', () => {
-    expect(cyclesAmong(imports.filter(({ isType }) => !isType))).toEqual([]);
+  it('go downwards, types included', () => {
+    expect(imports.filter((one) => isWithin(one.to, 'gateway')).flatMap(describeViolation)).toEqual([]);
   });
 
-  it('are of files in gateway/ only, never of tests or of what makes the schemas', () => {
+  it('make no cycle, types included', () => {
+    expect(cyclesAmong([...imports, ...schemaImports])).toEqual([]);
+  });
+
+  it('are of files in gateway/ only, never of tests or of the generators in schemas/', () => {
     expect(imports.filter((one) => !isWithin(one.to, 'gateway'))).toEqual([]);
   });
 
-  it('name files that are there', () => {
+  it('name files that exist', () => {
     expect(imports.filter(({ to }) => !sources.includes(to))).toEqual([]);
   });
 });
 
+describe('folders and files of gateway/', () => {
+  it(`have at most ${FILES_MAX} files a folder`, () => {
+    const counts = filesPerFolder('gateway').filter(([, count]) => count > FILES_MAX);
+    expect(counts).toEqual([]);
+  });
+
+  it(`have at most ${LINES_MAX} lines a file`, () => {
+    const lengths = sources
+      .filter((file) => !file.endsWith('.generated.ts'))
+      .map((file) => [file, readFileSync(join(packageRoot, file), 'utf8').split('\n').length - 1] as const);
+    expect(lengths.filter(([, lines]) => lines > LINES_MAX)).toEqual([]);
+  });
+});
+
 describe('the process', () => {
-  it('is asked for its environment, and ended, in main.ts only', () => {
+  it('has its environment read, and is ended, in main.ts only', () => {
     const uses = sources.filter((file) => file !== 'gateway/main.ts').flatMap((file) => processUses(parse(file)));
     expect(uses).toEqual([]);
     expect(processUses(parse('gateway/main.ts'))).toContain('gateway/main.ts: env');
@@ -63,7 +90,7 @@ describe('the process', () => {
 });
 
 describe('this check', () => {
-  const importsIn = (text: string) => importsOf(parse('gateway/http/x.ts', text));
+  const importsIn = (text: string) => importsOf(parse('gateway/rpc/x.ts', text));
 
   it('sees every form of import, and which of them are types', () => {
     const text = [
@@ -81,30 +108,39 @@ describe('this check', () => {
       'const text = "import y from \'./y.ts\'";',
     ].join('\n');
     expect(importsIn(text).map(({ to, isType }) => `${to}${isType ? ' (type)' : ''}`)).toEqual([
-      'gateway/http/a.ts',
+      'gateway/rpc/a.ts',
       'gateway/b/b.ts (type)',
-      'gateway/http/c.ts',
-      'gateway/http/d.ts',
-      'gateway/http/e.ts',
-      'gateway/http/f.ts (type)',
-      'gateway/http/g.ts',
-      'gateway/http/h.ts',
-      'gateway/http/i.ts (type)',
+      'gateway/rpc/c.ts',
+      'gateway/rpc/d.ts',
+      'gateway/rpc/e.ts',
+      'gateway/rpc/f.ts (type)',
+      'gateway/rpc/g.ts',
+      'gateway/rpc/h.ts',
+      'gateway/rpc/i.ts (type)',
     ]);
   });
 
   it.each([
-    ["import { keys } from '../keys/key.ts';", []],
-    ["import type { Command } from '../cli/keys.ts';", []],
+    ["import { Router } from '../routing/router.ts';", []],
+    ["import type { Network } from '../networks/network.ts';", []],
     ["import { x } from './other.ts';", []],
-    ["import { Command } from '../cli/keys.ts';", ['gateway/http/x.ts → gateway/cli/keys.ts: by type only']],
-    ["import type { Gateway } from '../app.ts';", ['gateway/http/x.ts → gateway/server/app.ts: upwards']],
-    ["import { openGateway } from '../app.ts';", ['gateway/http/x.ts → gateway/server/app.ts: upwards']],
-  ])('%s: %j', (text, complaints) => {
-    expect(importsIn(text).flatMap(complain)).toEqual(complaints);
+    ["import type { App } from '../server/app.ts';", ['gateway/rpc/x.ts -> gateway/server/app.ts: upwards']],
+    [
+      "import { listen } from '../server/http/listen.ts';",
+      ['gateway/rpc/x.ts -> gateway/server/http/listen.ts: upwards'],
+    ],
+  ])('%s: %j', (text, violations) => {
+    expect(importsIn(text).flatMap(describeViolation)).toEqual(violations);
   });
 
-  it('sees a ring', () => {
+  it('rejects imports between rooms of one row, types included', () => {
+    const [one] = importsOf(parse('gateway/heads/x.ts', "import type { Upstream } from '../upstreams/upstream.ts';"));
+    expect(one === undefined ? [] : describeViolation(one)).toEqual([
+      'gateway/heads/x.ts -> gateway/upstreams/upstream.ts: the same row',
+    ]);
+  });
+
+  it('sees a cycle', () => {
     const edge = (from: string, to: string): Import => ({ from, to, isType: false });
     expect(cyclesAmong([edge('c', 'a'), edge('a', 'b'), edge('b', 'c'), edge('a', 'd'), edge('x', 'c')])).toEqual([
       'a → b → c',
@@ -141,21 +177,31 @@ describe('this check', () => {
   });
 });
 
-function complain({ from, to, isType }: Import): string[] {
-  if (unitOf(from) === unitOf(to)) return [];
-  if (levelOf(to) < levelOf(from)) return [`${from} → ${to}: upwards`];
-  return levelOf(to) === levelOf(from) && !isType ? [`${from} → ${to}: by type only`] : [];
+function describeViolation({ from, to }: Import): string[] {
+  const [above, below] = [roomOf(from), roomOf(to)];
+  if (above === below) return [];
+  if (rowOf(below) < rowOf(above)) return [`${from} -> ${to}: upwards`];
+  return rowOf(below) === rowOf(above) ? [`${from} -> ${to}: the same row`] : [];
 }
 
-/** `gateway/auth/formats/key.ts` is in `keys`, `gateway/server/app.ts` is `app.ts`. */
-function unitOf(file: string): string {
-  return file.split('/')[1] ?? '';
+/** `gateway/auth/stores/key-store.ts` is in the room `auth/stores`; a file directly in gateway/ is a room by itself. */
+function roomOf(file: string): string {
+  const parts = file.split('/').slice(1);
+  return parts.length === 1 ? (parts[0] ?? '') : parts.slice(0, -1).join('/');
 }
 
-function levelOf(file: string): number {
-  return levels.findIndex((units) => units.includes(unitOf(file)));
+function rowOf(room: string): number {
+  return rows.findIndex((rooms) => rooms.includes(room));
 }
 
 function isWithin(file: string, folder: string): boolean {
   return file.startsWith(`${folder}/`);
+}
+
+function filesPerFolder(folder: string): [folder: string, count: number][] {
+  const entries = readdirSync(join(packageRoot, folder), { withFileTypes: true });
+  const below = entries
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => filesPerFolder(`${folder}/${name}`));
+  return [[folder, entries.filter((entry) => entry.isFile()).length], ...below];
 }

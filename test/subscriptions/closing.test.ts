@@ -73,7 +73,10 @@ it.each<[string, PermissionChange, { code: number; reason: string }]>([
 function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
   let letGo: () => void = () => undefined;
   const gone = new Promise<void>((resolve) => (letGo = resolve));
-  const { eth_getBlockByNumber: response } = chain.responses() as Record<string, (params: readonly unknown[]) => unknown>;
+  const { eth_getBlockByNumber: response } = chain.responses() as Record<
+    string,
+    (params: readonly unknown[]) => unknown
+  >;
   node.response('eth_getBlockByNumber', async (params) => {
     await gone;
     return response?.(params);

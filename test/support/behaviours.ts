@@ -63,7 +63,8 @@ export function body(text: string): Behaviour {
 
 /** The due reply under another id: a wrong one, null, or none at all for undefined. */
 export function withId(id: unknown): Behaviour {
-  return ({ response, upstreamResponse }) => void response.writeHead(200, jsonType).end(JSON.stringify({ ...upstreamResponse, id }));
+  return ({ response, upstreamResponse }) =>
+    void response.writeHead(200, jsonType).end(JSON.stringify({ ...upstreamResponse, id }));
 }
 
 /** The due reply with its id turned into a string. */

@@ -85,7 +85,9 @@ export async function startFakeNode({
     const isProbe = probes.includes(method);
     const at = queue.findIndex((entry) => entry.method === method || (entry.method === undefined && !isProbe));
     const [queued] = at === -1 ? [] : queue.splice(at, 1);
-    return queued?.behaviour ?? latencyScore.get(method) ?? (isProbe ? undefined : latencyScore.get(undefined)) ?? asUsual;
+    return (
+      queued?.behaviour ?? latencyScore.get(method) ?? (isProbe ? undefined : latencyScore.get(undefined)) ?? asUsual
+    );
   }
 
   const server = createServer((request, response) => {

@@ -54,7 +54,11 @@ export class KeyManager {
    * @param given a key of another service; default: a new one is made
    * @throws KeyActError where the key is there already, KeyRulesError
    */
-  async create(name: string, permissions: PermissionTexts, options: { given?: string; withSecret?: boolean } = {}): Promise<CreatedKey> {
+  async create(
+    name: string,
+    permissions: PermissionTexts,
+    options: { given?: string; withSecret?: boolean } = {},
+  ): Promise<CreatedKey> {
     const secret = options.withSecret === true ? makeSecret() : undefined;
     const all = { ...permissions, ...(secret !== undefined && { secrets: digestOf(secret) }) };
     parsePermissions(all);
@@ -86,12 +90,17 @@ export class KeyManager {
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
     const { name, permissions } = record;
-    if (!isActive(record)) throw new KeyOperationError('ended', `The key ${id} opens nothing any more`, 'make a new one');
+    if (!isActive(record))
+      throw new KeyOperationError('ended', `The key ${id} opens nothing any more`, 'make a new one');
     const key = makeKey();
     const digest = digestOf(key);
     // Both draw on one account: to rotate a key gives nobody twice its limits.
     const account = permissions?.['account'] ?? id;
-    await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: { ...permissions, account } });
+    await this.#store.add(digest, {
+      name,
+      createdAt: new Date().toISOString(),
+      permissions: { ...permissions, account },
+    });
     const warnings: string[] = [];
     await this.#store.update(id, { expiresAt: earlier(permissions?.['expiresAt'], graceMs) }).catch(() => {
       warnings.push(

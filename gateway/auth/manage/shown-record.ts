@@ -5,9 +5,10 @@ import { problemsIn } from './manage-keys.ts';
 /** A record for programs. Of a secret's digest only the start is shown, as of a key's. */
 export function displayedRecord(record: KeyRecord): object {
   const problems = problemsIn(record);
+  const { permissions, ...own } = record;
   return {
-    ...record,
-    ...(record.permissions !== undefined && { rules: displayedPermissions(record) }),
+    ...own,
+    ...(permissions !== undefined && { rules: displayedPermissions(record) }),
     ...(problems.length > 0 && { mistakes: problems }),
   };
 }

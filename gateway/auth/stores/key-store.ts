@@ -95,7 +95,8 @@ export function keyRecord(digest: string, key: StoredKey): KeyRecord {
     createdAt: key.createdAt,
     ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
     ...(key.development === true && { development: true as const }),
-    ...(key.permissions !== undefined && Object.keys(key.permissions).length > 0 && { permissions: Object.freeze({ ...key.permissions }) }),
+    ...(key.permissions !== undefined &&
+      Object.keys(key.permissions).length > 0 && { permissions: Object.freeze({ ...key.permissions }) }),
   });
 }
 

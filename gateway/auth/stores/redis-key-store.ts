@@ -14,7 +14,8 @@ import {
   type StoredKey,
 } from './key-store.ts';
 import { primariesOf, type RedisClient } from '../../redis/client.ts';
-import { isRedisError, redisErrorCode, RedisLink, unreachable } from '../../redis/link.ts';
+import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
+import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
 /**
@@ -90,7 +91,7 @@ export class RedisKeyStore implements KeyStore {
   async opened(timeoutMs: number): Promise<void> {
     // Both: what is changed from now on is heard of in its order, not found out afterwards.
     const [isUp] = await Promise.all([this.#commands.waitUntilUp(timeoutMs), this.#changes.waitUntilUp(timeoutMs)]);
-    if (!isUp) throw unreachable(this.#commands.lastError);
+    if (!isUp) throw storeUnreachable(this.#commands.lastError);
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {
@@ -216,11 +217,11 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async #run<Result>(command: (redis: RedisClient) => Promise<Result>): Promise<Result> {
-    if (!this.#commands.up) throw unreachable(this.#commands.lastError);
+    if (!this.#commands.up) throw storeUnreachable(this.#commands.lastError);
     try {
       return await command(this.#commands.redis);
     } catch (error) {
-      throw unreachable(this.#commands.failed(error));
+      throw storeUnreachable(this.#commands.failed(error));
     }
   }
 }

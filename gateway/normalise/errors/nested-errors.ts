@@ -77,7 +77,8 @@ export const wrappers: readonly Wrapper[] = [
   {
     pattern: /^(?:(?:transaction|tx) (?:rejected|invalid)|mpool push|failed to push message): (?<inner>[^]*)$/i,
     client: 'proxies; lotus, of transactions',
-    source: 'lotus chain/messagepool; sent-transactions recorded in test/upstreams/transactions/send-transaction.test.ts',
+    source:
+      'lotus chain/messagepool; sent-transactions recorded in test/upstreams/transactions/send-transaction.test.ts',
   },
   {
     pattern: /^failed to forward tx to sequencer,[^']{0,60}'(?<inner>[^]*)'$/,

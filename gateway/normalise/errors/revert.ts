@@ -68,7 +68,10 @@ function matchOf({ text: pattern, codes }: RevertRule, code: number, texts: read
   return undefined;
 }
 
-function revertOf(nestedErrors: readonly NestedError[], captured: Readonly<Record<string, string | undefined>>): Revert {
+function revertOf(
+  nestedErrors: readonly NestedError[],
+  captured: Readonly<Record<string, string | undefined>>,
+): Revert {
   const { reason, panic, payload: told } = captured;
   const rebuilt = panic === undefined ? encodeReason(reason) : encodePanic(panic);
   const found = firstPayload(nestedErrors) ?? told;

@@ -63,7 +63,9 @@ function checkBytes(method: MethodSpec, params: readonly unknown[], bytes: Buffe
     value: Buffer.from(`"${value}"`),
   }));
   if (kind === 'object') {
-    return walkObject(view, bytes, 0, expected, element) === bytes.length ? completed(view, bytes, expected) : undefined;
+    return walkObject(view, bytes, 0, expected, element) === bytes.length
+      ? completed(view, bytes, expected)
+      : undefined;
   }
   return walkArray(bytes, 0, (_, at) => wholeObject(view, bytes, at, expected)) === bytes.length ? [bytes] : undefined;
 }
@@ -93,7 +95,13 @@ function wholeObject(view: ObjectView, bytes: Buffer, start: number, expected: r
  * @param element the byte that each transaction of a block begins with, as the caller's flag asks; ANY elsewhere
  * @returns where it ends; which fields it has stands in `view.found`
  */
-function walkObject(view: ObjectView, bytes: Buffer, start: number, expected: readonly ExpectedBytes[], element: number): number {
+function walkObject(
+  view: ObjectView,
+  bytes: Buffer,
+  start: number,
+  expected: readonly ExpectedBytes[],
+  element: number,
+): number {
   if (bytes[start] !== OPEN_BRACE) throw mustBeParsed;
   let found = 0;
   let at = skipSpace(bytes, start + 1);

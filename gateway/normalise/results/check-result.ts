@@ -1,5 +1,6 @@
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
-import type { FailureClass, ResultResponse, Verdict } from '../../upstreams/transport/upstream-response.ts';
+import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { Verdict } from '../../upstreams/verdict.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex } from './complete-object.ts';
 import type { Outcome } from './object-rules.ts';
@@ -37,7 +38,12 @@ function checkText(method: MethodSpec, text: string, response: ResultResponse): 
   return padded === text ? { final: true, response } : final(padded);
 }
 
-function checkObject(method: MethodSpec, params: readonly unknown[], object: JsonObject, response: ResultResponse): Verdict {
+function checkObject(
+  method: MethodSpec,
+  params: readonly unknown[],
+  object: JsonObject,
+  response: ResultResponse,
+): Verdict {
   // ganache-cli 6 answers `{}` for an uncle that does not exist.
   if (isEmptyObject(object)) return method.nullable ? final(null) : failElsewhere('malformed', object);
   return verdict(checkIdentityAndRules(method, params, object), method, response);
@@ -103,7 +109,9 @@ function isExpected(object: JsonObject, params: readonly unknown[], identity: Id
   const expected = expectedValue(identity, params);
   if (expected === undefined || given === expected) return true;
   if (typeof given !== 'string') return false;
-  return identity.kind === 'hash' ? given.toLowerCase() === expected.toLowerCase() : digitsOf(given) === digitsOf(expected);
+  return identity.kind === 'hash'
+    ? given.toLowerCase() === expected.toLowerCase()
+    : digitsOf(given) === digitsOf(expected);
 }
 
 /** Without leading zeros, which some write: equal where the numbers are. */

@@ -19,7 +19,8 @@ export async function compressResponse(
   overBytes: number,
 ): Promise<EncodedResponse> {
   response.setHeader('Vary', 'Accept-Encoding');
-  if (Buffer.byteLength(rpcResponse.body) <= overBytes || !takesGzip(request.headers['accept-encoding'])) return rpcResponse;
+  if (Buffer.byteLength(rpcResponse.body) <= overBytes || !takesGzip(request.headers['accept-encoding']))
+    return rpcResponse;
   const body = await gzipAsync(rpcResponse.body, { level: 1 });
   response.setHeader('Content-Encoding', 'gzip');
   return { ...rpcResponse, body };

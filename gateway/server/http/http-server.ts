@@ -142,7 +142,8 @@ function rejectionOf({ code }: NodeJS.ErrnoException): RpcError {
 function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, headers = ''): void {
   const { status, ...rpcResponse } = rejectionResponse('null', rejection);
   const body = rpcResponse.body.toString();
-  const retryHeader = rejection.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(rejection.retryAfterS)}\r\n`;
+  const retryHeader =
+    rejection.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(rejection.retryAfterS)}\r\n`;
   // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
   socket.on('error', () => socket.destroy());
   socket.end(

@@ -15,7 +15,7 @@ import type { CallTracing } from '../../observability/tracing.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
 import { connectionOf, type Connection } from './connection.ts';
-import { acceptsHtml } from '../pages/page-routes.ts';
+import { acceptsHtml } from './accepts.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { reserveUntilSent } from './unread-response.ts';
@@ -97,7 +97,9 @@ async function serve(
     const explanation = createExplanation(request, access, network);
     const tracing = parts.tracing?.under(request.headers);
     const observers =
-      explanation !== undefined && tracing !== undefined ? combineObservers(explanation, tracing) : (explanation ?? tracing);
+      explanation !== undefined && tracing !== undefined
+        ? combineObservers(explanation, tracing)
+        : (explanation ?? tracing);
     const { caller } = connection;
     const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry };
     const rpcResponse = await handleBody(body, context, parts.batch);

@@ -97,12 +97,10 @@ function rejectionOf(error: unknown): AdminError {
     const [, name] = /^(\w+): /.exec(error.message) ?? [];
     return new AdminError(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
   }
-  if (error instanceof KeyStoreUnreachable)
-    return new AdminError(503, 'the key store cannot be reached at the moment');
+  if (error instanceof KeyStoreUnreachable) return new AdminError(503, 'the key store cannot be reached at the moment');
   if (error instanceof KeyStoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
-  if (status === 413)
-    return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
+  if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
   if (type === 'entity.parse.failed') return new AdminError(400, 'the body is not JSON');
   // Of Express and its reader: encodings, addresses that cannot be decoded.
   if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');

@@ -51,7 +51,10 @@ export function explainCalls(parts: ExplainParts): ExplainCalls {
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
       const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
-      return { answer: rpcResponse === undefined ? null : (JSON.parse(rpcResponse.body.toString()) as unknown), explanation };
+      return {
+        answer: rpcResponse === undefined ? null : (JSON.parse(rpcResponse.body.toString()) as unknown),
+        explanation,
+      };
     } finally {
       network.use.end();
     }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { Router, type Response } from 'express';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
@@ -9,6 +8,7 @@ import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '..
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
+import { acceptsHtml, acceptsJson } from '../http/accepts.ts';
 
 /** A status is made once in so long, however many ask for it. */
 const STATUS_AGE_MS = 1_000;
@@ -101,15 +101,6 @@ function statusOf(network: Network, now: number): object {
 /** Where the pages' reference may send calls, besides its own origin. */
 function originsOf(networks: readonly Network[]): string[] {
   return [...new Set(networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin)))];
-}
-
-/** Whether it is a browser that shows what it gets; what a page calls, and a program, says no such thing. */
-export function acceptsHtml({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.accept?.includes('text/html') === true;
-}
-
-function acceptsJson({ headers }: IncomingMessage): boolean {
-  return headers.accept?.includes('application/json') === true;
 }
 
 /** A base URL's path, what of ours stands behind it, and whether it is an address of JSON-RPC. */

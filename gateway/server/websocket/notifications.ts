@@ -20,7 +20,12 @@ export class Notifications {
    * @param connection the connection under the socket
    * @param end ends the socket
    */
-  constructor(socket: WebSocket, connection: Socket, memory: MemoryBudget, end: (fault: 'slow-reader' | 'overloaded') => void) {
+  constructor(
+    socket: WebSocket,
+    connection: Socket,
+    memory: MemoryBudget,
+    end: (fault: 'slow-reader' | 'overloaded') => void,
+  ) {
     this.#socket = socket;
     this.#connection = connection;
     this.#memory = memory;

@@ -101,7 +101,11 @@ export class Session {
       return;
     }
     this.#socket.ping();
-    this.#lastPing = { read: this.#connection.bytesRead, taken: sentBytes(this.#connection), unread: this.#socket.bufferedAmount };
+    this.#lastPing = {
+      read: this.#connection.bytesRead,
+      taken: sentBytes(this.#connection),
+      unread: this.#socket.bufferedAmount,
+    };
   }
 
   /** Whoever could not come in any more shall not stay. */

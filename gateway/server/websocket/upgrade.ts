@@ -147,7 +147,12 @@ export class WebSocketUpgrades {
   }
 
   /** @returns undefined when the caller has left */
-  #completeHandshake(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): WebSocket | undefined {
+  #completeHandshake(
+    request: IncomingMessage,
+    connection: Socket,
+    head: Buffer,
+    requestId: string,
+  ): WebSocket | undefined {
     let socket: WebSocket | undefined;
     let problem: string | undefined;
     const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${requestId}`);

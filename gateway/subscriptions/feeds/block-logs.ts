@@ -59,7 +59,9 @@ export class BlockLogs {
   /** Undefined: not to be had now. */
   async #fetch(blockHash: string): Promise<readonly Log[] | undefined> {
     try {
-      const response = parsed(await this.#requestUpstreams(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS));
+      const response = parsed(
+        await this.#requestUpstreams(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS),
+      );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
       const logs = response.result.map(parseLog);
       return logs.includes(undefined) ? undefined : (logs as Log[]);

@@ -96,7 +96,8 @@ export class LogsFeed {
   }
 
   #fetch(): void {
-    for (const step of this.#steps.slice(0, MAX_CONCURRENT_FETCHES)) if ('header' in step) step.logs ??= this.#logsOf(step);
+    for (const step of this.#steps.slice(0, MAX_CONCURRENT_FETCHES))
+      if ('header' in step) step.logs ??= this.#logsOf(step);
   }
 
   #logsOf(step: Added): Promise<readonly Log[]> {

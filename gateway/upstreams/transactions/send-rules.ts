@@ -10,7 +10,11 @@ interface SendRule {
  * gateway look whether the transaction is there.
  */
 const sendRules: readonly SendRule[] = [
-  { meaning: 'known', message: /^(ALREADY_EXISTS: )?already ?known$/i, client: 'geth, reth, erigon, besu 2025, Gnosis' },
+  {
+    meaning: 'known',
+    message: /^(ALREADY_EXISTS: )?already ?known$/i,
+    client: 'geth, reth, erigon, besu 2025, Gnosis',
+  },
   { meaning: 'known', message: /^(INTERNAL_ERROR: )?existing txn? with same hash$/, client: 'erigon 2, 3' },
   {
     meaning: 'known',
@@ -25,7 +29,11 @@ const sendRules: readonly SendRule[] = [
     message: /^(rpc error: code = \w+ desc = )?tx already (exists in cache|in mempool)$/,
     client: 'Cosmos: evmos, Sei',
   },
-  { meaning: 'known', message: /^(\[0x[\da-f]{64}\]: )?already imported$/, client: 'reth transaction-pool/src/error.rs' },
+  {
+    meaning: 'known',
+    message: /^(\[0x[\da-f]{64}\]: )?already imported$/,
+    client: 'reth transaction-pool/src/error.rs',
+  },
   {
     meaning: 'known',
     message: /^(transaction|tx) (is )?already (exists|known|in (the )?(mempool|txpool|transaction pool))$/i,

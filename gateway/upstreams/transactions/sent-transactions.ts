@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
-import { UpstreamFailure, type Verdict } from '../transport/upstream-response.ts';
+import { UpstreamFailure } from '../transport/upstream-response.ts';
+import type { Verdict } from '../verdict.ts';
 import { classifySendRejection } from './send-rules.ts';
 import { decodeTransaction, type Transaction } from './decode-transaction.ts';
 import type { Upstream } from '../upstream.ts';
@@ -51,7 +52,10 @@ export class SentTransactions {
     if (response?.kind !== 'error') return verdict;
     const meaning = classifySendRejection(response.message);
     const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
-    if (transaction !== undefined && (meaning === 'known' || (await hasTransaction(upstream, transaction.hash, deadline)))) {
+    if (
+      transaction !== undefined &&
+      (meaning === 'known' || (await hasTransaction(upstream, transaction.hash, deadline)))
+    ) {
       this.#remember(upstream, transaction, transaction.hash);
       return { final: true, response: { kind: 'result', result: transaction.hash } };
     }

@@ -7,5 +7,6 @@ export function checkChain(response: UpstreamResponse, chainId: number): void {
     throw new UpstreamFailure('malformed', 'eth_chainId is not answered');
   }
   const chainIdGiven = BigInt(result);
-  if (chainIdGiven !== BigInt(chainId)) throw new UpstreamFailure('wrong-chain', `its chain id is ${chainIdGiven}, not ${chainId}`);
+  if (chainIdGiven !== BigInt(chainId))
+    throw new UpstreamFailure('wrong-chain', `its chain id is ${chainIdGiven}, not ${chainId}`);
 }

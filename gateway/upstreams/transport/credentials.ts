@@ -30,7 +30,9 @@ function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[
   const { host, hostname, pathname, searchParams, username, password } = url;
   const segments = pathname.split('/').filter((word) => word.length >= 16 || /\d/.test(word));
   const given = Object.values(headers).flatMap((value) => value.split(' '));
-  const keys = [...segments, ...searchParams.values(), ...given, username, password].filter(({ length }) => length >= 8);
+  const keys = [...segments, ...searchParams.values(), ...given, username, password].filter(
+    ({ length }) => length >= 8,
+  );
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
   return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }

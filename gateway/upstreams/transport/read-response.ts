@@ -1,5 +1,11 @@
 import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
-import { UpstreamFailure, type ErrorResponse, type FailureClass, type UpstreamResponse, type ResultResponse } from './upstream-response.ts';
+import {
+  UpstreamFailure,
+  type ErrorResponse,
+  type FailureClass,
+  type UpstreamResponse,
+  type ResultResponse,
+} from './upstream-response.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AddressRanges, isAddressRange } from '../../../gateway/config/address-ranges.ts';
-import { InvalidPermissionsError, parsePermissions, permissionFields } from '../../../gateway/auth/permissions/permissions.ts';
+import {
+  InvalidPermissionsError,
+  parsePermissions,
+  permissionFields,
+} from '../../../gateway/auth/permissions/permissions.ts';
 import { originMatcher } from '../../../gateway/auth/formats/origin-pattern.ts';
 
 const address = `0x${'aB'.repeat(20)}`;

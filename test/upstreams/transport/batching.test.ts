@@ -79,7 +79,11 @@ describe('an upstream with batch: true', () => {
     const { node, askAll } = await withBatches();
     node.next(({ response, text }) => {
       const upstreamResponses = JSON.parse(text) as { id: number; result?: string; error?: object }[];
-      const tooLarge = { jsonrpc: '2.0', id: upstreamResponses[1]?.id, error: { code: -32003, message: 'response too large' } };
+      const tooLarge = {
+        jsonrpc: '2.0',
+        id: upstreamResponses[1]?.id,
+        error: { code: -32003, message: 'response too large' },
+      };
       response.end(JSON.stringify([...upstreamResponses.slice(3).reverse(), tooLarge, upstreamResponses[0]]));
     });
     const responses = await askAll(storage(8));

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readResponse } from '../../../gateway/upstreams/transport/read-response.ts';
-import { UpstreamFailure, type FailureClass, type UpstreamResponse } from '../../../gateway/upstreams/transport/upstream-response.ts';
+import {
+  UpstreamFailure,
+  type FailureClass,
+  type UpstreamResponse,
+} from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const ID = 7;
 

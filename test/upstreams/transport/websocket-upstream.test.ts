@@ -38,7 +38,8 @@ async function overWebSocket(
     gateway,
     received: () =>
       [node, ...others].map(({ calls }) => calls.filter(({ method }) => method === 'eth_getStorageAt').length),
-    request: (position = 1) => gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
+    request: (position = 1) =>
+      gateway.call('test', 'eth_getStorageAt', [address, `0x${position.toString(16)}`, 'latest']),
   };
 }
 

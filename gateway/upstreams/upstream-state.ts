@@ -1,0 +1,30 @@
+import type { HistoryBucket } from '../metrics/upstream-history.ts';
+
+/** What an upstream knows of itself, for people. Nothing in it is secret. */
+export interface UpstreamState {
+  readonly name: string;
+  /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
+  readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
+  /** Of the last minutes, oldest first. */
+  readonly history: readonly HistoryBucket[];
+  /** Methods for which others are asked first. */
+  readonly marks: readonly MarkState[];
+}
+
+/** @param hasResponded to anything, ever */
+export function upstreamStateOf(
+  { name, circuit, isOnOtherChain, methods }: Pick<Upstream, 'name' | 'circuit' | 'isOnOtherChain' | 'methods'>,
+  hasResponded: boolean,
+  history: readonly HistoryBucket[],
+  now: number,
+): UpstreamState {
+  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
+  return {
+    name,
+    state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
+    history,
+    marks: methods.marks().map(({ method, reason, deadline: until }) => {
+      return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
+    }),
+  };
+}
