@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { KnownChain } from '../gateway/network-files/known-chain.ts';
+import type { KnownChain } from '../gateway/network-files/chains/known-chain.ts';
 
 /** What we take of a chain as viem describes it. */
 interface ViemChain {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative, resolve, sep } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../local-chain/local-node.ts';
-import { knownChain, type KnownChain } from '../network-files/known-chain.ts';
+import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
 import { isSlug, reservedSlugs } from '../network-files/network-config.ts';
 import { methods as specs } from '../spec/methods.generated.ts';

@@ -11,7 +11,7 @@ import { NetworkHeads } from '../heads/network-heads.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
-import { isDevelopmentChain } from '../network-files/development-chain.ts';
+import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
 import { UseCount } from './in-use.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';

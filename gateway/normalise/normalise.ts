@@ -3,7 +3,7 @@ import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstream
 import type { FollowUp, Verdict } from '../upstreams/verdict.ts';
 import { classify, isFinal } from './errors/classify.ts';
 import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-errors.ts';
-import type { Meaning } from './error-rule.ts';
+import type { Meaning } from './errors/error-rule.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
 import { checkResult } from './results/check-result.ts';
 import { retryHint } from './errors/retry-hint.ts';

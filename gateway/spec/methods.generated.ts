@@ -385,7 +385,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
-    requestUnits: 2
+    "requestUnits": 2
   },
   {
     "name": "eth_getTransactionByHash",
@@ -478,7 +478,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_chainId",
     "namespace": "eth",
-    handledBy: "local",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -491,7 +491,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_accounts",
     "namespace": "eth",
-    handledBy: "local",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -850,7 +850,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
-    requestUnits: 5
+    "requestUnits": 5
   },
   {
     "name": "eth_gasPrice",
@@ -1444,7 +1444,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_subscribe",
     "namespace": "eth",
-    handledBy: "socket",
+    "handledBy": "socket",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1456,7 +1456,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_unsubscribe",
     "namespace": "eth",
-    handledBy: "socket",
+    "handledBy": "socket",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1467,7 +1467,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newFilter",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1488,7 +1488,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newBlockFilter",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1500,7 +1500,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newPendingTransactionFilter",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1512,7 +1512,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getFilterChanges",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1552,7 +1552,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getFilterLogs",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1590,7 +1590,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_uninstallFilter",
     "namespace": "eth",
-    handledBy: "filters",
+    "handledBy": "filters",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1601,7 +1601,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "net_version",
     "namespace": "net",
-    handledBy: "local",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1613,7 +1613,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "net_listening",
     "namespace": "net",
-    handledBy: "local",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1624,7 +1624,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "rpc.discover",
     "namespace": "rpc",
-    handledBy: "document",
+    "handledBy": "document",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1635,7 +1635,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "web3_clientVersion",
     "namespace": "web3",
-    handledBy: "local",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [

@@ -1,4 +1,13 @@
 import type { HistoryBucket } from '../metrics/upstream-history.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
+
+export interface MarkState {
+  readonly method: string;
+  readonly reason: MarkReason;
+  /** Seconds until it is asked again as before. */
+  readonly forS: number;
+}
 
 /** What an upstream knows of itself, for people. Nothing in it is secret. */
 export interface UpstreamState {
@@ -11,9 +20,17 @@ export interface UpstreamState {
   readonly marks: readonly MarkState[];
 }
 
+/** The parts of an upstream that its state is made of. */
+interface UpstreamParts {
+  readonly name: string;
+  readonly circuit: CircuitBreaker;
+  readonly isOnOtherChain: boolean;
+  readonly methods: UnsupportedMethods;
+}
+
 /** @param hasResponded to anything, ever */
 export function upstreamStateOf(
-  { name, circuit, isOnOtherChain, methods }: Pick<Upstream, 'name' | 'circuit' | 'isOnOtherChain' | 'methods'>,
+  { name, circuit, isOnOtherChain, methods }: UpstreamParts,
   hasResponded: boolean,
   history: readonly HistoryBucket[],
   now: number,

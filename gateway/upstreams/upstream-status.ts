@@ -1,13 +1,5 @@
-import type { MarkReason } from './unsupported-methods.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
-
-export interface MarkState {
-  readonly method: string;
-  readonly reason: MarkReason;
-  /** Seconds until it is asked again as before. */
-  readonly forS: number;
-}
 
 export interface UpstreamStatus extends UpstreamState {
   /** Of the newest block seen at it; undefined where none was. */

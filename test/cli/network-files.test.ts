@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { knownChain, type KnownChain } from '../../gateway/network-files/known-chain.ts';
+import { knownChain, type KnownChain } from '../../gateway/network-files/chains/known-chain.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { memory } from '../network-files/load.ts';
 

@@ -7,7 +7,7 @@ import { wrappers } from '../../gateway/normalise/errors/nested-errors.ts';
 import { errorRules } from '../../gateway/normalise/errors/error-rules.ts';
 import { executionErrorRules } from '../../gateway/normalise/errors/execution-error-rules.ts';
 import { bareReason, revertRules } from '../../gateway/normalise/errors/revert-rules.ts';
-import { transactionRules } from '../../gateway/normalise/transaction-rules.ts';
+import { transactionRules } from '../../gateway/normalise/errors/transaction-rules.ts';
 import { readCases } from './catalogue-cases.ts';
 
 interface WithError {

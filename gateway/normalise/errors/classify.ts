@@ -1,9 +1,9 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { isMeaningful, type NestedError } from './nested-errors.ts';
-import type { ErrorRule, Meaning } from '../error-rule.ts';
+import type { ErrorRule, Meaning } from './error-rule.ts';
 import { errorRules } from './error-rules.ts';
 import { executionErrorRules } from './execution-error-rules.ts';
-import { transactionRules } from '../transaction-rules.ts';
+import { transactionRules } from './transaction-rules.ts';
 
 /** What an error that is no revert means. The first rule that knows one of its layers decides. */
 export function classify(method: MethodSpec, nestedErrors: readonly NestedError[], status: number): Meaning {

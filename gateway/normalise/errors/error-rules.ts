@@ -1,6 +1,6 @@
-import type { ErrorRule } from '../error-rule.ts';
-import { lookupRules } from '../lookup-rules.ts';
-import { stateRules } from '../state-rules.ts';
+import type { ErrorRule } from './error-rule.ts';
+import { lookupRules } from './lookup-rules.ts';
+import { stateRules } from './state-rules.ts';
 
 /** The first row that knows the error decides. Reverts and halts were told apart before. */
 export const errorRules: readonly ErrorRule[] = [

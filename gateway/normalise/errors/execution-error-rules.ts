@@ -1,4 +1,4 @@
-import type { ErrorRule } from '../error-rule.ts';
+import type { ErrorRule } from './error-rule.ts';
 
 /**
  * Halts of the EVM and transactions that no node would take: the same everywhere, final, and no reverts though some

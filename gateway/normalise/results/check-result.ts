@@ -4,7 +4,7 @@ import type { Verdict } from '../../upstreams/verdict.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex } from './complete-object.ts';
 import type { Outcome } from './object-rules.ts';
-import { isPadded, withoutZeros } from '../quantity.ts';
+import { isPadded, withoutZeros } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
 import { objectRules, type Outcome } from './object-rules.ts';
-import { isQuantity, normaliseQuantity } from '../quantity.ts';
+import { isQuantity, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 

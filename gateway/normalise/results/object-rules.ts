@@ -1,4 +1,4 @@
-import { normaliseQuantity } from '../quantity.ts';
+import { normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import { Router, type Response } from 'express';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
-import { knownChain } from '../../network-files/known-chain.ts';
+import { knownChain } from '../../network-files/chains/known-chain.ts';
 import type { Network } from '../../networks/network.ts';
 import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '../../spec/openrpc-document.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withNodes } from './with-nodes.ts';
+import { withNodes } from '../with-nodes.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'11'.repeat(20)}`;

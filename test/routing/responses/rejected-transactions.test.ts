@@ -1,10 +1,10 @@
 import { keccak256, toHex, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { status } from '../support/behaviours.ts';
-import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway } from '../support/gateway.ts';
-import { CHAIN_ID, withNodes } from './with-nodes.ts';
+import { status } from '../../support/behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway } from '../../support/gateway.ts';
+import { CHAIN_ID, withNodes } from '../with-nodes.ts';
 
 const send = 'eth_sendRawTransaction';
 const account = privateKeyToAccount(toHex(0xa11cen, { size: 32 }));

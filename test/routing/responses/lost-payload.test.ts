@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { encodePanic, encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
-import { hang, status } from '../support/behaviours.ts';
-import { rpcError } from '../support/fake-node.ts';
-import { withNodes } from './with-nodes.ts';
+import { encodePanic, encodeReason } from '../../../gateway/normalise/errors/revert-payload.ts';
+import { hang, status } from '../../support/behaviours.ts';
+import { rpcError } from '../../support/fake-node.ts';
+import { withNodes } from '../with-nodes.ts';
 
 const call = { to: `0x${'22'.repeat(20)}`, data: '0x12345678' };
 const custom = '0xd144d9e3';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
-import { status } from '../support/behaviours.ts';
-import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { withNodes } from './with-nodes.ts';
+import { encodeReason } from '../../../gateway/normalise/errors/revert-payload.ts';
+import { status } from '../../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../../support/fake-node.ts';
+import { withNodes } from '../with-nodes.ts';
 
 const call = { to: `0x${'22'.repeat(20)}`, data: '0x12345678' };
 const guess = { code: 3, message: 'execution reverted: mv', data: encodeReason('mv') };

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bareError, body, statusWithReply, status, withId } from '../support/behaviours.ts';
-import { rpcError, startFakeNode, type RpcResponse } from '../support/fake-node.ts';
-import { network, startGateway } from '../support/gateway.ts';
-import { CHAIN_ID, storageParams, withNodes, word } from './with-nodes.ts';
+import { bareError, body, statusWithReply, status, withId } from '../../support/behaviours.ts';
+import { rpcError, startFakeNode, type RpcResponse } from '../../support/fake-node.ts';
+import { network, startGateway } from '../../support/gateway.ts';
+import { CHAIN_ID, storageParams, withNodes, word } from '../with-nodes.ts';
 
 const hash = word(5);
 const call = [{ to: `0x${'22'.repeat(20)}` }];

@@ -1,4 +1,4 @@
-import type { FailureClass } from '../upstreams/transport/upstream-response.ts';
+import type { FailureClass } from '../../upstreams/transport/upstream-response.ts';
 
 /** `final`: the same on every node, so that it is passed on. `null`: there is no such thing. */
 export type Meaning = 'final' | 'null' | FailureClass;

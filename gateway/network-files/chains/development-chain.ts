@@ -1,4 +1,4 @@
-import type { NetworkConfig } from './network-config.ts';
+import type { NetworkConfig } from '../network-config.ts';
 
 /** Of ganache and `geth --dev`, of hardhat and anvil. */
 const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { status } from '../support/behaviours.ts';
-import { rpcError, type RpcResponse } from '../support/fake-node.ts';
-import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { status } from '../../support/behaviours.ts';
+import { rpcError, type RpcResponse } from '../../support/fake-node.ts';
+import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from '../with-nodes.ts';
 
 const address = storageParams[0];
 const call = { to: address };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { limited, type Limited } from '../../limits/limited.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { openCaller, socketUrl } from '../websocket/caller.ts';
+import { limited, type Limited } from '../limits/limited.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 
 const a = `0x${'aa'.repeat(20)}`;
 const b = `0x${'bb'.repeat(20)}`;
