@@ -23,9 +23,9 @@ const rows: readonly (readonly string[])[] = [
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['auth/permissions'],
-  ['auth/formats', 'metrics', 'jsonrpc', 'redis'],
-  ['spec'],
-  ['network-files'],
+  ['auth/formats', 'metrics', 'redis'],
+  ['spec', 'network-files/chains'],
+  ['jsonrpc', 'network-files'],
   ['config'],
 ];
 const FILES_MAX = 15;
