@@ -1,17 +1,15 @@
 import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
-import { agreedHead } from './agreed-head.ts';
 import { HeadWaiters } from './awaited-head.ts';
 import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
+import { findAgreement } from './head-agreement.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { confirmationInterval, pollInterval, maxSilence, defaultTimes, type HeadTimes } from './head-times.ts';
+import { HeadGasLimit } from './head-gas-limit.ts';
 import type { Header } from './header.ts';
-import { MAX_GAS_LIMIT_AGE_MS, parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
-
-/** Looks below the head, of every upstream that counts, until it is believed that the chain went back. */
-const POLLS_BELOW = 3;
+import { parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
 
 /**
  * The heads of one network's upstreams, and what they agree on. They are followed while the network is in use, and
@@ -27,8 +25,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #listeners = new Set<(change: ChainChange) => void>();
   readonly #waiters = new HeadWaiters();
   #agreed: PolledHead | undefined;
-  /** The newest with a gas limit. */
-  #block: PolledHead | undefined;
+  readonly #gasLimit = new HeadGasLimit();
   #isUnconfirmed = false;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
@@ -102,7 +99,7 @@ export class NetworkHeads implements CanonicalChain {
 
   /** The gas limit of the newest block that has a usable one, where it was seen of late; 0 where none has. */
   gasLimit(now: number): bigint | undefined {
-    return this.#block !== undefined && now - this.#block.at < MAX_GAS_LIMIT_AGE_MS ? this.#block.gasLimit : undefined;
+    return this.#gasLimit.get(now);
   }
 
   /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
@@ -207,24 +204,15 @@ export class NetworkHeads implements CanonicalChain {
     const followers = [...this.#followers.values()];
     const isStarting = performance.now() - this.#startedAt < this.#times.start;
     if (isStarting && followers.some((one) => one.isPending(this.#startedAt))) return;
-    const usable = followers.filter(({ isUsable: counts }) => counts);
-    const polledHeads = usable.flatMap(({ latest: polled }) => polled ?? []);
-    const agreed = agreedHead(polledHeads, this.#agreed, this.pace.ms);
-    const source = usable.find(({ latest: polled }) => polled === agreed);
-    if (agreed === undefined || source === undefined) return;
-    const isBelow = this.#agreed !== undefined && agreed.number < this.#agreed.number;
-    if (isBelow && updated !== undefined && updated.latest !== undefined) updated.pollsBelow++;
-    const deciding = usable.filter(({ latest: polled }) => polled !== undefined && polled.number <= agreed.number);
-    const isConfirmedLower = isBelow && deciding.every(({ pollsBelow }) => pollsBelow >= POLLS_BELOW);
-    const isUnanimous = usable.every(({ latest: polled }) => polled?.header?.hash === agreed.header?.hash);
-    const isConfirmed = isBelow ? isConfirmedLower : isUnanimous;
-    if (!isBelow || isConfirmedLower) this.#accept(agreed, followers);
+    const agreement = findAgreement(followers, updated, this.#agreed, this.pace.ms);
+    if (agreement === undefined) return;
+    const { head: agreed, source, isBelow, isConfirmed } = agreement;
+    if (!isBelow || isConfirmed) this.#accept(agreed, followers);
     else if (!this.#isUnconfirmed) {
       this.#isUnconfirmed = true;
       this.#setTimer(confirmationInterval(this.#times, this.pace.ms));
     }
-    if (agreed.header !== undefined)
-      this.#chain.follow(agreed.header, source.source, isConfirmed, this.#listeners.size > 0);
+    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#listeners.size > 0);
   }
 
   #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
@@ -236,8 +224,7 @@ export class NetworkHeads implements CanonicalChain {
     }
     this.pace.observe(agreed);
     this.#agreed = agreed;
-    if (agreed.gasLimit === 0n) this.#block = followers.find(({ hasGasLimit }) => hasGasLimit)?.latest ?? agreed;
-    else if (agreed.gasLimit !== undefined) this.#block = agreed;
+    this.#gasLimit.update(agreed, followers);
   }
 
   #changed(change: ChainChange, isContinuous: boolean): void {

@@ -3,12 +3,12 @@ import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
 import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
-import { Attempts, MIN_ATTEMPT_MS, type Normalise, type ResultCheck } from './attempts.ts';
+import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { CallQueue } from './call-queue.ts';
-import { UpstreamSelector } from './select-upstream.ts';
+import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { needsNullConfirmation } from './confirm-null.ts';
 import { exhaustedResponse, unsupported } from './exhausted.ts';
 import { isAboveHead } from './no-such-block.ts';
@@ -16,7 +16,6 @@ import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FailedVerdict, Verdict } from '../upstreams/verdict.ts';
-import { RetryBudget } from './retry/retry-budget.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import { MonotonicReads, type BlockNumberIn, type OnServed } from './monotonic-reads.ts';
@@ -39,8 +38,6 @@ export interface RouterOptions {
   readonly previous?: Router | undefined;
 }
 
-/** An error that no rule knows gets one more try elsewhere, then it is passed on. */
-const MAX_UNKNOWN_ERRORS = 2;
 /** Where all upstreams are marked as lacking a method, one of them is asked once in so much time. */
 const TRIAL_EVERY_MS = 10_000;
 
@@ -55,7 +52,7 @@ export class Router {
   readonly #selector: UpstreamSelector;
   readonly #trials = new Sampler(TRIAL_EVERY_MS);
   readonly #attempts: Attempts;
-  readonly #budget: RetryBudget;
+  readonly #budgeted: BudgetedSelector;
   readonly #hedgeDelay: HedgeDelay | undefined;
   readonly #hedgeOptions: HedgeOptions;
 
@@ -78,14 +75,18 @@ export class Router {
       maxLagBlocks,
       previous === undefined ? undefined : previous.#selector,
     );
-    this.#budget = previous === undefined ? new RetryBudget() : previous.#budget;
+    this.#budgeted = new BudgetedSelector(
+      this.#selector,
+      metrics,
+      previous === undefined ? undefined : previous.#budgeted,
+    );
     const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
     this.#attempts = new Attempts({
       normalise,
       checkResult,
       sent: this.#sent,
-      canResend: (now) => all.length === 1 && this.#canRetry(now),
+      canResend: (now) => all.length === 1 && this.#budgeted.canRetry(now),
       onMissingData: (upstream, routedCall, now) => {
         if (routedCall.method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
         if (routedCall.blocks !== undefined) {
@@ -106,7 +107,7 @@ export class Router {
     this.#hedgeOptions = {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
-      selectHedge: (routedCall) => this.#selectHedge(routedCall),
+      selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
       isConclusive: ({ upstream, verdict }, routedCall) =>
         verdict.final && !this.#needsConfirmation(routedCall, verdict.response, upstream),
       onHedged: (hasWon) => {
@@ -138,8 +139,7 @@ export class Router {
       let unconfirmed: UpstreamResponse | undefined;
       for (;;) {
         const now = performance.now();
-        if (routedCall.tried.length === 0) this.#budget.countCall(now);
-        const upstream = this.#selectNext(routedCall, now);
+        const upstream = this.#budgeted.selectNext(routedCall, now);
         if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true)
           return this.#monotonic.acceptOlder(routedCall, unconfirmed);
         if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.newestServed, now);
@@ -207,46 +207,6 @@ export class Router {
     const now = performance.now();
     this.#trials.isDue(method.name, now);
     return exhaustedResponse(routedCall, this.all, this.newestServed, now);
-  }
-
-  /** Whom to ask, if anybody: there is time for it, it may change the outcome, and the budget allows it. */
-  #selectNext(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { tried: requested, failed, deadline, method } = routedCall;
-    const isFirst = requested.length === 0;
-    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
-    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= MAX_UNKNOWN_ERRORS) {
-      return undefined;
-    }
-    const upstream = this.#selector.select(routedCall, now);
-    if (isFirst || upstream === undefined) return upstream;
-    if (upstream.circuit.isClosed || method.sends === true) {
-      this.#budget.countExtra();
-      return upstream;
-    }
-    if (this.#canRetry(now)) return upstream;
-    routedCall.observer?.budgetExceeded('retry');
-    // One that works may come after it, marked or not.
-    return this.#selector.working(routedCall, now);
-  }
-
-  #canRetry(now: number): boolean {
-    const canRetry = this.#budget.takeExtra(now);
-    if (!canRetry) this.#options.metrics.budgetExceeded('retry');
-    return canRetry;
-  }
-
-  #selectHedge(routedCall: RoutedCall): Upstream | undefined {
-    const now = performance.now();
-    const upstream = this.#selector.selectHedge(routedCall, now);
-    if (upstream === undefined) return undefined;
-    if (!this.#budget.takeExtra(now)) {
-      this.#options.metrics.budgetExceeded('hedge');
-      routedCall.observer?.budgetExceeded('hedge');
-      return undefined;
-    }
-    this.#options.metrics.hedged('started');
-    routedCall.tried.push(upstream);
-    return upstream;
   }
 
   #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondent: Upstream): boolean {

@@ -1,9 +1,15 @@
+import { MIN_ATTEMPT_MS } from './attempts.ts';
+import { RetryBudget } from './retry/retry-budget.ts';
 import type { RoutedCall } from './routed-call.ts';
+import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { SkipReason } from '../observability/call-observer.ts';
 import { isOld, type HeadPositions, type NamedBlocks } from '../upstreams/available-blocks.ts';
 import { Ranking } from './ranking.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+
+/** An unknown error is retried once, at another upstream. The second unknown error is the response. */
+const MAX_UNKNOWN_ERRORS = 2;
 
 /** Whom to ask next. */
 export class UpstreamSelector {
@@ -56,7 +62,7 @@ export class UpstreamSelector {
   }
 
   /** One that works, whatever else is to be said against it: marked for the method, lacking the block, or behind. */
-  working(routedCall: RoutedCall, now: number): Upstream | undefined {
+  selectWorking(routedCall: RoutedCall, now: number): Upstream | undefined {
     const isFit = (upstream: Upstream): boolean =>
       upstream.circuit.isClosed && !routedCall.tried.includes(upstream) && upstream.limits?.hasCapacity(now) !== false;
     return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isFit);
@@ -106,5 +112,64 @@ export class UpstreamSelector {
     if (upstream.blocks.isMissing(method, blocks, now)) return true;
     const head = this.#heads.number;
     return this.#hasArchives && blocks.readsState && head !== undefined && isOld(blocks.lowest, head);
+  }
+}
+
+/**
+ * Selects the upstream of each attempt and hedge of a network: while there is time, while another attempt may change
+ * the outcome, and within the retry budget.
+ */
+export class BudgetedSelector {
+  readonly #selector: UpstreamSelector;
+  readonly #metrics: NetworkRoutingMetrics;
+  readonly #budget: RetryBudget;
+
+  /** @param previous of the same network before a reload; its budget is continued */
+  constructor(selector: UpstreamSelector, metrics: NetworkRoutingMetrics, previous?: BudgetedSelector) {
+    this.#selector = selector;
+    this.#metrics = metrics;
+    this.#budget = previous === undefined ? new RetryBudget() : previous.#budget;
+  }
+
+  /** Undefined: no further attempt is made. */
+  selectNext(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const { tried, failed, deadline, method } = routedCall;
+    const isFirst = tried.length === 0;
+    if (isFirst) this.#budget.countCall(now);
+    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
+    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= MAX_UNKNOWN_ERRORS) {
+      return undefined;
+    }
+    const upstream = this.#selector.select(routedCall, now);
+    if (isFirst || upstream === undefined) return upstream;
+    if (upstream.circuit.isClosed || method.sends === true) {
+      this.#budget.countExtra();
+      return upstream;
+    }
+    if (this.canRetry(now)) return upstream;
+    routedCall.observer?.budgetExceeded('retry');
+    // An upstream with a closed circuit may come later in the order, despite a skip reason.
+    return this.#selector.selectWorking(routedCall, now);
+  }
+
+  /** Selects the upstream of a hedged request, and counts the attempt. */
+  selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const upstream = this.#selector.selectHedge(routedCall, now);
+    if (upstream === undefined) return undefined;
+    if (!this.#budget.takeExtra(now)) {
+      this.#metrics.budgetExceeded('hedge');
+      routedCall.observer?.budgetExceeded('hedge');
+      return undefined;
+    }
+    this.#metrics.hedged('started');
+    routedCall.tried.push(upstream);
+    return upstream;
+  }
+
+  /** Takes one retry from the budget. @returns whether there was one */
+  canRetry(now: number): boolean {
+    const canRetry = this.#budget.takeExtra(now);
+    if (!canRetry) this.#metrics.budgetExceeded('retry');
+    return canRetry;
   }
 }
