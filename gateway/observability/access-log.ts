@@ -1,7 +1,7 @@
 import type { Log } from '../config/log.ts';
 import type { Envelope } from '../jsonrpc/envelope.ts';
 
-/** A line of the access log: what one request, or one message of a WebSocket, came to. Made only where ACCESS_LOG is on. */
+/** One line of the access log, for one HTTP request or one WebSocket message. Created only if ACCESS_LOG is on. */
 export class AccessLogEntry {
   readonly #log: Log;
   readonly #startedAt = performance.now();
@@ -22,7 +22,7 @@ export class AccessLogEntry {
     this.#line.key = id;
   }
 
-  /** @param methods by the network: other names are whatever a caller wrote, and are not shown */
+  /** @param methods of the network by name; any other name is logged as `other`, because callers can write anything */
   setCalls({ isBatch, items }: Envelope, methods: ReadonlyMap<string, unknown>): void {
     const [first] = items;
     if (isBatch) this.#line.calls = items.length;
@@ -30,19 +30,19 @@ export class AccessLogEntry {
       this.#line.method = methods.has(first.method) ? first.method : 'other';
   }
 
-  /** To be called for each call, with the outcome that metrics have, too. */
+  /** Called once for each call. @param outcome the label that the metrics have */
   callEnded(outcome: string): void {
     this.#outcome = this.#outcome === undefined || this.#outcome === outcome ? outcome : 'mixed';
   }
 
-  /** @param outcome of the whole, where it did not come to its calls */
+  /** @param outcome of the whole request, if it ended before its calls */
   write(outcome = this.#outcome): void {
     const ms = Math.round((performance.now() - this.#startedAt) * 10) / 10;
     this.#log.info({ ...this.#line, outcome, ms }, 'request');
   }
 }
 
-/** @param log undefined: there is no access log */
+/** @param log undefined: the access log is off */
 export function openAccessLogEntry(log: Log | undefined, requestId: string): AccessLogEntry | undefined {
   return log === undefined ? undefined : new AccessLogEntry(log, requestId);
 }

@@ -1,25 +1,25 @@
-/** Why an upstream was not asked. */
+/** Why the selection skipped an upstream. */
 export type SkipReason =
   'circuit-open' | 'at-limit' | 'behind' | 'missing-block' | 'unsupported-method' | 'other-chain';
 
-/** `off`: there is no cache. `not-kept`: such answers never are. `shared`: another call asked the same just then. */
+/** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
 export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';
 
-/** Somebody who wants to know how a call came to its answer. */
+/** Receives the events of one call, from the cache lookup to the response. */
 export interface CallObserver {
   skipped(upstream: string, reason: SkipReason): void;
-  /** An attempt begins. @returns to be called at its end: `reply`, a class of failure, or `cancelled` */
+  /** An attempt begins. @returns called at its end with `response`, a failure class, or `cancelled` */
   attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void;
-  /** It was not made, since the network's budget is used up. */
+  /** A retry or hedge was not made, because the retry budget of the network is used up. */
   budgetExceeded(what: 'retry' | 'hedge'): void;
-  /** What became of the look for an answer that was kept. Not told where there is nothing to ask anybody. */
+  /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached(outcome: CacheOutcome): void;
-  /** It is answered. @param code of the error, where it is answered with one */
+  /** The call has its response. @param code of the JSON-RPC error; undefined: no error */
   ended(outcome: string, code: number | undefined): void;
 }
 
-/** Somebody who wants to know that of all calls that were sent together. */
+/** Creates the observer of each call of one request. */
 export interface CallObserverFactory {
-  /** @param id as JSON text; undefined: a notification */
+  /** @param id of the call as JSON text; undefined: a notification */
   begin(method: string, network: string, id: string | undefined): CallObserver;
 }

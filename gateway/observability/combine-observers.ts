@@ -1,18 +1,18 @@
 import type { CallObserver, CallObserverFactory } from './call-observer.ts';
 
-/** Two who want to know how calls come to their answers. */
+/** Passes every event to two observers. */
 export function combineObservers(one: CallObserverFactory, other: CallObserverFactory): CallObserverFactory {
   return { begin: (...call) => combineCallObservers(one.begin(...call), other.begin(...call)) };
 }
 
 function combineCallObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
-    skipped: (...given) => {
-      one.skipped(...given);
-      other.skipped(...given);
+    skipped: (...event) => {
+      one.skipped(...event);
+      other.skipped(...event);
     },
-    attemptStarted: (...given) => {
-      const ends = [one.attemptStarted(...given), other.attemptStarted(...given)];
+    attemptStarted: (...event) => {
+      const ends = [one.attemptStarted(...event), other.attemptStarted(...event)];
       return (outcome) => {
         for (const end of ends) end(outcome);
       };
@@ -21,13 +21,13 @@ function combineCallObservers(one: CallObserver, other: CallObserver): CallObser
       one.budgetExceeded(what);
       other.budgetExceeded(what);
     },
-    cached: (verdict) => {
-      one.cached(verdict);
-      other.cached(verdict);
+    cached: (outcome) => {
+      one.cached(outcome);
+      other.cached(outcome);
     },
-    ended: (...given) => {
-      one.ended(...given);
-      other.ended(...given);
+    ended: (...event) => {
+      one.ended(...event);
+      other.ended(...event);
     },
   };
 }

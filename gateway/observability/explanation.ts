@@ -1,17 +1,17 @@
 import type { CacheOutcome, CallObserver, CallObserverFactory, SkipReason } from './call-observer.ts';
 
-/** Bytes of it as a header: balancers allow all headers of an answer 4 to 8 kB. */
+/** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */
 const MAX_HEADER_BYTES = 3_000;
 
 interface ExplainedAttempt {
   readonly upstream: string;
-  /** Undefined while it is under way. */
+  /** Undefined while the attempt is in progress. */
   ms?: number;
   outcome?: string;
   readonly hedge?: true;
 }
 
-/** How one call came to its answer. */
+/** Records the skipped upstreams, the attempts and the outcome of one call. */
 class ExplainedCall implements CallObserver {
   readonly method: string;
   outcome: string | undefined;
@@ -42,8 +42,8 @@ class ExplainedCall implements CallObserver {
     this.overBudget.push(what);
   }
 
-  cached(verdict: CacheOutcome): void {
-    this.cache = verdict;
+  cached(outcome: CacheOutcome): void {
+    this.cache = outcome;
   }
 
   ended(outcome: string): void {
@@ -51,25 +51,25 @@ class ExplainedCall implements CallObserver {
   }
 
   toJSON(): object {
-    const { method, outcome, cache, skipReasons: skipped, attempts, overBudget: rejections } = this;
+    const { method, outcome, cache, skipReasons: skipped, attempts, overBudget } = this;
     return {
       method,
       outcome,
       ...(cache !== undefined && { cache }),
       ...(Object.keys(skipped).length > 0 && { skipped }),
       attempts,
-      ...(rejections.length > 0 && { overBudget: rejections }),
+      ...(overBudget.length > 0 && { overBudget }),
     };
   }
 }
 
-/** Which upstreams the calls of one request went to, which were passed over, and why; for who may ask for it. */
+/** Records, for keys with the `explain` capability, how the calls of one request were routed. */
 export class Explanation implements CallObserverFactory {
   readonly #network: string;
   readonly #upstreams: readonly string[];
   readonly #calls: ExplainedCall[] = [];
 
-  /** @param upstreams names, as the network's file has them */
+  /** @param upstreams names in the order of the network file */
   constructor(network: string, upstreams: readonly string[]) {
     this.#network = network;
     this.#upstreams = upstreams;
@@ -81,12 +81,15 @@ export class Explanation implements CallObserverFactory {
     return call;
   }
 
-  /** Of all calls. */
+  /** Contains all calls. */
   toJSON(): object {
     return { network: this.#network, upstreams: this.#upstreams, calls: this.#calls };
   }
 
-  /** In one line of JSON, of as many calls as there is room for. Names of networks, methods and upstreams are ASCII. */
+  /**
+   * One line of JSON with as many calls as fit into a header; `more` counts the others. Names of networks, methods and
+   * upstreams are ASCII.
+   */
   toString(): string {
     const calls = [...this.#calls];
     for (;;) {

@@ -3,7 +3,7 @@ import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
 import type { CallObserver, CallObserverFactory } from './call-observer.ts';
 
-/** Outcomes of calls that are no errors to whoever called. */
+/** Outcomes that are not errors for the caller. */
 const successOutcomes: ReadonlySet<string> = new Set([
   'result',
   'null',
@@ -13,7 +13,7 @@ const successOutcomes: ReadonlySet<string> = new Set([
   'caller-left',
 ]);
 
-/** Makes spans of calls and attempts, for the SDK that the operator has loaded (`node --import`). */
+/** Creates a span for each call and each attempt. Exports need an SDK that the operator loads (`node --import`). */
 export class CallTracing implements CallObserverFactory {
   readonly #tracer: Tracer;
   readonly #parent: Context;
@@ -23,7 +23,7 @@ export class CallTracing implements CallObserverFactory {
     this.#parent = parent;
   }
 
-  /** For the calls of a request, which may be a part of the caller's own trace. */
+  /** Tracing for the calls of one request. The spans continue the client's trace if the headers name one. */
   under(headers: Readonly<Record<string, unknown>>): CallTracing {
     return new CallTracing(this.#tracer, propagation.extract(this.#parent, headers));
   }
@@ -35,7 +35,7 @@ export class CallTracing implements CallObserverFactory {
   }
 }
 
-/** Undefined where no SDK is loaded, which is seen once: calls then cost nothing. */
+/** Undefined if no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
 export function openTracing(): CallTracing | undefined {
   const tracer = trace.getTracer('gatehouse', version);
   const span = tracer.startSpan('gatehouse starts');
@@ -43,38 +43,39 @@ export function openTracing(): CallTracing | undefined {
   return isSpanContextValid(span.spanContext()) ? new CallTracing(tracer, context.active()) : undefined;
 }
 
+/** Writes the events of one call to its span. */
 class TracedCall implements CallObserver {
   readonly #tracer: Tracer;
   readonly #span: Span;
   readonly #method: string;
-  readonly #own: Context;
+  readonly #context: Context;
 
-  constructor(tracer: Tracer, span: Span, method: string, own: Context) {
+  constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
     this.#tracer = tracer;
     this.#span = span;
     this.#method = method;
-    this.#own = own;
+    this.#context = callContext;
   }
 
   skipped(upstream: string, reason: string): void {
-    this.#span.addEvent('upstream passed over', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
+    this.#span.addEvent('upstream skipped', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
   }
 
-  /** The name that the network's file gives it: no address, since a provider's key may be in that. */
+  /** @param upstream name in the network file; the URL is never exported, because it may contain a provider's key */
   attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
     const attributes = { ...rpc(this.#method), 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
-    const span = this.#tracer.startSpan(this.#method, { kind: SpanKind.CLIENT, attributes }, this.#own);
+    const span = this.#tracer.startSpan(this.#method, { kind: SpanKind.CLIENT, attributes }, this.#context);
     return (outcome) => {
       end(span, outcome);
     };
   }
 
   budgetExceeded(what: 'retry' | 'hedge'): void {
-    this.#span.addEvent('over budget', { 'gatehouse.what': what });
+    this.#span.addEvent('retry budget exceeded', { 'gatehouse.what': what });
   }
 
-  cached(verdict: string): void {
-    this.#span.setAttribute('gatehouse.cache', verdict);
+  cached(outcome: string): void {
+    this.#span.setAttribute('gatehouse.cache', outcome);
   }
 
   ended(outcome: string, code: number | undefined): void {
@@ -88,7 +89,7 @@ function rpc(method: string): Attributes {
   return { 'rpc.system.name': 'jsonrpc', 'rpc.method': method, 'jsonrpc.protocol.version': '2.0' };
 }
 
-/** Not of notifications, and not null. @param id as JSON text */
+/** Empty for notifications and for the id null. @param id as JSON text */
 function requestId(id: string | undefined): Attributes {
   if (id === undefined || id === 'null') return {};
   return { 'jsonrpc.request.id': id.startsWith('"') ? (JSON.parse(id) as string) : id };
