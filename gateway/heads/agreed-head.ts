@@ -1,69 +1,69 @@
-import type { PolledHead } from './head-poll.ts';
+import type { PolledHead } from './polled-head.ts';
 
-/** So far apart heads may be for being looked at one after the other; less on a slow network would change nothing. */
+/** Heads within this distance agree, because they are polled one after the other. A minimum for slow networks. */
 const MIN_NEAR_BLOCKS = 16n;
 const NEAR_MS = 30_000;
 
-/** No network's blocks come so much quicker than they have done. */
+/** The network's blocks come at most this many times faster than before. */
 const MAX_SPEEDUP = 4;
 
-/** While the pace is not known: development chains, and the quickest networks after a pause, give a block a second. */
+/** Block time if it is not known: one second, as on development chains and on the fastest networks after a pause. */
 const DEFAULT_BLOCK_MS = 1_000;
 
 /**
- * The highest head that is believable. A head that lags is never taken for the network's, and neither is one absurd
- * number, or the head of another chain behind the same address. A head far above the others is believed
+ * Selects the network's head: the highest plausible one. This excludes lagging heads, a single absurd number, and the head
+ * of another chain behind the same address. A head far above the others is plausible in two cases.
  *
- * 1. when its block is as much younger than the next one's as that many blocks take: the others lag, or are stuck, be
- *    they ever so many. Real nodes are told apart by this alone, from the first look on;
- * 2. when the clocks of the blocks do not say so, and no two others agree on less: when it goes on from where the
- *    network's head was. What was served is not taken back for the word of one.
+ * 1. Its block is younger than the next lower one by the time that so many blocks take. The others then lag or are stuck,
+ *    however many they are. For real nodes this rule decides alone, from the first poll.
+ * 2. The timestamps do not show that, no two other heads agree, and it continues from the network's previous head. The
+ *    head then does not decrease because of one lower head.
  *
- * An upstream by itself is believed whatever it says: there is no other truth.
- * @param polledHeads of upstreams that are there and of the right chain, in order of preference
- * @param last the network's head until now
- * @param blockMs time between blocks, where it is known
+ * A single head is always selected, because there is nothing to compare it with.
+ * @param polledHeads of available upstreams on the right chain, in order of preference
+ * @param last the network's previous head
+ * @param blockMs time between blocks, if known
  */
 export function agreedHead(
   polledHeads: readonly PolledHead[],
   last: PolledHead | undefined,
   blockMs: number | undefined,
 ): PolledHead | undefined {
-  const pace = blockMs ?? DEFAULT_BLOCK_MS;
+  const paceMs = blockMs ?? DEFAULT_BLOCK_MS;
   const near = nearBlocks(blockMs);
   const highestFirst = polledHeads.toSorted((one, other) => compare(other.number, one.number));
   return highestFirst.find((polled, index) => {
     const lower = highestFirst.slice(index + 1);
     const [next] = lower;
     if (next === undefined || polled.number - next.number <= near) return true;
-    if (isYoungerBy(polled, next, near, pace)) return true;
+    if (isPlausiblyYounger(polled, next, near, paceMs)) return true;
     const othersAgree = lower.some((one, at) => at > 0 && (lower[at - 1]?.number ?? 0n) - one.number <= near);
-    return !othersAgree && last !== undefined && continuesFrom(last, polled, near, pace);
+    return !othersAgree && last !== undefined && continuesFrom(last, polled, near, paceMs);
   });
 }
 
-/** Heads that are no further apart agree. */
+/** The distance in blocks within which two heads agree. */
 export function nearBlocks(blockMs: number | undefined): bigint {
   const blocks = BigInt(Math.ceil(NEAR_MS / (blockMs ?? NEAR_MS)));
   return blocks > MIN_NEAR_BLOCKS ? blocks : MIN_NEAR_BLOCKS;
 }
 
-function isYoungerBy(polled: PolledHead, next: PolledHead, near: bigint, pace: number): boolean {
+function isPlausiblyYounger(polled: PolledHead, next: PolledHead, near: bigint, paceMs: number): boolean {
   if (polled.timestamp === undefined || next.timestamp === undefined) return false;
   const seconds = Number(polled.timestamp - next.timestamp);
   return (
     seconds > 0 &&
-    polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(pace, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
+    polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(paceMs, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
   );
 }
 
-function continuesFrom(last: PolledHead, polled: PolledHead, near: bigint, pace: number): boolean {
+function continuesFrom(last: PolledHead, polled: PolledHead, near: bigint, paceMs: number): boolean {
   const ahead = polled.number - last.number;
-  return ahead >= -near && ahead <= near + maxBlocksIn(polled.at - last.at, pace);
+  return ahead >= -near && ahead <= near + maxBlocksIn(polled.at - last.at, paceMs);
 }
 
-function maxBlocksIn(ms: number, pace: number): bigint {
-  return BigInt(Math.ceil((Math.max(ms, 0) * MAX_SPEEDUP) / pace));
+function maxBlocksIn(ms: number, paceMs: number): bigint {
+  return BigInt(Math.ceil((Math.max(ms, 0) * MAX_SPEEDUP) / paceMs));
 }
 
 function compare(one: bigint, other: bigint): number {

@@ -1,28 +1,28 @@
-import type { PolledHead } from './head-poll.ts';
+import type { PolledHead } from './polled-head.ts';
 
-/** So many blocks make the mean: enough to even out seconds that hold four blocks or none. */
+/** Size of the sample: it evens out timestamps in whole seconds, of which some have four blocks and others none. */
 const SAMPLE_BLOCKS = 32;
 
-/** How far behind an upstream may be: proxyd's number, which is of networks with a block every two seconds. */
+/** Default lag at which an upstream is skipped: from proxyd, for networks with a block every 2 s. */
 const MAX_LAG_BLOCKS = 8;
-/** So long, then, on quicker ones, whose nodes are seconds apart as well. */
+/** The same as a time, for faster networks: their nodes are seconds apart, too. */
 const MAX_LAG_MS = 16_000;
 
 const MIN_BLOCK_MS = 100;
 const MAX_BLOCK_MS = 60_000;
 
-/** The time between a network's blocks, learned from its heads. */
+/** Estimates the time between a network's blocks from its heads. */
 export class BlockPace {
   #last: PolledHead | undefined;
   #meanMs = 0;
   #blocks = 0;
 
-  /** Undefined until two heads were seen. */
+  /** Time between blocks. Undefined until two heads are known. */
   get ms(): number | undefined {
     return this.#blocks === 0 ? undefined : Math.min(Math.max(this.#meanMs, MIN_BLOCK_MS), MAX_BLOCK_MS);
   }
 
-  /** In blocks: an upstream that is further behind is out of step. */
+  /** The lag in blocks above which an upstream is skipped. */
   get maxLag(): number {
     return this.ms === undefined ? MAX_LAG_BLOCKS : Math.max(MAX_LAG_BLOCKS, Math.ceil(MAX_LAG_MS / this.ms));
   }
@@ -32,19 +32,19 @@ export class BlockPace {
     this.#last = polled;
     if (last === undefined || polled.number <= last.number) return;
     const blocks = Math.min(Number(polled.number - last.number), SAMPLE_BLOCKS);
-    const msPerBlock = between(last, polled) / Number(polled.number - last.number);
+    const msPerBlock = msBetween(last, polled) / Number(polled.number - last.number);
     this.#blocks = Math.min(this.#blocks + blocks, SAMPLE_BLOCKS);
     this.#meanMs += ((msPerBlock - this.#meanMs) * blocks) / this.#blocks;
   }
 
-  /** What is seen next comes after a pause: it says nothing of the time between. */
+  /** Polling stops: the next head says nothing about the block time. */
   pause(): void {
     this.#last = undefined;
   }
 }
 
-/** By the blocks' own clock, which is right however rarely we look. */
-function between(from: PolledHead, to: PolledHead): number {
+/** By block timestamps if known: they do not depend on the poll interval. */
+function msBetween(from: PolledHead, to: PolledHead): number {
   if (from.timestamp === undefined || to.timestamp === undefined) return to.at - from.at;
   return Number(to.timestamp - from.timestamp) * 1_000;
 }

@@ -1,42 +1,42 @@
 import type { Header } from './header.ts';
 
 /**
- * How the chain went on. `removed` ends and `added` begins at children of one block, but where a reorganisation goes
- * back to before what was ever told: then everything told is removed, and `added` begins at that height.
+ * One change of the chain. The last of `removed` and the first of `added` have the same parent. Exception: if a reorg goes
+ * back further than all delivered blocks, `removed` has all of them, and `added` begins at the same height.
  */
 export interface ChainChange {
-  /** Newest first. Empty but at a reorganisation. */
+  /** Newest first. Empty unless there is a reorg. */
   readonly removed: readonly Header[];
   /** Oldest first. */
   readonly added: readonly Header[];
   /**
-   * `added` does not go on from what was told before: so many blocks were missed, or taken back, that what lies between
-   * is not told. `removed` is empty. Whoever tells others goes on from here.
+   * There is a gap between the delivered blocks and `added`: more blocks were missed or removed than are fetched. `removed`
+   * is empty. Subscribers continue from `added`.
    */
   readonly hasGap?: true;
 }
 
-/** One network's newest blocks, as its healthy upstreams agree on them. */
+/** The newest blocks of one network, on which its healthy upstreams agree. */
 export interface CanonicalChain {
-  /** What the healthy upstreams cluster at; not above what can be served. Undefined until the network is used. */
+  /** The newest block that healthy upstreams have. Undefined until the network is used. */
   readonly head: Header | undefined;
-  /** When an upstream last told the head, on the clock of performance.now(). What happened since nobody knows. */
+  /** Time of the last poll or notification of the head, by performance.now(). */
   readonly seenAt: number;
-  /** Of the newest few hundred, and without gaps only while somebody watches. */
+  /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */
   at(number: bigint): Header | undefined;
-  /** Whether a block is among those that `at` knows. */
+  /** Whether `at` has the block with this hash. */
   has(hash: string): boolean;
   /**
-   * Follows the network while somebody watches. Changes come in order, without gaps: missing blocks are fetched first.
-   * The head of that moment is not told. What the listener throws is nobody's: it must not.
-   * @returns stops it
+   * Adds a watcher. Changes are delivered in order; missing blocks are fetched first. The current head is not delivered.
+   * @param listener must not throw
+   * @returns removes the watcher
    */
   watch(listener: (change: ChainChange) => void): () => void;
   /**
-   * The head as it is now, for who has just begun to watch: changes go on from it.
-   * @returns undefined when no upstream tells it in that time
+   * The current head for a new watcher; the next change continues from it.
+   * @returns undefined if no upstream returns the head within the timeout
    */
   current(timeoutMs: number): Promise<Header | undefined>;
-  /** The network was used: heads are followed for some minutes from now on, if only coarsely. Cheap. */
+  /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
   markUsed(now: number): void;
 }

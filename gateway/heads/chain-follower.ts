@@ -3,24 +3,24 @@ import type { HeadSource } from './head-follower.ts';
 import { parseHeader, type Header } from './header.ts';
 import { HeaderRing } from './header-ring.ts';
 
-/** Some hundreds: an hour of Ethereum, minutes of the quickest networks. */
+/** Over an hour of Ethereum, and minutes of the fastest networks. */
 const MAX_HEADERS = 512;
 
-/** By hash, one after the other. No reorganisation that leaves the rest of a network as it was goes so far back. */
+/** Maximum of parents fetched by hash, one after the other. Reorgs of public networks are not that deep. */
 const MAX_WALK = 128;
 
-/** Blocks of a gap that are asked for at the same time. */
+/** Blocks of a gap that are fetched at the same time. */
 const CONCURRENT_FETCHES = 8;
 
-/** So often in a row blocks of a gap may be missing everywhere; then they are given up. */
-const MAX_TRIES = 5;
+/** After this many failed attempts in a row to fill a gap, the chain restarts at the head. */
+const MAX_FAILURES = 5;
 
-/** Makes of heads, as they come, a chain without gaps: what is missing is fetched from whoever has it. */
+/** Builds a chain without gaps from the network's heads: detects reorgs, and fetches missing blocks from the upstreams. */
 export class ChainFollower {
   readonly ring = new HeaderRing(MAX_HEADERS);
   readonly #sources: ReadonlyMap<HeadSource, unknown>;
   readonly #onChange: (change: ChainChange, isContinuous: boolean) => void;
-  /** Who told the head. */
+  /** The upstream that reported the head. */
   #source: HeadSource | undefined;
   #isCurrent = false;
   #isRunning = false;
@@ -28,8 +28,8 @@ export class ChainFollower {
   #failures = 0;
 
   /**
-   * @param sources as they are at each moment, best first
-   * @param onChange `isTold`: it goes on from the change before, rather than from a pause
+   * @param sources live view of the upstreams, best first
+   * @param onChange `isContinuous`: the change continues from the previous one, without a pause between
    */
   constructor(
     sources: ReadonlyMap<HeadSource, unknown>,
@@ -39,20 +39,20 @@ export class ChainFollower {
     this.#onChange = onChange;
   }
 
-  /** The chain was not followed for a while: it goes on from the next head, wherever that is. */
+  /** The chain is not followed for a while, and may restart at the next head. */
   pause(): void {
     this.#isCurrent = false;
   }
 
-  /** Whether it has been followed without a pause. */
+  /** Whether the chain is followed without a pause. */
   get isCurrent(): boolean {
     return this.#isCurrent;
   }
 
   /**
-   * Goes on to a head. What comes while blocks are being fetched waits, and the last of it only is looked at.
-   * @param isConfirmed the healthy upstreams agree, though it is not above our head
-   * @param fillsGaps whether somebody cares for what lies between
+   * Moves the chain to a head. While blocks are being fetched, only the latest head is queued.
+   * @param isConfirmed the healthy upstreams agree on the head, even if it is not above the current one
+   * @param fillsGaps whether missing blocks are fetched, for watchers
    */
   follow(head: Header, source: HeadSource, isConfirmed: boolean, fillsGaps: boolean): void {
     this.#next = () => this.#moveTo(head, source, isConfirmed, fillsGaps);
@@ -73,20 +73,21 @@ export class ChainFollower {
     const { ring } = this;
     const current = ring.head;
     if (head.hash === current?.hash) {
-      if (!this.#isCurrent) this.#changed({ removed: [], added: [] }, source);
+      if (!this.#isCurrent) this.#applyChange({ removed: [], added: [] }, source);
       return;
     }
     const isHigher = current === undefined || head.number > current.number;
     if (this.#isCurrent && !isHigher && !isConfirmed && !this.#isFork(head, source)) return;
-    if (ring.has(head.hash)) this.#changed({ removed: ring.cutAbove(head.hash), added: [] }, source);
-    else if (ring.has(head.parentHash)) this.#changed(ring.extend([head]), source);
-    else if (!this.#isCurrent || !fillsGaps) this.#changed(ring.restartAt(head), source);
+    if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
+    else if (ring.has(head.parentHash)) this.#applyChange(ring.extend([head]), source);
+    else if (!this.#isCurrent || !fillsGaps) this.#applyChange(ring.restartAt(head), source);
     else await this.#fillGap(head, source);
   }
 
   /**
-   * Whether a head that is no higher than ours takes its place. Two blocks of the same height are a fork, which one of
-   * the next decides: until then the one who told of our head is believed. One who lags tells of older blocks.
+   * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
+   * block decides. Until then, only the upstream that reported the current head can replace it. A lagging upstream reports
+   * older blocks of the ring.
    */
   #isFork({ number, hash }: Header, source: HeadSource): boolean {
     const { oldest } = this.ring;
@@ -94,12 +95,12 @@ export class ChainFollower {
   }
 
   async #fillGap(head: Header, source: HeadSource): Promise<void> {
-    const branch = await this.#branchTo(head, source);
-    if (branch === 'unknown' && ++this.#failures < MAX_TRIES) return;
-    this.#changed(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
+    const branch = await this.#fetchBranch(head, source);
+    if (branch === 'unknown' && ++this.#failures < MAX_FAILURES) return;
+    this.#applyChange(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
   }
 
-  #changed(change: ChainChange, source: HeadSource): void {
+  #applyChange(change: ChainChange, source: HeadSource): void {
     this.#source = source;
     this.#failures = 0;
     const wasCurrent = this.#isCurrent;
@@ -107,16 +108,16 @@ export class ChainFollower {
     this.#onChange(change, wasCurrent);
   }
 
-  /** What leads from the ring to a head, oldest first; where nothing does, from the height at which the ring begins. */
-  async #branchTo(head: Header, teller: HeadSource): Promise<Header[] | 'unknown' | 'too-long'> {
+  /** The blocks from the ring to a head, oldest first. If no parent is in the ring: from the height of its oldest block. */
+  async #fetchBranch(head: Header, reporter: HeadSource): Promise<Header[] | 'unknown' | 'too-long'> {
     const { ring } = this;
     const oldest = ring.oldest?.number ?? 0n;
     const first = (ring.head?.number ?? 0n) + 1n;
     if (head.number < oldest || head.number - first > MAX_HEADERS) return 'too-long';
     const others = [...this.#sources.keys()].filter(
-      (source) => source !== teller && source.circuit.isClosed && !source.isOnOtherChain,
+      (source) => source !== reporter && source.circuit.isClosed && !source.isOnOtherChain,
     );
-    const sources = [teller, ...others];
+    const sources = [reporter, ...others];
     const between = await this.#fetchNumbered(first, head.number, sources);
     const branch = [head];
     let walked = 0;
@@ -131,7 +132,7 @@ export class ChainFollower {
     }
   }
 
-  /** Blocks by number, several at once: of a gap of fifty, one after the other by hash would take seconds. */
+  /** Fetches blocks by number, 8 at a time. One after the other by hash, a gap of 50 blocks would take seconds. */
   async #fetchNumbered(from: bigint, to: bigint, sources: HeadSource[]): Promise<Map<string, Header>> {
     const found = new Map<string, Header>();
     let next = from;
@@ -147,8 +148,8 @@ export class ChainFollower {
 }
 
 /**
- * Of the first that has it.
- * @param sources whoever fails is taken out: the next block is not waited for in vain, too
+ * Fetches a header from the first source that has it.
+ * @param sources a source that fails is removed, so that the next blocks do not wait for it
  */
 async function fetchHeader(method: string, block: string, sources: HeadSource[]): Promise<Header | undefined> {
   for (const source of [...sources]) {

@@ -1,8 +1,8 @@
 import { agreedHead } from './agreed-head.ts';
 import type { HeadFollower, HeadSource } from './head-follower.ts';
-import type { PolledHead } from './head-poll.ts';
+import type { PolledHead } from './polled-head.ts';
 
-/** A lower head is confirmed when every upstream that decides it was polled below the network's head so often. */
+/** A lower head is confirmed after this many polls of each upstream at or below it. */
 const CONFIRMING_POLLS = 3;
 
 /** The head that the usable upstreams agree on, compared with the network's head before. */

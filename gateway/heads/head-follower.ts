@@ -1,33 +1,33 @@
 import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import type { HeadTimes } from './head-times.ts';
-import { parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
+import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
-/** An upstream, as far as its head is followed. */
+/** An upstream as the source of heads. */
 export interface HeadSource {
   readonly name: string;
   readonly circuit: { readonly isClosed: boolean };
-  /** As it said when it was last asked; it is asked before anything else. */
+  /** By the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
   readonly metrics: UpstreamHeadMetrics;
   /**
-   * Asks for ourselves, not for a caller.
+   * Sends a request of Gatehouse itself, without a caller.
    * @param params as JSON text
-   * @throws Error where no result comes in the time that the upstream has
+   * @throws Error if there is no result within the timeout of the upstream
    */
   fetchResult(method: string, params: string): Promise<unknown>;
   /**
-   * Has the node tell of what is new, over its WebSocket.
+   * Subscribes at the upstream over its WebSocket.
    * @param params of eth_subscribe, as JSON text
-   * @returns undefined where it has no WebSocket
+   * @returns undefined if it has no WebSocket
    */
   subscribe(params: string, events: FeedEvents): Feed | undefined;
 }
 
 export interface FeedEvents {
-  /** From now on it tells. */
+  /** The subscription is open. */
   started(): void;
   notified(result: unknown): void;
-  /** Once, unless it was closed from here: it tells no more. */
+  /** Called once when the subscription ends, unless Gatehouse closed it. */
   ended(): void;
 }
 
@@ -35,16 +35,16 @@ export interface Feed {
   close(): void;
 }
 
-/** A rest after polls that failed, and after a WebSocket that did: doubled each time, up to the longest. */
+/** Backoff after a failed poll or WebSocket. It doubles with each failure, up to `backoffMaxMs`. */
 const FIRST_BACKOFF_MS = 1_000;
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
 
-/** Follows the head of one upstream: by newHeads where it has a WebSocket that tells, else by polls. */
+/** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
 export class HeadFollower {
   readonly source: HeadSource;
-  /** The last one; undefined while nothing is known of its head. */
+  /** The latest head; undefined while it is not known. */
   latest: PolledHead | undefined;
-  /** Looks in a row at which its head was below the network's. */
+  /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
   readonly #times: HeadTimes;
   readonly #onUpdate: (follower: HeadFollower) => void;
@@ -57,54 +57,55 @@ export class HeadFollower {
   #feedFailures = 0;
   #feedRetryAt = -Infinity;
 
-  /** @param onUpdate called after each look, and after each that failed */
+  /** @param onUpdate called after each poll, failed or not, and after each notification */
   constructor(source: HeadSource, times: HeadTimes, onUpdate: (follower: HeadFollower) => void) {
     this.source = source;
     this.#times = times;
     this.#onUpdate = onUpdate;
   }
 
-  /** Whether its word counts: it is there, is of the right chain, and has said something. */
+  /** Whether its head counts: it is known, the upstream responds, and it is on the right chain. */
   get isUsable(): boolean {
     return this.latest !== undefined && this.#failures < 2 && !this.source.isOnOtherChain;
   }
 
-  /** Whether its newest block has a usable gas limit. */
+  /** Whether its latest head has a usable gas limit. */
   get hasGasLimit(): boolean {
     return this.isUsable && (this.latest?.gasLimit ?? 0n) > 0n;
   }
 
-  /** Whether its first word since then may come any moment. */
+  /** Whether its first head since a time is being polled. */
   isPending(since: number): boolean {
     const isOld = this.latest === undefined || this.latest.at < since;
     return isOld && this.#polling !== undefined && this.#failures === 0;
   }
 
   /**
-   * Polls where newHeads do not tell, or have not for a while, and opens a WebSocket where there is none.
-   * @param isUnconfirmed its head is asked for whatever newHeads told
+   * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
+   * @param silenceMs time without notifications after which polls resume
+   * @param isUnconfirmed polls in spite of notifications
    */
   update(now: number, intervalMs: number, silenceMs: number, isUnconfirmed: boolean): void {
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
     const isSilent = now - this.#notifiedAt >= silenceMs;
     if (this.#isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
-    // A call has just found out; the upstream rests from it, too.
+    // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
-    // Timers come a little early at times.
+    // 0.9, because timers may fire a little early.
     if (now - this.#polledAt < this.#pollIntervalMs(intervalMs) * 0.9) return;
     const previous = this.latest;
     this.poll().then(
       (polled) => {
-        // It tells nothing, while there is a new block: polls go on in its place.
+        // No notification, but a new block: polls replace the subscription.
         const isFeedBroken =
           this.#isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
         if (isFeedBroken && previous !== undefined) this.#backOffFeed();
       },
-      () => undefined, // counted; the next poll looks again
+      () => undefined, // counted in #poll; the next round polls again
     );
   }
 
-  /** One poll serves all who ask meanwhile. Undefined where no block comes. @throws UpstreamFailure */
+  /** Polls the head; simultaneous calls share one poll. Undefined if the result has no block. @throws UpstreamFailure */
   poll(): Promise<PolledBlock | undefined> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -112,13 +113,13 @@ export class HeadFollower {
     return this.#polling;
   }
 
-  /** Its head is so at least, as it told a caller. */
+  /** Raises the head to a block number that the upstream returned to a caller. */
   observe(number: bigint, at: number): void {
     if (this.latest === undefined || number <= this.latest.number) return;
     this.#accept({ number, gasLimit: undefined, timestamp: undefined, header: undefined, at });
   }
 
-  /** What was known grows old: the next look begins anew. */
+  /** Stops following, and forgets the head, because it becomes outdated. */
   stop(): void {
     this.#closeFeed();
     this.latest = undefined;
@@ -132,7 +133,7 @@ export class HeadFollower {
   #pollIntervalMs(intervalMs: number): number {
     if (this.source.isOnOtherChain) return OTHER_CHAIN_BACKOFF_MS;
     if (this.#failures === 0 && this.source.circuit.isClosed) return intervalMs;
-    return Math.max(intervalMs, backoffAfter(Math.max(this.#failures, 1), this.#times.backoffMax));
+    return Math.max(intervalMs, backoffAfter(Math.max(this.#failures, 1), this.#times.backoffMaxMs));
   }
 
   async #poll(): Promise<PolledBlock | undefined> {
@@ -144,7 +145,7 @@ export class HeadFollower {
         performance.now(),
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
-      // What newHeads told meanwhile is newer.
+      // A notification that came during the poll is newer.
       if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
       else this.#onUpdate(this);
       return polled;
@@ -172,7 +173,7 @@ export class HeadFollower {
       started: () => {
         this.#isSubscribed = true;
         this.#notifiedAt = performance.now();
-        // Between our last poll and now a block may have come.
+        // There may be a block between the last poll and the start of the subscription.
         this.poll().catch(() => undefined);
       },
       notified: (result) => {
@@ -200,7 +201,7 @@ export class HeadFollower {
   #backOffFeed(): void {
     this.#closeFeed();
     this.#feedFailures++;
-    this.#feedRetryAt = performance.now() + backoffAfter(this.#feedFailures, this.#times.backoffMax);
+    this.#feedRetryAt = performance.now() + backoffAfter(this.#feedFailures, this.#times.backoffMaxMs);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { HeadFollower } from './head-follower.ts';
-import { MAX_GAS_LIMIT_AGE_MS, type PolledHead } from './head-poll.ts';
+import { MAX_GAS_LIMIT_AGE_MS, type PolledHead } from './polled-head.ts';
 
 /** Holds the gas limit of the network's newest block that has a usable one. */
 export class HeadGasLimit {

@@ -1,24 +1,24 @@
-import type { PolledHead } from './head-poll.ts';
+import type { PolledHead } from './polled-head.ts';
 
-const MAX_MOVES = 64;
+const MAX_HEADS = 64;
 
-/** Looks of one round come one after the other. On a quick network a block may lie between them. */
+/** Polls of one round end at different times, and on a fast network there may be a block between them. */
 const ROUND_MS = 1_000;
 
-/** Where the network's head was of late, and when: a lag is told of heads that were seen together only. */
+/** Remembers the network's latest heads with their times, so that the lag of an upstream compares heads of the same time. */
 export class HeadHistory {
   /** Oldest first. */
-  readonly #moves: PolledHead[] = [];
+  readonly #heads: PolledHead[] = [];
 
-  moved(head: PolledHead): void {
-    this.#moves.push(head);
-    if (this.#moves.length > MAX_MOVES) this.#moves.shift();
+  add(head: PolledHead): void {
+    this.#heads.push(head);
+    if (this.#heads.length > MAX_HEADS) this.#heads.shift();
   }
 
-  /** Blocks that a head was behind the network's when it was seen. */
+  /** Blocks by which a polled head was behind the network's head at the time of its poll. */
   lagOf(polled: PolledHead, blockMs = ROUND_MS * 4): number {
-    const deadline = polled.at + Math.min(ROUND_MS, blockMs / 4);
-    const head = this.#moves.findLast(({ at }) => at <= deadline);
+    const comparedAt = polled.at + Math.min(ROUND_MS, blockMs / 4);
+    const head = this.#heads.findLast(({ at }) => at <= comparedAt);
     return head === undefined || head.number <= polled.number ? 0 : Number(head.number - polled.number);
   }
 }

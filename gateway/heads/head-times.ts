@@ -1,65 +1,65 @@
-/** How often upstreams are asked for their heads, in milliseconds. */
+/** Intervals and timeouts for following heads. */
 export interface HeadTimes {
-  /** Bounds between polls while somebody watches: half of the time between blocks. */
-  readonly watchedMin: number;
-  readonly watchedMax: number;
-  /** Bounds while there are calls only: the time between blocks. */
-  readonly usedMin: number;
-  readonly usedMax: number;
-  /** After the last call polls become rarer, and then there are none. */
-  readonly usedFor: number;
-  /** Between polls that show whether a head that went back stays there, at the least. */
-  readonly confirmMin: number;
-  /** Without a word of newHeads, at the least: then they are not relied upon. */
-  readonly silence: number;
-  /** Behind the others: then newHeads are not relied upon either. */
+  /** Bounds of the poll interval while there are watchers: half of the block time. */
+  readonly watchedMinMs: number;
+  readonly watchedMaxMs: number;
+  /** Bounds of the poll interval without watchers: the block time. */
+  readonly usedMinMs: number;
+  readonly usedMaxMs: number;
+  /** Time after the last call at which polls stop. Until then the interval grows. */
+  readonly idleAfterMs: number;
+  /** Minimum interval between the polls that confirm a lower head. */
+  readonly confirmMinMs: number;
+  /** Minimum time without newHeads notifications after which the upstream is polled. */
+  readonly silenceMs: number;
+  /** Time behind the network's head after which the upstream is polled in spite of notifications. */
   readonly lateMs: number;
-  /** After failures, at the most. */
-  readonly backoffMax: number;
-  /** How long the first words of all upstreams are waited for. */
-  readonly start: number;
+  /** Maximum backoff after failures. */
+  readonly backoffMaxMs: number;
+  /** Time at the start for which the network's head waits for the first polls of all upstreams. */
+  readonly startMs: number;
 }
 
-/** A network's public endpoints bear a call a second; a wallet that looks now and then costs them a few. */
+/** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
 export const defaultTimes: HeadTimes = {
-  watchedMin: 1_000,
-  watchedMax: 4_000,
-  usedMin: 2_000,
-  usedMax: 15_000,
-  usedFor: 180_000,
-  confirmMin: 500,
-  silence: 10_000,
+  watchedMinMs: 1_000,
+  watchedMaxMs: 4_000,
+  usedMinMs: 2_000,
+  usedMaxMs: 15_000,
+  idleAfterMs: 180_000,
+  confirmMinMs: 500,
+  silenceMs: 10_000,
   lateMs: 2_000,
-  backoffMax: 15_000,
-  start: 1_000,
+  backoffMaxMs: 15_000,
+  startMs: 1_000,
 };
 
-/** While the pace is not known. */
+/** Used until the block time is known. */
 const DEFAULT_BLOCK_MS = 2_000;
 
 /**
- * Time from one poll to the next.
- * @param msSinceUse since the last call, or undefined while somebody watches
- * @param blockMs time between blocks, where it is known
+ * The interval between polls.
+ * @param sinceUseMs time since the last call; undefined: there are watchers
+ * @param blockMs time between blocks, if known
  */
-export function pollInterval(times: HeadTimes, msSinceUse: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
-  if (msSinceUse === undefined) return between(blockMs / 2, times.watchedMin, times.watchedMax);
-  return Math.max(between(blockMs, times.usedMin, times.usedMax), 2 * msSinceUse);
+export function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
+  if (sinceUseMs === undefined) return clamp(blockMs / 2, times.watchedMinMs, times.watchedMaxMs);
+  return Math.max(clamp(blockMs, times.usedMinMs, times.usedMaxMs), 2 * sinceUseMs);
 }
 
 /**
- * Time between looks at a head that went back. Behind one address there may be several nodes, of which one is a block
- * late: by the next block it has caught up.
+ * The interval between polls that confirm a lower head. It is a block time, because a load balancer may have reached a node
+ * that is one block behind, and that node has caught up by then.
  */
-export function confirmationInterval(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
-  return between(blockMs, times.confirmMin, times.usedMax);
+export function confirmationIntervalMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
+  return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);
 }
 
-/** Three blocks should have come. */
-export function maxSilence(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
-  return Math.max(times.silence, 3 * blockMs);
+/** Time without notifications after which the upstream is polled: at least three blocks. */
+export function maxSilenceMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
+  return Math.max(times.silenceMs, 3 * blockMs);
 }
 
-function between(ms: number, min: number, max: number): number {
+function clamp(ms: number, min: number, max: number): number {
   return Math.min(Math.max(ms, min), max);
 }

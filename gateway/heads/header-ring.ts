@@ -1,16 +1,15 @@
 import type { ChainChange } from './canonical-chain.ts';
 import type { Header } from './header.ts';
 
-/** The newest headers of one chain, each the parent of the next. */
+/** Holds the newest headers of one chain, each the parent of the next. */
 export class HeaderRing {
-  readonly #max: number;
+  readonly #maxHeaders: number;
   /** Oldest first. */
   #headers: Header[] = [];
   readonly #hashes = new Set<string>();
 
-  /** @param max how many are kept */
-  constructor(max: number) {
-    this.#max = max;
+  constructor(maxHeaders: number) {
+    this.#maxHeaders = maxHeaders;
   }
 
   get head(): Header | undefined {
@@ -32,21 +31,21 @@ export class HeaderRing {
   }
 
   /**
-   * Goes on with a branch, and takes back what stood in its place: all of it where the first one's parent is not here.
+   * Appends a branch, and removes the blocks that it replaces: all blocks if the parent of its first block is not here.
    * @param branch oldest first, each the parent of the next
    */
   extend(branch: readonly Header[]): ChainChange {
     return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch) };
   }
 
-  /** Takes back what is above a block. @returns that, newest first */
+  /** Removes the blocks above a block. @returns the removed blocks, newest first */
   cutAbove(hash: string): Header[] {
     const removed = this.#headers.splice(this.#headers.findIndex((header) => header.hash === hash) + 1).reverse();
     for (const header of removed) this.#hashes.delete(header.hash);
     return removed;
   }
 
-  /** Forgets all and begins with this one. */
+  /** Removes all blocks and starts again with this one. */
   restartAt(header: Header): ChainChange {
     this.#headers = [];
     this.#hashes.clear();
@@ -58,7 +57,8 @@ export class HeaderRing {
       this.#headers.push(header);
       this.#hashes.add(header.hash);
     }
-    for (const dropped of this.#headers.splice(0, this.#headers.length - this.#max)) this.#hashes.delete(dropped.hash);
+    for (const dropped of this.#headers.splice(0, this.#headers.length - this.#maxHeaders))
+      this.#hashes.delete(dropped.hash);
     return headers;
   }
 }

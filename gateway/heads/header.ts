@@ -1,22 +1,22 @@
-/** A block's header, as much of it as following the chain needs, and the rest as it came. */
+/** A block header: the fields that following the chain needs, and the whole header as received. */
 export interface Header {
   readonly number: bigint;
-  /** In lower case. */
+  /** Lower case. */
   readonly hash: string;
-  /** In lower case. */
+  /** Lower case. */
   readonly parentHash: string;
-  /** As newHeads gives it: without transactions, uncles, withdrawals, size, totalDifficulty. */
+  /** As in a newHeads notification: without transactions, uncles, withdrawals, size, totalDifficulty. */
   readonly block: Readonly<Record<string, unknown>>;
-  /** Read from a block, which has fewer members than a newHeads notification. */
+  /** Parsed from a block, not from a newHeads notification, which may have more members. */
   readonly isFromBlock: boolean;
 }
 
-/** What geth's newHeads leaves out of a block: it sends `types.Header` (geth, eth/filters/api.go, `NewHeads`). */
+/** Members of a block that geth's newHeads omits: it sends `types.Header` (geth, eth/filters/api.go, `NewHeads`). */
 const blockOnlyFields = new Set(['transactions', 'uncles', 'withdrawals', 'size', 'totalDifficulty']);
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Of a block or of what newHeads tells. Undefined where it has no number, hash and parent. */
+/** Parses a block or a newHeads notification. Undefined if number, hash or parent is missing. */
 export function parseHeader(value: unknown): Header | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { number, hash, parentHash } = value as Record<string, unknown>;
@@ -27,7 +27,7 @@ export function parseHeader(value: unknown): Header | undefined {
   return { number: blockNumber, hash: hash.toLowerCase(), parentHash: parentHash.toLowerCase(), block, isFromBlock };
 }
 
-/** Some nodes write quantities as JSON numbers. */
+/** Parses a quantity, which some nodes write as a JSON number. */
 export function parseQuantity(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined;
   return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value) ? BigInt(value) : undefined;

@@ -1,19 +1,19 @@
 import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
-import { HeadWaiters } from './awaited-head.ts';
+import { HeadWaiters } from './head-waiters.ts';
 import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { findAgreement } from './head-agreement.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
-import { confirmationInterval, pollInterval, maxSilence, defaultTimes, type HeadTimes } from './head-times.ts';
+import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
 import { HeadGasLimit } from './head-gas-limit.ts';
 import type { Header } from './header.ts';
-import { parsePolledHead, type PolledBlock, type PolledHead } from './head-poll.ts';
+import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 /**
- * The heads of one network's upstreams, and what they agree on. They are followed while the network is in use, and
- * nobody is asked anything otherwise; the chain is without gaps while somebody watches.
+ * Follows the heads of one network's upstreams, and decides the network's head. It polls only while the network is in use.
+ * While there are watchers, the chain has no gaps.
  */
 export class NetworkHeads implements CanonicalChain {
   readonly #followers = new Map<HeadSource, HeadFollower>();
@@ -22,7 +22,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #history = new HeadHistory();
   readonly #metrics: NetworkHeadMetrics;
   readonly #times: HeadTimes;
-  readonly #listeners = new Set<(change: ChainChange) => void>();
+  readonly #watchers = new Set<(change: ChainChange) => void>();
   readonly #waiters = new HeadWaiters();
   #agreed: PolledHead | undefined;
   readonly #gasLimit = new HeadGasLimit();
@@ -30,22 +30,22 @@ export class NetworkHeads implements CanonicalChain {
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
-  /** When a call is reason to look again. */
+  /** Time from which a call starts the next round of polls. */
   #nextRoundAt = -Infinity;
   #isClosed = false;
-  /** What was last seen at an upstream. */
+  /** The latest head of an upstream; undefined if it is not known. */
   readonly headOf = (upstream: HeadSource): PolledHead | undefined => this.#followers.get(upstream)?.latest;
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, times: Partial<HeadTimes> = {}) {
     this.#metrics = metrics;
     this.#times = { ...defaultTimes, ...times };
     this.#chain = new ChainFollower(this.#followers, (change, isContinuous) => {
-      this.#changed(change, isContinuous);
+      this.#onChainChange(change, isContinuous);
     });
     this.moveTo(sources);
   }
 
-  /** Goes on with these upstreams, best first: what is known of those that stay is kept, others are asked no more. */
+  /** Replaces the upstreams, best first. Known heads of unchanged upstreams are retained; the others are stopped. */
   moveTo(sources: readonly HeadSource[]): void {
     const previous = new Map(this.#followers);
     this.#followers.clear();
@@ -60,7 +60,7 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.head;
   }
 
-  /** The network's head as a number: what has been told, or may be told, to callers. It is never above `head` for long. */
+  /** The number of the network's head, which callers may be served. `head` follows when its header is known. */
   get number(): bigint | undefined {
     return this.#agreed?.number;
   }
@@ -69,9 +69,9 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed?.at ?? -Infinity;
   }
 
-  /** The newest block that watchers were told of. */
+  /** The newest block that was delivered to watchers; undefined if there are none. */
   get newestDelivered(): bigint | undefined {
-    return this.#listeners.size === 0 ? undefined : this.head?.number;
+    return this.#watchers.size === 0 ? undefined : this.head?.number;
   }
 
   at(number: bigint): Header | undefined {
@@ -83,32 +83,32 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /**
-   * Whether an upstream has come so far. Where nobody has, as far as is known, and of an upstream that was not looked at
-   * yet, nothing is said against it.
+   * Whether an upstream may have the block. False only if its known head is lower and the network's head is not. Without
+   * a known head of the upstream it is true.
    */
   hasBlock(upstream: HeadSource, number: bigint): boolean {
     const polled = this.headOf(upstream);
     return polled === undefined || polled.number >= number || number > (this.number ?? 0n);
   }
 
-  /** Blocks that an upstream was behind the network's head when it was last looked at; 0 where nothing is known. */
+  /** Blocks by which an upstream was behind the network's head at its last poll; 0 if its head is not known. */
   lagOf(upstream: HeadSource): number {
     const polled = this.headOf(upstream);
     return polled === undefined ? 0 : this.#history.lagOf(polled, this.pace.ms);
   }
 
-  /** The gas limit of the newest block that has a usable one, where it was seen of late; 0 where none has. */
+  /** The gas limit of the newest block that has a usable one. 0: no block has one. Undefined: not known or too old. */
   gasLimit(now: number): bigint | undefined {
     return this.#gasLimit.get(now);
   }
 
-  /** Looks at an upstream's head now. Undefined where it gives no block. @throws UpstreamFailure */
+  /** Polls an upstream's head now. Undefined if it returns no block. @throws UpstreamFailure */
   poll(upstream: HeadSource): Promise<PolledBlock | undefined> {
-    // A call may be on its way with one that was taken out of the network's file meanwhile.
+    // A call in flight may use an upstream that was removed from the network file since.
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** An upstream gave a caller a block of this number, or told it as its head. */
+  /** Records that an upstream returned this block number to a caller. */
   observe(upstream: HeadSource, number: bigint, now: number): void {
     this.#followers.get(upstream)?.observe(number, now);
   }
@@ -117,11 +117,11 @@ export class NetworkHeads implements CanonicalChain {
     const own = (change: ChainChange): void => {
       listener(change);
     };
-    if (this.#listeners.size === 0) this.#chain.pause();
-    this.#listeners.add(own);
-    this.#round(performance.now(), this.#listeners.size === 1);
+    if (this.#watchers.size === 0) this.#chain.pause();
+    this.#watchers.add(own);
+    this.#startRound(performance.now(), this.#watchers.size === 1);
     return () => {
-      this.#listeners.delete(own);
+      this.#watchers.delete(own);
     };
   }
 
@@ -131,23 +131,23 @@ export class NetworkHeads implements CanonicalChain {
 
   markUsed(now: number): void {
     this.#usedAt = now;
-    if (now >= this.#nextRoundAt) this.#round(now);
+    if (now >= this.#nextRoundAt) this.#startRound(now);
   }
 
-  /** Asks nobody any more. */
+  /** Stops all polls and subscriptions. */
   close(): void {
-    this.#listeners.clear();
+    this.#watchers.clear();
     this.#stop();
     this.#isClosed = true;
     this.#waiters.resolveAll(undefined);
   }
 
-  /** Looks at all whose turn it is, and sets the time of the next round. */
-  #round(now: number, isFirstWatch = false): void {
+  /** Updates all followers, which poll if due, and schedules the next round. */
+  #startRound(now: number, isFirstWatch = false): void {
     if (this.#isClosed) return;
-    const isWatched = this.#listeners.size > 0;
-    const sinceUse = isWatched ? undefined : now - this.#usedAt;
-    if (sinceUse !== undefined && sinceUse > this.#times.usedFor) {
+    const isWatched = this.#watchers.size > 0;
+    const sinceUseMs = isWatched ? undefined : now - this.#usedAt;
+    if (sinceUseMs !== undefined && sinceUseMs > this.#times.idleAfterMs) {
       this.#stop();
       return;
     }
@@ -157,21 +157,21 @@ export class NetworkHeads implements CanonicalChain {
       this.pace.pause();
       this.#chain.pause();
     }
-    const pace = this.pace.ms;
-    const minInterval = pollInterval(this.#times, isWatched ? undefined : 0, pace);
-    const confirmInterval = confirmationInterval(this.#times, pace);
-    const interval = isFirstWatch ? 0 : this.#isUnconfirmed ? confirmInterval : minInterval;
-    const silence = maxSilence(this.#times, pace);
+    const blockMs = this.pace.ms;
+    const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
+    const confirmMs = confirmationIntervalMs(this.#times, blockMs);
+    const intervalMs = isFirstWatch ? 0 : this.#isUnconfirmed ? confirmMs : minIntervalMs;
+    const silenceMs = maxSilenceMs(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
-      follower.update(now, interval, silence, this.#isUnconfirmed || this.#isLate(follower, now));
+      follower.update(now, intervalMs, silenceMs, this.#isUnconfirmed || this.#isLate(follower, now));
     }
-    this.#nextRoundAt = now + minInterval;
-    const next = this.#isUnconfirmed ? confirmInterval : pollInterval(this.#times, sinceUse, pace);
-    this.#setTimer(isStart ? Math.min(next, this.#times.start) : next);
+    this.#nextRoundAt = now + minIntervalMs;
+    const nextMs = this.#isUnconfirmed ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    this.#setTimer(isStart ? Math.min(nextMs, this.#times.startMs) : nextMs);
     this.#updateAgreed(undefined);
   }
 
-  /** Others have been ahead of it for a while, whatever newHeads told. */
+  /** Whether the network's head has been above the upstream's for `lateMs`. */
   #isLate({ latest: polled }: HeadFollower, now: number): boolean {
     const head = this.#agreed;
     return (
@@ -190,7 +190,7 @@ export class NetworkHeads implements CanonicalChain {
   #setTimer(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#round(performance.now());
+      this.#startRound(performance.now());
     }, ms).unref();
   }
 
@@ -199,27 +199,27 @@ export class NetworkHeads implements CanonicalChain {
     follower.source.metrics.lag(this.lagOf(follower.source));
   };
 
-  /** @param updated who has just been heard of, if anybody */
+  /** @param updated the follower with a new or failed poll, if any */
   #updateAgreed(updated: HeadFollower | undefined): void {
     const followers = [...this.#followers.values()];
-    const isStarting = performance.now() - this.#startedAt < this.#times.start;
-    if (isStarting && followers.some((one) => one.isPending(this.#startedAt))) return;
+    const isStarting = performance.now() - this.#startedAt < this.#times.startMs;
+    if (isStarting && followers.some((follower) => follower.isPending(this.#startedAt))) return;
     const agreement = findAgreement(followers, updated, this.#agreed, this.pace.ms);
     if (agreement === undefined) return;
     const { head: agreed, source, isBelow, isConfirmed } = agreement;
     if (!isBelow || isConfirmed) this.#accept(agreed, followers);
     else if (!this.#isUnconfirmed) {
       this.#isUnconfirmed = true;
-      this.#setTimer(confirmationInterval(this.#times, this.pace.ms));
+      this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
     }
-    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#listeners.size > 0);
+    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#watchers.size > 0);
   }
 
   #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
     this.#isUnconfirmed = false;
     for (const follower of followers) follower.pollsBelow = 0;
     if (agreed.number !== this.#agreed?.number) {
-      this.#history.moved(agreed);
+      this.#history.add(agreed);
       this.#metrics.head(Number(agreed.number));
     }
     this.pace.observe(agreed);
@@ -227,14 +227,14 @@ export class NetworkHeads implements CanonicalChain {
     this.#gasLimit.update(agreed, followers);
   }
 
-  #changed(change: ChainChange, isContinuous: boolean): void {
+  #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
-    // A branch that is shorter than what it replaces.
+    // The new branch is shorter than the one that it replaces.
     if (head !== undefined && change.removed.length > 0 && head.number < (this.#agreed?.number ?? 0n)) {
       const polled = parsePolledHead(head.block, performance.now());
       if (polled !== undefined) this.#accept(polled, [...this.#followers.values()]);
     }
-    if (isContinuous) for (const listener of this.#listeners) listener(change);
+    if (isContinuous) for (const listener of this.#watchers) listener(change);
     this.#waiters.resolveAll(head);
   }
 }

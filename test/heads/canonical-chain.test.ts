@@ -6,7 +6,7 @@ import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, follow, pause, replay, withHeads } from './with-heads.ts';
 
 describe('the canonical chain', () => {
-  it('goes on block by block, from the head at which the watcher came', async () => {
+  it('grows block by block from the head at the time of watching', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     await watch();
@@ -18,11 +18,11 @@ describe('the canonical chain', () => {
     expect(heads.at(100n)?.hash).toBe(chain.head.parentHash);
     expect(heads.has(chain.head.hash)).toBe(true);
     expect([heads.at(99n), heads.at(102n), heads.has('0x')]).toEqual([undefined, undefined, false]);
-    // The parent was known: nothing was fetched.
+    // The parent was known, so nothing was fetched.
     expect(nodes[0]?.fetched()).toBe(0);
   });
 
-  it('is told once to each watcher, and no more to those who left', async () => {
+  it('delivers each change once to each watcher, and none after it stops', async () => {
     const chain = new ScriptedChain();
     const { heads, changes, watch } = await withHeads([chain]);
     const stop = await watch();
@@ -35,7 +35,7 @@ describe('the canonical chain', () => {
     expect(heads.head?.hash).toBe(chain.head.hash);
   });
 
-  it('has the blocks between, each fetched once', async () => {
+  it('fills a gap, and fetches each block once', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     await watch();
@@ -45,7 +45,7 @@ describe('the canonical chain', () => {
     expect(nodes[0]?.fetched()).toBe(29);
   });
 
-  it('has the blocks of an outage, from another upstream', async () => {
+  it('gets the blocks of an outage from another upstream', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain, chain]);
     await watch();
@@ -62,7 +62,7 @@ describe('the canonical chain', () => {
     expect(replay(changes)).toHaveLength(8);
   });
 
-  it('asks others for blocks that the one who told of the head does not give', async () => {
+  it('fetches blocks from others if the upstream that reported the head does not return them', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain, chain]);
     await watch();
@@ -82,11 +82,11 @@ describe('the canonical chain', () => {
     await until(() => heads.head?.number === 103n);
     expect(replay(changes)).toHaveLength(3);
     expect(nodes[1]?.callsOf('eth_getBlockByHash')).toHaveLength(2);
-    // Who failed once is not asked for the next one.
+    // After one failure, the upstream gets no request for the next block.
     expect(nodes[0]?.callsOf('eth_getBlockByHash')).toHaveLength(1);
   });
 
-  it.each([1, 2, 3])('takes back %i blocks at a reorganisation, and then tells of others', async (depth) => {
+  it.each([1, 2, 3])('removes %i blocks at a reorg, and then adds others', async (depth) => {
     const chain = new ScriptedChain();
     const { heads, changes, watch } = await withHeads([chain]);
     await watch();
@@ -102,7 +102,7 @@ describe('the canonical chain', () => {
     expect([heads.has(old), heads.at(105n)?.hash]).toEqual([false, chain.byNumber('0x69')?.hash]);
   });
 
-  it('follows a reorganisation to a block of the same height', async () => {
+  it('follows a reorg to a block of the same height', async () => {
     const chain = new ScriptedChain();
     const { heads, changes, watch } = await withHeads([chain, chain]);
     chain.mine();
@@ -112,7 +112,7 @@ describe('the canonical chain', () => {
     expect(changes.map(({ removed, added }) => [removed.length, added.length])).toEqual([[1, 1]]);
   });
 
-  it('is not torn between two upstreams at a fork: the higher one decides', async () => {
+  it('does not alternate between two upstreams at a fork: the higher block decides', async () => {
     const [one, other] = [new ScriptedChain(), new ScriptedChain()];
     const { heads, nodes, changes, watch } = await withHeads([one, other]);
     const [first, second] = nodes;
@@ -120,12 +120,12 @@ describe('the canonical chain', () => {
     one.mine(4);
     second.chain = one.copy();
     await watch();
-    // The head is known from the second one.
+    // The second upstream reports the head.
     second.chain.mine();
     await until(() => heads.head?.hash === second.chain.head.hash);
     one.mine();
-    const looks = first.looks();
-    await until(() => first.looks() > looks + 3);
+    const polls = first.polls();
+    await until(() => first.polls() > polls + 3);
     expect([changes.length, heads.head?.hash]).toEqual([1, second.chain.head.hash]);
     one.mine();
     await until(() => heads.head?.hash === one.head.hash);
@@ -135,7 +135,7 @@ describe('the canonical chain', () => {
     ]);
   });
 
-  it('goes back where a development chain does, after a second look', async () => {
+  it('follows a development chain to a lower head, after repeated polls', async () => {
     const chain = new ScriptedChain();
     const { heads, changes, watch } = await withHeads([chain]);
     await watch();
@@ -151,62 +151,61 @@ describe('the canonical chain', () => {
     expect(replay(changes)).toHaveLength(2);
   });
 
-  it('does not go back for one stray look, as a balancer in front of several nodes gives it', async () => {
+  it('does not follow single lower heads, as from a load balancer in front of several nodes', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     chain.mine(5);
     await watch();
-    let looks = 0;
+    let polls = 0;
     const older = chain.byNumber('0x68');
-    nodes[0]?.response('eth_getBlockByNumber', () => (looks++ % 3 === 2 ? chain.head : older));
-    await until(() => looks > 12);
+    nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 3 === 2 ? chain.head : older));
+    await until(() => polls > 12);
     expect([changes, heads.number, heads.head?.hash]).toEqual([[], 105n, chain.head.hash]);
   });
 
-  it('begins afresh, and says so, where more was missed than it holds, and where another chain stands', async () => {
+  it('restarts with a gap if more blocks are missing than it holds, and on another chain', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     await watch();
     chain.mine(600);
     await until(() => heads.head?.number === 700n);
-    expect(changes).toMatchObject([{ removed: [], added: [{ number: 700n }], isFresh: true }]);
+    expect(changes).toMatchObject([{ removed: [], added: [{ number: 700n }], hasGap: true }]);
     expect(nodes[0]?.fetched()).toBe(0);
     const [node] = nodes;
     if (node !== undefined) node.chain = new ScriptedChain({ from: 0 });
     await until(() => heads.head?.number === 0n);
-    expect(changes.at(-1)).toMatchObject({ removed: [], isFresh: true });
+    expect(changes.at(-1)).toMatchObject({ removed: [], hasGap: true });
     node?.chain.mine();
     await until(() => heads.head?.number === 1n);
     expect(replay(changes)).toHaveLength(2);
   });
 });
 
-it('a real chain is followed, by polls and by newHeads, and goes back when it is reverted and reset', async () => {
+it('anvil is followed by polls and by newHeads, through evm_revert and anvil_reset', async () => {
   const anvil = await startAnvil({ chainId: CHAIN_ID });
   onTestFinished(() => anvil.stop());
-  const ask = async (method: string, params: unknown[] = []): Promise<unknown> => {
+  const call = async (method: string, params: unknown[] = []): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const response = await fetch(anvil.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
     return ((await response.json()) as { result: unknown }).result;
   };
   const polled = follow([{ url: anvil.url }]);
-  const told = follow([{ url: anvil.url, webSocketUrl: anvil.url.replace('http', 'ws') }]);
-  const all = [polled, told];
+  const notified = follow([{ url: anvil.url, webSocketUrl: anvil.url.replace('http', 'ws') }]);
+  const all = [polled, notified];
   for (const { watch } of all) await watch();
   const before = polled.heads.number ?? 0n;
-  const snapshot = await ask('evm_snapshot');
-  await ask('anvil_mine', ['0x3']);
+  const snapshot = await call('evm_snapshot');
+  await call('anvil_mine', ['0x3']);
   await until(() => all.every(({ heads }) => heads.head?.number === before + 3n));
-  await ask('evm_revert', [snapshot]);
+  await call('evm_revert', [snapshot]);
   await until(() => polled.heads.head?.number === before);
   expect(replay(polled.changes)).toEqual([]);
-  // newHeads does not tell of a revert, but of the block that comes next.
-  await ask('anvil_mine', ['0x1']);
+  // There is no newHeads notification of a revert, only of the next block.
+  await call('anvil_mine', ['0x1']);
   await until(() => all.every(({ heads }) => heads.head?.number === before + 1n));
   for (const { changes } of all) expect(replay(changes)).toHaveLength(1);
-  await ask('anvil_reset');
-  await ask('anvil_mine', ['0x1']);
+  await call('anvil_reset');
+  await call('anvil_mine', ['0x1']);
   await until(() => all.every(({ heads }) => heads.head?.number === 1n && heads.number === 1n));
-  for (const { changes } of all)
-    expect(changes).toContainEqual(expect.objectContaining({ removed: [], isFresh: true }));
+  for (const { changes } of all) expect(changes).toContainEqual(expect.objectContaining({ removed: [], hasGap: true }));
 });

@@ -6,9 +6,9 @@ import { startGateway } from '../support/gateway.ts';
 import { storageParams, until, word } from '../routing/with-nodes.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, pause, scriptedNode, tellHead, withHeads } from './with-heads.ts';
+import { CHAIN_ID, pause, scriptedNode, notifyHead, withHeads } from './with-heads.ts';
 
-it('heads are followed from the first call on, of its network only, and counted apart from calls', async () => {
+it('the first call of a network starts polls of its heads only, and polls are counted apart from calls', async () => {
   const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
   for (const node of nodes) node.response('eth_getStorageAt', word(1));
   const network = (...urls: string[]) => ({
@@ -23,11 +23,11 @@ it('heads are followed from the first call on, of its network only, and counted 
   await pause(50);
   expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
   for (let calls = 0; calls < 5; calls++) await gateway.call('used', 'eth_getStorageAt', storageParams);
-  await until(() => nodes[0]?.looks() === 1 && nodes[1]?.looks() === 1);
+  await until(() => nodes[0]?.polls() === 1 && nodes[1]?.polls() === 1);
   await expect
     .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block', { network: 'used' }))
     .toBe(100);
-  // One poll serves all calls; the other network is left alone.
+  // All calls share one poll; the other network gets no request.
   expect(nodes.map(({ calls }) => calls.length)).toEqual([7, 2, 0]);
   const { value } = await readMetrics(gateway.address);
   const upstream = (index: number) => ({ network: 'used', upstream: `node-${index}`, outcome: 'response' });
@@ -35,7 +35,7 @@ it('heads are followed from the first call on, of its network only, and counted 
   expect([0, 1].map((index) => value('gatehouse_head_polls_total', upstream(index)))).toEqual([1, 1]);
 });
 
-it('an upstream with url and websocketUrl tells of new heads over the WebSocket, and is asked over the URL', async () => {
+it('an upstream with url and websocketUrl notifies of heads over the WebSocket, and gets calls over the URL', async () => {
   const chain = new ScriptedChain();
   const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(1) } });
   node.response('eth_getBlockByNumber', () => chain.head);
@@ -51,7 +51,7 @@ it('an upstream with url and websocketUrl tells of new heads over the WebSocket,
   await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
   await until(() => node.callsOf('eth_getBlockByNumber').length === 2);
   chain.mine();
-  tellHead(feed, chain);
+  notifyHead(feed, chain);
   await expect
     .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_upstream_head_block', { upstream: 'node' }))
     .toBe(101);
@@ -64,7 +64,7 @@ it('an upstream with url and websocketUrl tells of new heads over the WebSocket,
   ]);
 });
 
-it('an upstream that failed is up again when it tells its head after its rest, though no call is sent there', async () => {
+it('a poll after the cooldown closes the circuit of an upstream that gets no calls', async () => {
   const chain = new ScriptedChain();
   const lines: { msg: string; upstream: string }[] = [];
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as { msg: string; upstream: string }) });
@@ -75,12 +75,12 @@ it('an upstream that failed is up again when it tells its head after its rest, t
     { final: false, failure: 'transport', response: undefined },
     performance.now(),
   );
-  const looks = nodes[1]?.looks() ?? 0;
-  await until(() => (nodes[1]?.looks() ?? 0) > looks + 2);
-  // It rests, whatever it tells.
+  const polls = nodes[1]?.polls() ?? 0;
+  await until(() => (nodes[1]?.polls() ?? 0) > polls + 2);
+  // Responses to polls do not end the cooldown.
   expect(upstreams[1]?.circuit.isClosed).toBe(false);
   await expect.poll(() => upstreams[1]?.circuit.isClosed, { timeout: 3_000 }).toBe(true);
-  const after = nodes[1]?.looks() ?? 0;
-  await until(() => (nodes[1]?.looks() ?? 0) > after + 1);
+  const after = nodes[1]?.polls() ?? 0;
+  await until(() => (nodes[1]?.polls() ?? 0) > after + 1);
   expect(lines).toMatchObject([{ msg: 'upstream is back', upstream: 'node-1' }]);
 });

@@ -4,7 +4,7 @@ import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { pause, withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
 
-/** So many nodes, each with its own copy of one chain, and all of them looked at. */
+/** A network in use with this many nodes, each with its own copy of one chain, after the first polls. */
 async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (...on: number[]) => void }> {
   const chain = new ScriptedChain();
   const all = await withHeads(
@@ -13,7 +13,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
   );
   const { heads, nodes } = all;
   heads.markUsed(performance.now());
-  await until(() => nodes.every(({ looks }) => looks() > 0) && heads.number !== undefined);
+  await until(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
     const block = chain.mine();
@@ -22,22 +22,22 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
   return { ...all, mine };
 }
 
-/** Goes on using the network until something holds. */
-async function untilUsed({ heads }: WithHeads, validity: () => boolean): Promise<void> {
+/** Uses the network until a condition is true. */
+async function untilUsed({ heads }: WithHeads, condition: () => boolean): Promise<void> {
   await until(() => {
     heads.markUsed(performance.now());
-    return validity();
+    return condition();
   });
 }
 
-/** So many more looks at each of these. */
-async function looks(all: WithHeads, more: number, nodes: readonly ScriptedNode[] = all.nodes): Promise<void> {
-  const before = nodes.map((node) => node.looks());
-  await untilUsed(all, () => nodes.every((node, index) => node.looks() >= (before[index] ?? 0) + more));
+/** Waits for this many more polls of each node. */
+async function morePolls(all: WithHeads, more: number, nodes: readonly ScriptedNode[] = all.nodes): Promise<void> {
+  const before = nodes.map((node) => node.polls());
+  await untilUsed(all, () => nodes.every((node, index) => node.polls() >= (before[index] ?? 0) + more));
 }
 
 describe('the network’s head', () => {
-  it('is unknown before the network is used, and nobody is asked anything', async () => {
+  it('is unknown before the network is used, and no request is sent', async () => {
     const { heads, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
     await pause(80);
     expect([heads.number, heads.head]).toEqual([undefined, undefined]);
@@ -49,7 +49,7 @@ describe('the network’s head', () => {
     all.mine(0, 1);
     await untilUsed(all, () => all.heads.number === 101n);
     expect(all.nodes.map((node) => node.callsOf('eth_chainId').length)).toEqual([1, 1]);
-    // Without watchers, no block but the newest is asked for.
+    // Without watchers, only the newest block is requested.
     expect(all.nodes.map((node) => node.fetched())).toEqual([0, 0]);
   });
 
@@ -57,23 +57,23 @@ describe('the network’s head', () => {
     const all = await inUse(3);
     const absurd = { ...all.nodes[1]?.chain.head, number: `0x${(10n ** 18n).toString(16)}` };
     all.nodes[1]?.response('eth_getBlockByNumber', absurd);
-    await looks(all, 3);
+    await morePolls(all, 3);
     expect([all.heads.number, all.heads.head?.number]).toEqual([100n, 100n]);
     all.mine(0, 2);
     await untilUsed(all, () => all.heads.number === 101n);
     expect(all.heads.lagOf(all.upstreams[1] as never)).toBe(0);
   });
 
-  it('is not raised by an upstream of another chain, which is asked for its chain id only, and once', async () => {
+  it('is not raised by an upstream on another chain, which gets one request: for its chain id', async () => {
     const [one, other] = [new ScriptedChain(), new ScriptedChain({ from: 105 })];
     const all = await withHeads([one, other]);
     all.nodes[1]?.response('eth_chainId', '0x8');
-    await looks(all, 3, all.nodes.slice(0, 1));
+    await morePolls(all, 3, all.nodes.slice(0, 1));
     expect(all.heads.number).toBe(100n);
     expect(all.nodes[1]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
   });
 
-  it('is checked to be of the right chain again after an upstream was away', async () => {
+  it('ignores an upstream that returns on another chain: its chain id is checked again', async () => {
     const all = await inUse(2);
     const [first] = all.nodes;
     await first?.refuse();
@@ -86,43 +86,43 @@ describe('the network’s head', () => {
     first?.response('eth_chainId', '0x8');
     await first?.listen();
     await untilUsed(all, () => first?.callsOf('eth_chainId').length === 2);
-    const before = first?.looks();
-    await looks(all, 3, all.nodes.slice(1));
-    expect(first?.looks()).toBe(before);
+    const before = first?.polls();
+    await morePolls(all, 3, all.nodes.slice(1));
+    expect(first?.polls()).toBe(before);
   });
 
-  it('does not wait for an upstream that hangs', async () => {
+  it('does not wait for an upstream that does not respond', async () => {
     const all = await withHeads([new ScriptedChain(), new ScriptedChain()]);
     all.nodes[1]?.always(hang, 'eth_getBlockByNumber');
     await untilUsed(all, () => all.heads.number === 100n);
-    const before = all.nodes[0]?.looks() ?? 0;
-    await untilUsed(all, () => (all.nodes[0]?.looks() ?? 0) > before + 2);
-    expect(all.nodes[1]?.looks()).toBe(1);
+    const before = all.nodes[0]?.polls() ?? 0;
+    await untilUsed(all, () => (all.nodes[0]?.polls() ?? 0) > before + 2);
+    expect(all.nodes[1]?.polls()).toBe(1);
   });
 
-  it('goes back when all agree, and not before: a development chain that was reset', async () => {
+  it('decreases only when all agree, as after the reset of a development chain', async () => {
     const all = await inUse(2);
     const { heads, nodes } = all;
     const reset = new ScriptedChain({ from: 1 });
     if (nodes[0] !== undefined) nodes[0].chain = reset;
-    await looks(all, 5);
+    await morePolls(all, 5);
     expect(heads.number).toBe(100n);
     if (nodes[1] !== undefined) nodes[1].chain = reset;
     await untilUsed(all, () => heads.number === 1n);
     await untilUsed(all, () => heads.head?.hash === reset.head.hash);
   });
 
-  it('stays where it is when the only upstream left has not come so far yet', async () => {
+  it('does not decrease when the only remaining upstream is behind', async () => {
     const all = await inUse(2);
     all.mine(0);
     await untilUsed(all, () => all.heads.number === 101n);
     await all.nodes[0]?.refuse();
-    await looks(all, 1, all.nodes.slice(1));
+    await morePolls(all, 1, all.nodes.slice(1));
     expect(all.heads.number).toBe(101n);
   });
 
-  it('may be told by a reply to a caller', async () => {
-    const { heads, upstreams } = await inUse(2, { usedMin: 1_000, usedMax: 1_000 });
+  it('is raised by a response to a caller', async () => {
+    const { heads, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
     heads.observe(first, 0x65n, performance.now());
@@ -133,7 +133,7 @@ describe('the network’s head', () => {
 });
 
 describe('an upstream', () => {
-  it('that lags is so many blocks behind, until it has caught up', async () => {
+  it('that lags has a lag in blocks until it has caught up', async () => {
     const all = await inUse(2);
     const { heads, upstreams, metrics } = all;
     const [first, second] = upstreams;
@@ -142,7 +142,7 @@ describe('an upstream', () => {
     all.mine(0);
     all.mine(0);
     await untilUsed(all, () => heads.lagOf(second) === 2);
-    await looks(all, 2);
+    await morePolls(all, 2);
     expect([heads.lagOf(first), heads.lagOf(second)]).toEqual([0, 2]);
     expect([heads.hasBlock(first, 102n), heads.hasBlock(second, 102n), heads.hasBlock(second, 100n)]).toEqual([
       true,
@@ -156,7 +156,7 @@ describe('an upstream', () => {
     await untilUsed(all, () => heads.lagOf(second) === 0 && heads.number === 103n);
   });
 
-  it('that is stuck is behind as soon as the others move', async () => {
+  it('that is stuck lags as soon as the others advance', async () => {
     const all = await inUse(3);
     for (let block = 1; block <= 4; block++) {
       all.mine(1, 2);
@@ -164,13 +164,13 @@ describe('an upstream', () => {
     }
   });
 
-  it('that fails is looked at more and more rarely, and counted', async () => {
-    const all = await inUse(2, { backoffMax: 10_000 });
+  it('that fails is polled at growing intervals, and the failures are counted', async () => {
+    const all = await inUse(2, { backoffMaxMs: 10_000 });
     all.nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     const start = performance.now();
-    await looks(all, 8, all.nodes.slice(1));
-    // One failure, and another each second at the most.
-    const failures = (all.nodes[0]?.looks() ?? 0) - 1;
+    await morePolls(all, 8, all.nodes.slice(1));
+    // One failure, and at most one more per second.
+    const failures = (all.nodes[0]?.polls() ?? 0) - 1;
     expect(failures).toBeLessThanOrEqual(2 + (performance.now() - start) / 1_000);
     const series = 'gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}';
     expect(await all.metrics.registry.metrics()).toContain(`${series} ${failures}`);
@@ -178,44 +178,44 @@ describe('an upstream', () => {
 });
 
 describe('polls', () => {
-  it('become rarer after the last call, and end', async () => {
-    const all = await inUse(1, { usedFor: 600 });
+  it('become rarer after the last call, and stop', async () => {
+    const all = await inUse(1, { idleAfterMs: 600 });
     await pause(800);
     const [node] = all.nodes;
-    const before = node?.looks() ?? 0;
-    // At 0, 60, 180 and 540 ms, rather than every 60.
+    const before = node?.polls() ?? 0;
+    // At 0, 60, 180 and 540 ms instead of every 60 ms.
     expect(before).toBeLessThanOrEqual(6);
     await pause(150);
-    expect(node?.looks()).toBe(before);
+    expect(node?.polls()).toBe(before);
     all.mine(0);
     await untilUsed(all, () => all.heads.number === 101n);
   });
 
-  it('are the same for all who watch, and end when they have left', async () => {
-    const { heads, nodes, watch } = await withHeads([new ScriptedChain()], { usedFor: 10 });
+  it('are shared by all watchers, and stop when the last one stops', async () => {
+    const { heads, nodes, watch } = await withHeads([new ScriptedChain()], { idleAfterMs: 10 });
     const stops = [await watch(), await watch(), await watch()];
     const start = performance.now();
-    const before = nodes[0]?.looks() ?? 0;
+    const before = nodes[0]?.polls() ?? 0;
     await pause(300);
     const rounds = (performance.now() - start) / 40;
-    const seen = (nodes[0]?.looks() ?? 0) - before;
+    const seen = (nodes[0]?.polls() ?? 0) - before;
     expect(seen).toBeGreaterThan(1);
     expect(seen).toBeLessThanOrEqual(rounds + 2);
     for (const stop of stops) stop();
     await pause(100);
-    const after = nodes[0]?.looks();
+    const after = nodes[0]?.polls();
     await pause(100);
-    expect(nodes[0]?.looks()).toBe(after);
+    expect(nodes[0]?.polls()).toBe(after);
     expect(heads.number).toBe(100n);
   });
 
-  it('are never more than one at a time of each upstream, however many calls there are', async () => {
+  it('are one at a time at each upstream, however many calls there are', async () => {
     const { heads, nodes } = await withHeads([new ScriptedChain()]);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
     for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
     await pause(150);
     for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
     await pause(20);
-    expect(nodes[0]?.looks()).toBe(1);
+    expect(nodes[0]?.polls()).toBe(1);
   });
 });

@@ -2,19 +2,19 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, follow, pause, replay, scriptedNode, tellHead, withNewHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, pause, replay, scriptedNode, notifyHead, withNewHeads } from './with-heads.ts';
 
-/** Told of four blocks a second, so that a silence shows in tenths of one. */
-async function told() {
+/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after 150 ms. */
+async function subscribed() {
   const chain = new ScriptedChain({ secondsApart: 0 });
-  const all = await withNewHeads(chain, { silence: 150 });
+  const all = await withNewHeads(chain, { silenceMs: 150 });
   const { node, feed, heads } = all;
   await all.watch();
   await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
-  await until(() => node.looks() === 2);
+  await until(() => node.polls() === 2);
   const mine = async (): Promise<void> => {
     chain.mine();
-    tellHead(feed, chain);
+    notifyHead(feed, chain);
     await until(() => heads.head?.hash === chain.head.hash);
   };
   await mine();
@@ -23,44 +23,44 @@ async function told() {
 
 const methodsOf = (calls: readonly { method: string }[]) => calls.map(({ method }) => method);
 
-it('an upstream with a WebSocket tells of its heads, and is not polled', async () => {
-  const { node, feed, changes, mine, metrics } = await told();
+it('an upstream with a WebSocket sends its heads as notifications, and is not polled', async () => {
+  const { node, feed, changes, mine, metrics } = await subscribed();
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(feed.calls[1]?.params).toEqual(['newHeads']);
   for (let block = 0; block < 8; block++) {
     await mine();
     await pause(30);
   }
-  // One look at the start, and one when newHeads had begun, for what came between.
-  expect([node.looks(), node.fetched()]).toEqual([2, 0]);
+  // One poll at the start, and one after the subscription, for blocks between them.
+  expect([node.polls(), node.fetched()]).toEqual([2, 0]);
   expect(replay(changes)).toHaveLength(9);
   const page = await metrics.registry.metrics();
   expect(page).toContain('gatehouse_head_notifications_total{network="test",upstream="node-0"} 9');
   expect(page).toMatch(/gatehouse_head_polls_total\{network="test",upstream="node-0",outcome="response"\} 2\n/);
 });
 
-it('a WebSocket that is lost is made up for by polls, until it is back', async () => {
-  const { node, feed, chain, heads, changes, mine } = await told();
+it('polls replace a lost WebSocket until it is back', async () => {
+  const { node, feed, chain, heads, changes, mine } = await subscribed();
   await feed.stop();
   chain.mine(3);
   await until(() => heads.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(4);
   await feed.listen();
   await until(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
-  // Asked for its chain id after each reconnect.
+  // The chain id is checked after each reconnect.
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe', 'eth_chainId', 'eth_subscribe']);
   await mine();
-  const looks = node.looks();
+  const polls = node.polls();
   for (let block = 0; block < 5; block++) {
     await mine();
     await pause(30);
   }
-  expect(node.looks()).toBe(looks);
+  expect(node.polls()).toBe(polls);
   expect(replay(changes)).toHaveLength(10);
 });
 
-it('newHeads that fall silent are made up for by polls, and subscribed to anew', async () => {
-  const { feed, chain, heads, changes, mine } = await told();
+it('polls replace notifications that stop, and the subscription is renewed', async () => {
+  const { feed, chain, heads, changes, mine } = await subscribed();
   chain.mine(2);
   await until(() => heads.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(3);
@@ -70,45 +70,45 @@ it('newHeads that fall silent are made up for by polls, and subscribed to anew',
   expect(replay(changes)).toHaveLength(4);
 });
 
-it('newHeads of a network without new blocks are not taken for dead', async () => {
-  const { node, feed, heads } = await told();
-  const looks = node.looks();
-  await until(() => node.looks() > looks + 3);
+it('a subscription of a network without new blocks is not considered broken', async () => {
+  const { node, feed, heads } = await subscribed();
+  const polls = node.polls();
+  await until(() => node.polls() > polls + 3);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(heads.number).toBe(101n);
 });
 
-it('an upstream that tells nothing while others move on is polled, and found to lag', async () => {
+it('an upstream without notifications is polled while others advance, and its lag is found', async () => {
   const chain = new ScriptedChain({ secondsApart: 0 });
   const nodes = [await scriptedNode(chain), await scriptedNode(chain.copy())];
   const feed = await startFakeWebSocketNode(CHAIN_ID);
   onTestFinished(() => feed.stop());
   const addresses = nodes.map(({ url }, index) => ({ url, webSocketUrl: index === 1 ? feed.url : undefined }));
-  const { heads, upstreams, watch } = follow(addresses, { silence: 60_000 });
+  const { heads, upstreams, watch } = follow(addresses, { silenceMs: 60_000 });
   await watch();
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.looks() === 2);
-  // Its last look was long ago, for a quick network.
+  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.polls() === 2);
+  // For a fast network, the last poll is long ago now.
   await pause(60);
   chain.mine(2);
   await until(() => heads.lagOf(upstreams[1] as never) === 2);
   expect(heads.number).toBe(102n);
 });
 
-it('a WebSocket that leads to another chain is never believed, nor subscribed to', async () => {
+it('a WebSocket of another chain is ignored, and gets no subscription', async () => {
   const chain = new ScriptedChain();
   const { node, feed, heads, watch } = await withNewHeads(chain, {}, 8);
   await watch();
   chain.mine();
   await until(() => heads.number === 101n);
   expect(new Set(methodsOf(feed.calls))).toEqual(new Set(['eth_chainId']));
-  expect(node.looks()).toBeGreaterThan(1);
+  expect(node.polls()).toBeGreaterThan(1);
 });
 
-it('a WebSocket is let go when the network is no longer in use', async () => {
+it('a WebSocket is closed when the network is no longer in use', async () => {
   const chain = new ScriptedChain();
-  const { node, feed, watch } = await withNewHeads(chain, { usedFor: 10 });
+  const { node, feed, watch } = await withNewHeads(chain, { idleAfterMs: 10 });
   const stop = await watch();
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && node.looks() === 2);
+  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && node.polls() === 2);
   stop();
   await until(() => methodsOf(feed.calls).includes('eth_unsubscribe'));
   const calls = node.calls.length;

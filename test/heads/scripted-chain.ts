@@ -7,9 +7,9 @@ export interface ScriptedBlock {
   readonly transactions: readonly string[];
 }
 
-let made = 0;
+let hashCount = 0;
 
-/** Blocks that a scripted node shows. No two that were mined apart have the same hash. */
+/** The chain of a scripted node. Each mined block has another hash. */
 export class ScriptedChain {
   readonly #secondsApart: number;
   #blocks: ScriptedBlock[];
@@ -28,7 +28,7 @@ export class ScriptedChain {
     return BigInt(this.head.number);
   }
 
-  /** Another node's view of the same chain, which goes its own way from here. */
+  /** A copy that changes independently from here. */
   copy(): ScriptedChain {
     return new ScriptedChain({ secondsApart: this.#secondsApart, blocks: this.#blocks });
   }
@@ -41,7 +41,7 @@ export class ScriptedChain {
     return this.head;
   }
 
-  /** Takes so many blocks back, and mines others. */
+  /** Removes this many blocks, and mines others. */
   reorganise(depth: number, count = depth + 1): ScriptedBlock {
     this.goBack(depth);
     return this.mine(count);
@@ -73,5 +73,5 @@ function block(number: number, parentHash: string, timestamp: number): ScriptedB
 }
 
 function hash(): string {
-  return `0x${(++made).toString(16).padStart(64, '0')}`;
+  return `0x${(++hashCount).toString(16).padStart(64, '0')}`;
 }

@@ -13,26 +13,26 @@ import type { ScriptedChain } from './scripted-chain.ts';
 
 export const CHAIN_ID = 7;
 
-/** As the usual ones are to each other, but a hundredth. */
+/** About a hundredth of the default times. */
 export const quick: HeadTimes = {
-  watchedMin: 20,
-  watchedMax: 40,
-  usedMin: 30,
-  usedMax: 60,
-  usedFor: 400,
-  confirmMin: 10,
-  silence: 100,
+  watchedMinMs: 20,
+  watchedMaxMs: 40,
+  usedMinMs: 30,
+  usedMaxMs: 60,
+  idleAfterMs: 400,
+  confirmMinMs: 10,
+  silenceMs: 100,
   lateMs: 20,
-  backoffMax: 50,
-  start: 300,
+  backoffMaxMs: 50,
+  startMs: 300,
 };
 
 export interface ScriptedNode extends FakeNode {
-  /** What it shows from now on. */
+  /** The chain that the node returns; tests replace it. */
   chain: ScriptedChain;
-  /** Calls that look at its head. */
-  readonly looks: () => number;
-  /** How often blocks other than the newest were fetched of it. */
+  /** Number of requests for the latest block. */
+  readonly polls: () => number;
+  /** Number of requests for other blocks. */
   readonly fetched: () => number;
 }
 
@@ -41,7 +41,7 @@ export async function scriptedNode(chain: ScriptedChain): Promise<ScriptedNode> 
   const scripted: ScriptedNode = {
     ...node,
     chain,
-    looks: () => node.callsOf('eth_getBlockByNumber').filter(({ params }) => firstOf(params) === 'latest').length,
+    polls: () => node.callsOf('eth_getBlockByNumber').filter(({ params }) => firstOf(params) === 'latest').length,
     fetched: () =>
       node.callsOf('eth_getBlockByHash').length +
       node.callsOf('eth_getBlockByNumber').filter(({ params }) => firstOf(params) !== 'latest').length,
@@ -59,14 +59,14 @@ function firstOf(params: unknown): string {
 export interface Followed {
   readonly heads: NetworkHeads;
   readonly upstreams: readonly Upstream[];
-  /** Every change since `watch`. */
+  /** All changes since `watch`. */
   readonly changes: ChainChange[];
   /** Watches, and waits for the head. */
   readonly watch: () => Promise<() => void>;
   readonly metrics: Metrics;
 }
 
-/** Real upstreams, and the heads of a network that has them. */
+/** Upstreams at these addresses, and the heads of a network with them. */
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
   times: Partial<HeadTimes> = {},
@@ -103,7 +103,7 @@ export interface WithHeads extends Followed {
   readonly nodes: readonly ScriptedNode[];
 }
 
-/** The same in front of scripted nodes, one for each chain. */
+/** The same with scripted nodes, one for each chain. */
 export async function withHeads(
   chains: readonly ScriptedChain[],
   times: Partial<HeadTimes> = {},
@@ -113,7 +113,7 @@ export async function withHeads(
   return { nodes, ...follow(nodes, times, log) };
 }
 
-/** The same with one scripted node, which has a WebSocket, too. */
+/** The same with one scripted node that has a WebSocket as well. */
 export async function withNewHeads(chain: ScriptedChain, times: Partial<HeadTimes> = {}, feedChainId = CHAIN_ID) {
   const node = await scriptedNode(chain);
   const feed = await startFakeWebSocketNode(feedChainId);
@@ -121,8 +121,8 @@ export async function withNewHeads(chain: ScriptedChain, times: Partial<HeadTime
   return { node, feed, ...follow([{ url: node.url, webSocketUrl: feed.url }], times) };
 }
 
-/** Tells all who subscribed at a node over WebSocket of a new head. */
-export function tellHead({ sockets, calls }: FakeWebSocketNode, { head }: ScriptedChain): void {
+/** Sends a new head to all subscribers of a node over WebSocket. */
+export function notifyHead({ sockets, calls }: FakeWebSocketNode, { head }: ScriptedChain): void {
   for (const socket of sockets) {
     if (!calls.some((call) => call.socket === socket && call.method === 'eth_subscribe')) continue;
     const params = { subscription: '0x1', result: { ...head, transactions: undefined } };
@@ -130,18 +130,18 @@ export function tellHead({ sockets, calls }: FakeWebSocketNode, { head }: Script
   }
 }
 
-/** What a watcher who goes by changes alone believes to be the chain, oldest first; throws where they do not fit. */
+/** The hashes of the chain that results from the changes, oldest first. Throws if the changes do not fit. */
 export function replay(changes: readonly ChainChange[]): string[] {
   const chain: string[] = [];
   let parent: string | undefined;
-  for (const { removed, added, hasGap: isFresh } of changes) {
-    if (isFresh === true) {
+  for (const { removed, added, hasGap } of changes) {
+    if (hasGap === true) {
       chain.length = 0;
       parent = undefined;
     }
     for (const { hash, parentHash } of removed) {
-      const taken = chain.pop();
-      if (taken !== undefined && taken !== hash) throw new Error('another block is removed than was added last');
+      const last = chain.pop();
+      if (last !== undefined && last !== hash) throw new Error('another block is removed than was added last');
       parent = parentHash;
     }
     for (const { hash, parentHash } of added) {

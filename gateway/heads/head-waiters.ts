@@ -1,10 +1,10 @@
 import type { Header } from './header.ts';
 
-/** Those who wait for the head to be known. */
+/** Holds the promises of callers that wait for the next head. */
 export class HeadWaiters {
   readonly #waiting = new Set<(head: Header | undefined) => void>();
 
-  /** @returns undefined when nothing was told in that time */
+  /** @returns undefined if no head is known within the timeout */
   wait(timeoutMs: number): Promise<Header | undefined> {
     return new Promise((resolve) => {
       const done = (head: Header | undefined): void => {
@@ -17,7 +17,7 @@ export class HeadWaiters {
     });
   }
 
-  /** @param head undefined: there will be none */
+  /** @param head undefined: no head will come */
   resolveAll(head: Header | undefined): void {
     for (const done of this.#waiting) done(head);
   }

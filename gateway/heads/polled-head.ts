@@ -1,23 +1,23 @@
 import { parseHeader, parseQuantity, type Header } from './header.ts';
 
-/** A block's limit moves by a thousandth from one to the next. */
+/** An older gas limit is not used. Gas limits change by at most 1/1024 per block. */
 export const MAX_GAS_LIMIT_AGE_MS = 300_000;
 
-/** What an upstream said its newest block is. */
+/** The newest block of an upstream, from a poll, a notification or a response to a caller. */
 export interface PolledHead {
   readonly number: bigint;
-  /** Of the block, 0 where it has none that is usable; undefined where only its number is known. */
+  /** 0: the block has no usable gas limit. Undefined: only its number is known. */
   readonly gasLimit: bigint | undefined;
-  /** In seconds, as the block has it. */
+  /** Unix time in seconds, from the block. */
   readonly timestamp: bigint | undefined;
   readonly header: Header | undefined;
-  /** When it was said, on the clock of performance.now(). */
+  /** Time of the response or notification, by performance.now(). */
   readonly at: number;
 }
 
 export type PolledBlock = PolledHead & { readonly gasLimit: bigint };
 
-/** Of a block, or of what newHeads tells. Undefined where it has no number. */
+/** Parses a block or a newHeads notification. Undefined if it has no number. */
 export function parsePolledHead(value: unknown, at: number): PolledBlock | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const block = value as Record<string, unknown>;
