@@ -5,29 +5,29 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { Router } from './router.ts';
 
 /**
- * Asks for a caller: as soon as there is room for one more, and for no more gas than the spec allows.
- * @throws RpcError (rejects with it) when there is no room, or none could answer; Cancelled
+ * Sends one call of a caller: waits for a place in the network's queue, and caps the gas as the spec requires.
+ * @throws RpcError (rejects with it) if the queue is full or no upstream has a usable response; Cancelled
  */
-export function admitCall(upstreams: Router, queue: CallQueue, call: UpstreamCall): Promise<UpstreamResponse> {
+export function admitCall(router: Router, queue: CallQueue, call: UpstreamCall): Promise<UpstreamResponse> {
   let admission: Promise<void> | undefined;
   try {
     admission = queue.enter(call.deadline);
   } catch (error) {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what was thrown
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passes on what `enter` threw
     return Promise.reject(error);
   }
-  if (admission !== undefined) return admission.then(() => callWithGasCap(upstreams, queue, call));
-  return namesGas(call.method, call.params) ? callWithGasCap(upstreams, queue, call) : upstreams.request(call, queue);
+  if (admission !== undefined) return admission.then(() => sendWithGasCap(router, queue, call));
+  return namesGas(call.method, call.params) ? sendWithGasCap(router, queue, call) : router.request(call, queue);
 }
 
-async function callWithGasCap(upstreams: Router, queue: CallQueue, call: UpstreamCall): Promise<UpstreamResponse> {
-  if (!namesGas(call.method, call.params)) return upstreams.request(call, queue);
+async function sendWithGasCap(router: Router, queue: CallQueue, call: UpstreamCall): Promise<UpstreamResponse> {
+  if (!namesGas(call.method, call.params)) return router.request(call, queue);
   let params: readonly unknown[];
   try {
-    params = capGas(call.method, call.params, await upstreams.gasLimit.get(call.deadline));
+    params = capGas(call.method, call.params, await router.gasLimit.get(call.deadline));
   } catch (error) {
     queue.leave();
     throw error;
   }
-  return upstreams.request({ ...call, params, text: JSON.stringify(params) }, queue);
+  return router.request({ ...call, params, text: JSON.stringify(params) }, queue);
 }

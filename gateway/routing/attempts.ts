@@ -14,24 +14,24 @@ import type { FailedVerdict, FollowUp, Verdict } from '../upstreams/verdict.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
+/** Turns an upstream response into an outcome. A pure function of `normalise/`. */
 export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Verdict;
 
-/** Where a result is not as the spec says, if anywhere; made elsewhere too (`spec/`). */
+/** Describes where a result differs from the spec; undefined if it conforms. A function of `spec/`. */
 export type ResultCheck = (method: string, result: unknown) => string | undefined;
 
-/** A further attempt in less time would only make a good upstream look bad. */
+/** With less time left, no further attempt is made: it would time out and count against a healthy upstream. */
 export const MIN_ATTEMPT_MS = 10;
 
 export interface AttemptsOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly sent: SentTransactions;
-  /** Whether a call may be sent again where the connection turns out to be closed, with nobody else to ask. */
+  /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
   readonly canResend: (now: number) => boolean;
-  /** It lacks what the call is about. */
+  /** The upstream does not have the block or state that the call needs. */
   readonly onMissingData: (upstream: Upstream, routedCall: RoutedCall, now: number) => void;
-  /** Hears of each reply that was of use, and how long it took. */
+  /** Called for each final response. @param ms from the start of the attempt */
   readonly onResponse: (
     upstream: Upstream,
     routedCall: RoutedCall,
@@ -42,7 +42,10 @@ export interface AttemptsOptions {
   readonly log: Log;
 }
 
-/** A call at one upstream: what is made of what that says, and what is remembered of it. */
+/**
+ * Makes one attempt of a call at one upstream, classifies the response and records it at the upstream. It does not select
+ * upstreams.
+ */
 export class Attempts {
   readonly #options: AttemptsOptions;
 
@@ -67,12 +70,12 @@ export class Attempts {
     const { method, params, text, deadline } = routedCall;
     const { normalise, sent } = this.#options;
     const startedAt = performance.now();
-    let verdict: Verdict;
+    let outcome: Verdict;
     for (let isResend = false; ; isResend = true) {
       try {
         const remainingMs = isResend ? deadline - performance.now() : deadline - startedAt;
         const group = isRead(method) ? routedCall.group : undefined;
-        verdict = normalise(
+        outcome = normalise(
           method,
           params,
           await upstream.request(method.name, text, remainingMs, cancellation, group),
@@ -81,68 +84,71 @@ export class Attempts {
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;
         if (!isResend && isStale && this.#options.canResend(performance.now())) continue;
-        return this.failed(upstream, method.name, error);
+        return this.recordFailure(upstream, method.name, error);
       }
     }
-    verdict = upstream.withoutSecrets(verdict);
-    if (!verdict.final && verdict.followUp !== undefined) {
-      verdict = await this.#complete(upstream, verdict, verdict.followUp, deadline, cancellation);
+    outcome = upstream.withoutSecrets(outcome);
+    if (!outcome.final && outcome.followUp !== undefined) {
+      outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
     }
-    if (method.sends === true) verdict = await sent.resolveVerdict(upstream, String(params[0]), verdict, deadline);
-    if (!verdict.final) {
-      this.#logEntry(upstream, method.name, verdict, describeError(verdict.response));
-      if (verdict.failure === 'node-state') this.#options.onMissingData(upstream, routedCall, performance.now());
-    } else this.#succeeded(upstream, routedCall, verdict.response, startedAt);
-    return verdict.final && verdict.followUp !== undefined
-      ? this.#complete(upstream, verdict, verdict.followUp, deadline, cancellation)
-      : verdict;
+    if (method.sends === true) outcome = await sent.resolveVerdict(upstream, String(params[0]), outcome, deadline);
+    if (!outcome.final) {
+      this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response));
+      if (outcome.failure === 'node-state') this.#options.onMissingData(upstream, routedCall, performance.now());
+    } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
+    return outcome.final && outcome.followUp !== undefined
+      ? this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation)
+      : outcome;
   }
 
-  /** What came in place of a reply. @throws what is no `UpstreamFailure` */
-  failed(upstream: Upstream, method: string, error: unknown): Verdict {
+  /** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
+  recordFailure(upstream: Upstream, method: string, error: unknown): Verdict {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
-    const verdict: Verdict = { final: false, failure, response: undefined, retryAfterMs };
-    if (!error.isCallerTimeout) this.#logEntry(upstream, method, verdict, message);
-    return verdict;
+    const outcome: Verdict = { final: false, failure, response: undefined, retryAfterMs };
+    if (!error.isCallerTimeout) this.#recordFailedOutcome(upstream, method, outcome, message);
+    return outcome;
   }
 
-  /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
+  /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
   async #complete(
     upstream: Upstream,
-    verdict: Verdict,
+    outcome: Verdict,
     { method, params, complete }: FollowUp,
     deadline: number,
     cancellation: Cancellation | undefined,
   ): Promise<Verdict> {
     const remainingMs = deadline - performance.now();
-    if (remainingMs < MIN_ATTEMPT_MS) return verdict;
+    if (remainingMs < MIN_ATTEMPT_MS) return outcome;
     try {
       const completion = parsed(await upstream.request(method, JSON.stringify(params), remainingMs, cancellation));
       const response = complete(completion);
-      return response === undefined ? verdict : upstream.withoutSecrets({ final: true, response } as const);
+      return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
     } catch (error) {
-      if (error instanceof UpstreamFailure) return verdict;
+      if (error instanceof UpstreamFailure) return outcome;
       throw error;
     }
   }
 
-  /** When the answer is on its way: a full block takes milliseconds. */
+  /** Checks a result against the spec. Runs after the response is sent, because a full block takes milliseconds. */
   #inspect(upstream: Upstream, method: string, response: ResultResponse | LargeResponse): void {
     const result = response.kind === 'large' ? (JSON.parse(response.parts.join('')) as unknown) : response.result;
     const detail = this.#options.checkResult(method, result);
     if (detail === undefined) return;
     upstream.metrics.deviated(method);
-    this.#options.log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
+    this.#options.log.debug({ upstream: upstream.name, method, detail }, 'result differs from the spec');
   }
 
-  #logEntry(upstream: Upstream, method: string, failed: FailedVerdict, detail: string): void {
+  #recordFailedOutcome(upstream: Upstream, method: string, failed: FailedVerdict, detail: string): void {
     const { failure } = failed;
-    const hasOpened = upstream.recordFailure(method, failed, performance.now());
-    this.#options.log[hasOpened ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
+    const hasOpenedCircuit = upstream.recordFailure(method, failed, performance.now());
+    this.#options.log[hasOpenedCircuit ? 'warn' : 'debug'](
+      { upstream: upstream.name, failure, detail },
+      'upstream failed',
+    );
   }
 
-  #succeeded(upstream: Upstream, routedCall: RoutedCall, response: UpstreamResponse, startedAt: number): void {
+  #recordSuccess(upstream: Upstream, routedCall: RoutedCall, response: UpstreamResponse, startedAt: number): void {
     const { name } = routedCall.method;
     const now = performance.now();
     upstream.recordSuccess(name);
@@ -155,26 +161,26 @@ export class Attempts {
   }
 }
 
-/** More than that would hold up others for longer than it is worth. */
+/** Parsing and checking a larger result would block the event loop for too long. */
 const MAX_INSPECTED_BYTES = 250_000;
 
 function isInspectable(response: UpstreamResponse): response is ResultResponse | LargeResponse {
   return response.kind === 'large' ? response.parts[0].length <= MAX_INSPECTED_BYTES : response.kind === 'result';
 }
 
-async function reportOutcome(attempt: Promise<Verdict>, report: (outcome: string) => void): Promise<Verdict> {
+async function reportOutcome(attempt: Promise<Verdict>, onEnd: (outcome: string) => void): Promise<Verdict> {
   try {
-    const verdict = await attempt;
-    report(verdict.final ? 'response' : verdict.failure);
-    return verdict;
+    const outcome = await attempt;
+    onEnd(outcome.final ? 'response' : outcome.failure);
+    return outcome;
   } catch (error) {
-    report('cancelled');
+    onEnd('cancelled');
     throw error;
   }
 }
 
-/** What a node said is text from outside: a line of it, and no addresses. */
+/** At most 200 characters and no URLs: the text is from outside. */
 function describeError(response: UpstreamResponse | undefined): string {
-  if (response?.kind !== 'error') return 'an impossible result';
+  if (response?.kind !== 'error') return 'invalid result';
   return `${response.code} ${response.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
 }

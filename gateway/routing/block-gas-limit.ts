@@ -9,12 +9,12 @@ import { withTimeout } from '../upstreams/with-timeout.ts';
 export interface BlockGasLimitOptions {
   readonly heads: NetworkHeads;
   readonly all: readonly Upstream[];
-  /** Whom to ask next. */
+  /** Selects the upstream of the next attempt. */
   readonly selectNext: (routedCall: RoutedCall, now: number) => Upstream | undefined;
   readonly onFailed: (upstream: Upstream, method: string, error: unknown) => void;
 }
 
-/** The gas limit of a network's newest block, above which no call can use gas. */
+/** Gets the gas limit of the network's newest block, from polled heads or from an upstream, for the gas cap of calls. */
 export class BlockGasLimit {
   readonly #options: BlockGasLimitOptions;
   #pending: Promise<bigint> | undefined;
@@ -24,13 +24,13 @@ export class BlockGasLimit {
   }
 
   /**
-   * That of the newest block seen; learned first when none was seen yet. 0: blocks come without a usable limit.
+   * The gas limit of the newest known block; polls upstreams if no block is known. 0: blocks have no usable gas limit.
    * @param deadline on the clock of performance.now()
-   * @throws RpcError when no upstream tells it in time
+   * @throws RpcError if no upstream responds in time
    */
   async get(deadline: number): Promise<bigint> {
-    const known = this.#options.heads.gasLimit(performance.now());
-    if (known !== undefined) return known;
+    const gasLimit = this.#options.heads.gasLimit(performance.now());
+    if (gasLimit !== undefined) return gasLimit;
     this.#pending ??= this.#fetch().finally(() => {
       this.#pending = undefined;
     });
@@ -40,18 +40,18 @@ export class BlockGasLimit {
   async #fetch(): Promise<bigint> {
     const { heads, all, selectNext, onFailed } = this.#options;
     const routedCall = createHeadPoll();
-    let isSeen = false;
+    let hasBlock = false;
     for (;;) {
       const now = performance.now();
       const upstream = selectNext(routedCall, now);
-      if (upstream === undefined && isSeen) return 0n;
+      if (upstream === undefined && hasBlock) return 0n;
       if (upstream === undefined) throw noCandidateError(routedCall.tried.length === 0 ? all : [], now);
       routedCall.tried.push(upstream);
       try {
         const block = await heads.poll(upstream);
         if (block !== undefined && block.gasLimit > 0n) return block.gasLimit;
-        isSeen ||= block !== undefined;
-        if (block === undefined) throw new UpstreamFailure('node-state', 'the latest block is not to be had');
+        hasBlock ||= block !== undefined;
+        if (block === undefined) throw new UpstreamFailure('node-state', 'no latest block in the response');
       } catch (error) {
         onFailed(upstream, routedCall.method.name, error);
       }

@@ -1,15 +1,15 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 
-/** Whoever waits for longer is better told so: the callers before it fare no better. */
+/** A call that waits longer is rejected, because the calls before it make no progress either. */
 const MAX_WAIT_MS = 1_000;
 const RETRY_AFTER_S = 1;
 
 export interface CallQueueOptions {
-  /** Calls with upstreams at once. */
+  /** Maximum of calls in flight. */
   readonly concurrency: number;
-  /** Calls that wait for one of those to end. */
+  /** Maximum of waiting calls. */
   readonly queueMax: number;
-  /** Hears of each that begins to wait, and of each that has ended to. */
+  /** Called with 1 when a call begins to wait, and with -1 when it stops waiting. */
   readonly onQueued: (change: 1 | -1) => void;
 }
 
@@ -19,13 +19,13 @@ interface QueuedCall {
 }
 
 /**
- * What one network may have under way at its upstreams, and the short queue before it: upstreams that hang hold up
- * their own network's calls, and not those of the others.
+ * Limits the calls in flight of one network, and queues a few more. Upstreams that do not respond then delay the calls of
+ * their own network only.
  */
 export class CallQueue {
   readonly #options: CallQueueOptions;
-  /** In the order in which they came. */
-  readonly #waiting = new Set<QueuedCall>();
+  /** In order of arrival. */
+  readonly #queued = new Set<QueuedCall>();
   #inFlight = 0;
 
   constructor(options: CallQueueOptions) {
@@ -33,10 +33,10 @@ export class CallQueue {
   }
 
   /**
-   * A call is about to ask upstreams. Whoever has entered must `leave`.
+   * Takes a place for one call. A call that has entered must `leave`.
    * @param deadline on the clock of performance.now()
-   * @returns undefined when it may at once, else what settles when it may
-   * @throws RpcError overloaded, also by the promise; it has not entered then
+   * @returns undefined if the call may start now, else a promise that resolves when it may
+   * @throws RpcError `overloaded`, also by the promise; the call has not entered then
    */
   enter(deadline: number): Promise<void> | undefined {
     if (this.#inFlight >= this.#options.concurrency) return this.#wait(deadline);
@@ -45,7 +45,7 @@ export class CallQueue {
   }
 
   leave(): void {
-    for (const next of this.#waiting) {
+    for (const next of this.#queued) {
       this.#remove(next);
       next.enter();
       return;
@@ -54,22 +54,22 @@ export class CallQueue {
   }
 
   #wait(deadline: number): Promise<void> {
-    if (this.#waiting.size >= this.#options.queueMax) throw overloaded();
+    if (this.#queued.size >= this.#options.queueMax) throw overloaded();
     return new Promise((enter, reject) => {
       const onTimeout = (): void => {
-        this.#remove(waiting);
+        this.#remove(queued);
         reject(overloaded());
       };
       const timer = setTimeout(onTimeout, Math.min(MAX_WAIT_MS, deadline - performance.now()));
-      const waiting = { enter, timer };
-      this.#waiting.add(waiting);
+      const queued = { enter, timer };
+      this.#queued.add(queued);
       this.#options.onQueued(1);
     });
   }
 
-  #remove(waiting: QueuedCall): void {
-    clearTimeout(waiting.timer);
-    this.#waiting.delete(waiting);
+  #remove(queued: QueuedCall): void {
+    clearTimeout(queued.timer);
+    this.#queued.delete(queued);
     this.#options.onQueued(-1);
   }
 }

@@ -8,11 +8,11 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 type CoalescedResponse = UpstreamResponse | CachedResponse;
 type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
 
-/** What callers have seen of the chain by now. */
+/** The state of the chain that callers were served. */
 export interface ServedState {
-  /** Its head, as it was looked at; another object when it has moved. */
+  /** The polled head; another object after each change. */
   readonly head: unknown;
-  /** The highest block that one was told of. */
+  /** The highest block number that a caller was served. */
   readonly newestServed: bigint;
 }
 
@@ -23,25 +23,25 @@ export interface CallParticipant {
 }
 
 /**
- * The reads of one network that are with its upstreams: who asks the same meanwhile shares the reply. Not where it could
- * be from before something that the asker has seen: a newer block, or a transaction that was sent through this gateway.
+ * Coalesces identical read calls of one network: a call joins an identical call in progress and gets the same response. It
+ * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began.
  */
 export class CoalescedCalls {
   readonly #inFlight = new Map<string, InFlightCall>();
   readonly #served: ServedState;
   readonly #onCoalesced: () => void;
 
-  /** @param onCoalesced hears of each call that upstreams are spared */
+  /** @param onCoalesced called for each call that joins another one */
   constructor(served: ServedState, onCoalesced: () => void) {
     this.#served = served;
     this.#onCoalesced = onCoalesced;
   }
 
   /**
-   * @param call its method and parameters
-   * @param send begins it, for as long as anybody waits for it
-   * @param observer hears of it when it is shared
-   * @throws what `ask` does; Cancelled where the caller has left; RpcError where its own time is over
+   * @param call method and parameters as text
+   * @param send sends the call; cancelled when no participant waits any more
+   * @param observer notified if the call is coalesced
+   * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline
    */
   request(
     call: string,
@@ -50,22 +50,22 @@ export class CoalescedCalls {
     observer?: Pick<CallObserver, 'cached'>,
   ): Promise<CoalescedResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
-    const { head, newestServed: latest } = this.#served;
+    const { head, newestServed } = this.#served;
     const existing = this.#inFlight.get(call);
     if (
       existing !== undefined &&
       existing.head === head &&
-      existing.newestServed === latest &&
+      existing.newestServed === newestServed &&
       !existing.cancellation.isCancelled
     ) {
       this.#onCoalesced();
       observer?.cached('coalesced');
       return existing.join(participant, () => this.request(call, participant, send, observer));
     }
-    const inFlight = new InFlightCall(head, latest, participant.deadline);
-    const upstreamResponse = send(inFlight.cancellation);
+    const inFlight = new InFlightCall(head, newestServed, participant.deadline);
+    const sent = send(inFlight.cancellation);
     this.#inFlight.set(call, inFlight);
-    upstreamResponse.then(
+    sent.then(
       (response) => {
         this.#forgetCall(call, inFlight);
         inFlight.resolve(response);
@@ -78,7 +78,7 @@ export class CoalescedCalls {
     return inFlight.join(participant);
   }
 
-  /** Something was sent: what is asked from now on is to know of it. */
+  /** Called when a transaction is sent: later calls must not join calls that began before it. */
   forgetAll(): void {
     this.#inFlight.clear();
   }
@@ -88,34 +88,34 @@ export class CoalescedCalls {
   }
 }
 
-/** A call that is with upstreams, and all who wait for its reply. When they have left, it is broken off. */
+/** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall implements ServedState {
   readonly head: unknown;
   readonly newestServed: bigint;
   readonly deadline: number;
   readonly cancellation = new Cancellation();
-  /** Mostly there is one at a time. */
-  #first: Member | undefined;
-  #others: Set<Member> | undefined;
+  /** Apart from the others, because most calls have one participant and then need no Set. */
+  #first: Participation | undefined;
+  #others: Set<Participation> | undefined;
 
-  constructor(head: unknown, latest: bigint, deadline: number) {
+  constructor(head: unknown, newestServed: bigint, deadline: number) {
     this.head = head;
-    this.newestServed = latest;
+    this.newestServed = newestServed;
     this.deadline = deadline;
   }
 
-  /** @param retry for one that has more time than the flight has */
+  /** @param retry sends the call again, if the participant's deadline is later than the call's */
   join(participant: CallParticipant, retry?: () => Promise<CoalescedResponse>): Promise<CoalescedResponse> {
     return new Promise((resolve, reject) => {
-      const member = new Member(this, participant, resolve, reject, retry);
-      if (this.#first === undefined) this.#first = member;
-      else (this.#others ??= new Set()).add(member);
+      const participation = new Participation(this, participant, resolve, reject, retry);
+      if (this.#first === undefined) this.#first = participation;
+      else (this.#others ??= new Set()).add(participation);
     });
   }
 
-  leave(member: Member): void {
-    if (this.#first === member) this.#first = undefined;
-    else this.#others?.delete(member);
+  leave(participation: Participation): void {
+    if (this.#first === participation) this.#first = undefined;
+    else this.#others?.delete(participation);
     if (this.#first === undefined && (this.#others === undefined || this.#others.size === 0)) {
       this.cancellation.cancel();
     }
@@ -123,17 +123,17 @@ class InFlightCall implements ServedState {
 
   resolve(response: CoalescedResponse): void {
     this.#first?.resolveWith(response);
-    if (this.#others !== undefined) for (const one of this.#others) one.resolveWith(response);
+    if (this.#others !== undefined) for (const other of this.#others) other.resolveWith(response);
   }
 
   reject(error: unknown): void {
     this.#first?.rejectWith(error);
-    if (this.#others !== undefined) for (const one of this.#others) one.rejectWith(error);
+    if (this.#others !== undefined) for (const other of this.#others) other.rejectWith(error);
   }
 }
 
-/** One who waits, for no longer than its own time. */
-class Member implements Cancellable {
+/** One participant of a call in flight, with its own deadline. */
+class Participation implements Cancellable {
   readonly #call: InFlightCall;
   readonly #participant: CallParticipant;
   readonly #resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void;
@@ -176,7 +176,7 @@ class Member implements Cancellable {
     const now = performance.now();
     const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= this.#call.deadline && now + MIN_ATTEMPT_MS < deadline;
     if (this.#retry === undefined || !hasOnlyCallTimedOut || caller.isCancelled) this.#reject(error);
-    // A tick later: whatever comes of it, the others of the flight are told first.
+    // One tick later, because `retry` may throw, and the other participants must be settled first.
     else this.#resolve(Promise.resolve().then(this.#retry));
   }
 

@@ -3,22 +3,22 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /**
- * Whether a null, or a node that says it is syncing, is worth a second opinion: the node may be the only one not to know. geth with a short transaction
- * index, and a node that lags, say null for what exists (node-variants §1.7).
- * @param isBehind whether the node lags, or was found to lack a part of the chain
- * @param isKnown whether callers have seen what is said not to be
+ * Whether a null needs null confirmation, that is a second response from another upstream. geth with a short transaction
+ * index, and a node that lags, return null for objects that exist (node-variants §1.7). A syncing status needs it as well.
+ * @param isBehind whether the upstream lags, or does not have a part of the chain
+ * @param hasServed whether callers were served the object that is null here
  */
 export function needsNullConfirmation(
   policy: ConfirmNull,
   method: MethodSpec,
   response: UpstreamResponse,
   isBehind: () => boolean,
-  isKnown: () => boolean,
+  hasServed: () => boolean,
 ): boolean {
   if (response.kind !== 'result') return false;
-  // Callers are served by those that keep up.
+  // `false` of one upstream is enough: calls are sent to upstreams that are not behind.
   if (method.name === 'eth_syncing') return response.result !== false;
   if (response.result !== null || !method.nullable || policy === 'never') return false;
   if (policy === 'always' && method.looksUpHash === true) return true;
-  return isBehind() || isKnown();
+  return isBehind() || hasServed();
 }

@@ -5,49 +5,49 @@ import { allLackBlock, noSuchBlock } from './no-such-block.ts';
 import type { UpstreamLimits } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-/** What says most about the call itself, first. */
-const tellingFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
+/** Failure classes whose error text describes the call, the most specific first. */
+const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
 
 /**
- * The answer when every upstream was tried: the class of what they said decides.
- * @param untried all of them, for where nobody was asked
- * @param latest the newest block that callers were told of
- * @throws RpcError where there is nothing to pass on
+ * The response when no upstream is left to try. The failure classes of the attempts decide.
+ * @param all upstreams of the network, for the error if none was tried
+ * @param newestServed the newest block number that callers were served
+ * @throws RpcError if there is no upstream response to pass on
  */
 export function exhaustedResponse(
   routedCall: RoutedCall,
-  untried: readonly { readonly limits: UpstreamLimits | undefined }[],
-  latest: bigint,
+  all: readonly { readonly limits: UpstreamLimits | undefined }[],
+  newestServed: bigint,
   now: number,
 ): UpstreamResponse {
   const { method, failed } = routedCall;
-  if (failed.length === 0) throw noCandidateError(untried, now);
+  if (failed.length === 0) throw noCandidateError(all, now);
   const classes = new Set(failed.map(({ failure }) => failure));
-  if (classes.size === 1 && classes.has('unsupported')) return unsupported(method);
-  const lacksBlock = allLackBlock(failed);
-  if (lacksBlock !== undefined) return noSuchBlock(routedCall, lacksBlock, latest);
-  for (const failure of tellingFailures) {
-    const response = failed.findLast((verdict) => verdict.failure === failure)?.response;
-    if (response?.kind === 'error') return passError(failure, response);
+  if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
+  const blockError = allLackBlock(failed);
+  if (blockError !== undefined) return noSuchBlock(routedCall, blockError, newestServed);
+  for (const failure of descriptiveFailures) {
+    const response = failed.findLast((outcome) => outcome.failure === failure)?.response;
+    if (response?.kind === 'error') return errorResponse(failure, response);
   }
-  // HTTP 413, which comes without a node's words.
+  // HTTP 413, which has no JSON-RPC error.
   if (classes.has('too-large')) throw new RpcError('request-too-large');
-  // Nobody lacks a part of the chain: who could answer says that there is no such thing.
+  // No upstream reported missing data, and those that responded did not find the object.
   if (classes.has('not-found')) return { kind: 'result', result: null };
   throw new RpcError('no-upstream');
 }
 
-/** Why nobody is asked: those who could be are at their limits, or there are none. */
+/** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
 export function noCandidateError(
-  untried: readonly { readonly limits: UpstreamLimits | undefined }[],
+  all: readonly { readonly limits: UpstreamLimits | undefined }[],
   now: number,
 ): RpcError {
-  const waits = untried.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
+  const waits = all.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
   return waits.length > 0 ? upstreamLimitError(Math.min(...waits)) : new RpcError('no-upstream');
 }
 
-/** The answer where nobody has the method. @throws RpcError method-not-found */
-export function unsupported(method: MethodSpec): UpstreamResponse {
+/** The response if no upstream supports the method. @throws RpcError method-not-found */
+export function unsupportedResponse(method: MethodSpec): UpstreamResponse {
   if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
   throw methodNotFound(method.name);
 }
@@ -57,7 +57,7 @@ function upstreamLimitError(waitMs: number): RpcError {
   return new RpcError('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
 }
 
-function passError(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
+function errorResponse(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
   if (failure === 'too-large') throw new RpcError('request-too-large', response.message);
   if (failure === 'node-state' || failure === 'no-block')
     throw new RpcError('node-state', `no upstream could answer: ${response.message}`);

@@ -4,46 +4,46 @@ import type { Upstream } from '../upstreams/upstream.ts';
 
 const QUANTILE = 0.95;
 const MIN_SAMPLES = 20;
-/** As long as nobody knows how long the method takes. */
+/** Used until a method has 20 samples. */
 const DEFAULT_DELAY_MS = 1_000;
-/** Timers of equal length share a list. */
-const STEP_MS = 10;
-const METHODS_MAX = 500;
+/** Delays are rounded up to this step, because Node keeps timers of equal length in one list. */
+const DELAY_STEP_MS = 10;
+const MAX_METHODS = 500;
 
-/** After how long a call is asked of a second upstream. */
+/** Calculates after which delay a hedged request is sent, from the recent latencies of each method. */
 export class HedgeDelay {
   readonly #minMs: number;
   readonly #latencies: Map<string, LatencyWindow>;
 
-  /** @param previous of the same network before its file was changed: its methods take as long as they did */
+  /** @param previous of the same network before a reload; its latencies are continued */
   constructor(minMs: number, previous?: HedgeDelay) {
     this.#minMs = minMs;
     this.#latencies = previous === undefined ? new Map<string, LatencyWindow>() : previous.#latencies;
   }
 
-  /** A call of the method was answered. */
+  /** Adds the latency of a successful call. */
   add(method: string, ms: number, now: number): void {
     let latencies = this.#latencies.get(method);
     if (latencies === undefined) {
-      if (this.#latencies.size >= METHODS_MAX) return;
+      if (this.#latencies.size >= MAX_METHODS) return;
       this.#latencies.set(method, (latencies = new LatencyWindow()));
     }
     latencies.add(ms, now);
   }
 
   /**
-   * In ms, from now on. Undefined: never, since the call may not be made twice or ends before. One that is on trial
-   * after a failure is not waited for.
+   * The delay in ms from now. Undefined: no hedge, because the call must not be sent twice or times out before. If the
+   * upstream's circuit is half-open, the delay is the minimum.
    */
   delayFor({ method, preferred }: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
-    // Of what the spec does not know nobody can tell what a second time would do, or cost.
+    // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
-    // It took the transaction that is asked about; another one may not know it yet, and would be the quicker to say so.
+    // This upstream received the transaction. Another one may not have it yet, and would return null sooner.
     if (preferred === upstream) return undefined;
     const expectedMs = upstream.circuit.isClosed
       ? (this.#latencies.get(method.name)?.quantile(QUANTILE, MIN_SAMPLES) ?? DEFAULT_DELAY_MS)
       : this.#minMs;
-    const delayMs = Math.ceil(Math.max(expectedMs, this.#minMs) / STEP_MS) * STEP_MS;
+    const delayMs = Math.ceil(Math.max(expectedMs, this.#minMs) / DELAY_STEP_MS) * DELAY_STEP_MS;
     return delayMs < Math.min(remainingMs, upstream.timeoutMs) ? delayMs : undefined;
   }
 }

@@ -3,10 +3,10 @@ import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts'
 import type { Verdict } from '../upstreams/verdict.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/** What came of an attempt, and whose words they are. */
+/** The outcome of an attempt, and its upstream. */
 export interface AttemptOutcome {
   readonly upstream: Upstream;
-  readonly verdict: Verdict;
+  readonly outcome: Verdict;
 }
 
 export interface HedgeOptions {
@@ -16,13 +16,13 @@ export interface HedgeOptions {
     cancellation: Cancellation,
     isHedge: boolean,
   ) => Promise<Verdict>;
-  /** Whom to ask as well, when the first takes long; it counts as asked then. Undefined: nobody. */
+  /** Selects the upstream of the hedged request, and counts the attempt. Undefined: no hedge. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
-  /** Whether an outcome is to be believed before the other is heard. */
-  readonly isConclusive: (outcome: AttemptOutcome, routedCall: RoutedCall) => boolean;
-  /** The second was asked, and now it is decided. */
+  /** Whether a final response is used while the other attempt is in progress: it needs no confirmation. */
+  readonly isConclusive: (result: AttemptOutcome, routedCall: RoutedCall) => boolean;
+  /** Called at the end of a call for which a hedged request was sent. */
   readonly onHedged: (hasHedgeWon: boolean) => void;
-  /** The first had no answer yet when the second had. @param startedAt on the clock of performance.now() */
+  /** Called if the hedged request responded first. @param startedAt of the first attempt, by performance.now() */
   readonly onLost: (upstream: Upstream, routedCall: RoutedCall, startedAt: number) => void;
 }
 
@@ -33,7 +33,10 @@ interface Attempt {
   readonly isHedge: boolean;
 }
 
-/** One call at an upstream, and where that takes long at a second one too. The first to say something of use wins. */
+/**
+ * Sends one call to an upstream, and after a delay as a hedged request to a second one. The first conclusive response is
+ * used, and the other attempt is cancelled.
+ */
 export class HedgedCall {
   readonly #options: HedgeOptions;
   readonly #routedCall: RoutedCall;
@@ -49,7 +52,7 @@ export class HedgedCall {
     this.#options = options;
   }
 
-  /** @param delayMs from now on; a multiple of ten, since timers of equal length share a list. @throws Cancelled */
+  /** @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list. @throws Cancelled */
   static run(first: Upstream, delayMs: number, routedCall: RoutedCall, options: HedgeOptions): Promise<AttemptOutcome> {
     const hedgedCall = new HedgedCall(routedCall, options);
     return new Promise((resolve, reject) => {
@@ -67,8 +70,8 @@ export class HedgedCall {
     this.#routedCall.cancellation?.add(cancellation);
     if (this.#routedCall.cancellation?.isCancelled === true) cancellation.cancel();
     this.#options.attempt(upstream, this.#routedCall, cancellation, isHedge).then(
-      (verdict) => {
-        this.#settle(attempt, { upstream, verdict });
+      (outcome) => {
+        this.#settle(attempt, { upstream, outcome });
       },
       (error: unknown) => {
         this.#fail(attempt, error);
@@ -83,35 +86,35 @@ export class HedgedCall {
     this.start(hedge, true);
   }
 
-  #settle(attempt: Attempt, outcome: AttemptOutcome): void {
+  #settle(attempt: Attempt, result: AttemptOutcome): void {
     if (!this.#remove(attempt)) return;
-    const { verdict } = outcome;
+    const { outcome } = result;
     const [other] = this.#attempts;
-    if (verdict.final && (other === undefined || this.#options.isConclusive(outcome, this.#routedCall)))
-      this.#finish(outcome, attempt);
-    else if (other === undefined) this.#finish(this.#fallback ?? outcome, attempt);
-    else if (verdict.final) this.#fallback = outcome;
-    else this.#routedCall.failed = [...this.#routedCall.failed, verdict];
+    if (outcome.final && (other === undefined || this.#options.isConclusive(result, this.#routedCall)))
+      this.#finish(result, attempt);
+    else if (other === undefined) this.#finish(this.#fallback ?? result, attempt);
+    else if (outcome.final) this.#fallback = result;
+    else this.#routedCall.failed = [...this.#routedCall.failed, outcome];
   }
 
-  #finish(outcome: AttemptOutcome, attempt: Attempt): void {
+  #finish(result: AttemptOutcome, attempt: Attempt): void {
     const [loser] = this.#attempts;
     this.#attempts.length = 0;
     clearTimeout(this.#timer);
     if (loser !== undefined) {
       this.#routedCall.cancellation?.delete(loser.cancellation);
-      // One that is on trial goes on: how it ends tells whether it is back, and nobody waits for it.
+      // With a half-open circuit the attempt continues: its outcome closes or opens the circuit.
       if (loser.upstream.circuit.isClosed) {
         loser.cancellation.cancel();
-        // A second one that was asked a moment before says nothing of itself by that.
+        // A lost hedge says nothing about its upstream, because it started later.
         if (!loser.isHedge) this.#options.onLost(loser.upstream, this.#routedCall, loser.startedAt);
       }
     }
-    if (this.#isHedged) this.#options.onHedged(attempt.isHedge && outcome.verdict.final);
-    this.#resolve(outcome);
+    if (this.#isHedged) this.#options.onHedged(attempt.isHedge && result.outcome.final);
+    this.#resolve(result);
   }
 
-  /** The caller has left, or we are wrong somewhere. */
+  /** The attempt threw: Cancelled, or an error of Gatehouse itself. */
   #fail(attempt: Attempt, error: unknown): void {
     if (!this.#remove(attempt)) return;
     clearTimeout(this.#timer);
@@ -120,7 +123,7 @@ export class HedgedCall {
     this.#reject(error);
   }
 
-  /** @returns false where the race is over */
+  /** @returns false if the call has already ended */
   #remove(attempt: Attempt): boolean {
     const at = this.#attempts.indexOf(attempt);
     if (at === -1) return false;

@@ -3,35 +3,35 @@ import type { RoutedCall } from './routed-call.ts';
 import type { HeadPositions, Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-/** What follows the heads, and hears of what callers were told. */
+/** The polled heads, which are also updated with the blocks that callers were served. */
 export type ObservedHeads<U> = HeadPositions<U> & {
-  /** The newest block that subscribers were told of. */
+  /** The newest block that was delivered to subscribers. */
   readonly newestDelivered: bigint | undefined;
   observe(upstream: U, number: bigint, now: number): void;
 };
 
-/** The number of the block that a reply is, or is in; made elsewhere (`cache/`). */
+/** Reads the number of the block in a response, or of the block that contains its object. A function of `cache/`. */
 export type BlockNumberIn = (response: UpstreamResponse) => bigint | undefined;
 
-/** A caller was told of a block of this number. */
+/** Called when a caller is served a block number. */
 export type OnServed = (number: bigint, now: number) => void;
 
-/** An upstream that told of an older safe or finalized block may have come on by then: nobody looks at it meanwhile. */
+/** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
 const BEHIND_TTL_MS = 12_000;
 
-/** Types of results that tell a caller how far the chain is. */
-const shapesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
+/** Types of results that contain a block number. */
+const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
 
 /**
- * How far callers of a network have seen its chain, by what its upstreams told them. None is taken back while there is an
- * upstream that knows better. `latest` goes back where the upstreams agree on a lower head (`NetworkHeads`); `safe` and
- * `finalized` where all that are up were asked for it and said less.
+ * Keeps reads of one network monotonic: callers are not served an older `latest`, `safe` or `finalized` block than before
+ * while an upstream has a newer one. `latest` decreases when the upstreams agree on a lower head (`NetworkHeads`), `safe`
+ * and `finalized` when all available upstreams returned an older block.
  */
 export class MonotonicReads<U extends object> {
   readonly #heads: ObservedHeads<U>;
   readonly #blockNumberIn: BlockNumberIn;
   readonly #onServed: OnServed;
-  readonly #older = { safe: new TagHighWater<U>(), finalized: new TagHighWater<U>() };
+  readonly #tags = { safe: new NewestTagged<U>(), finalized: new NewestTagged<U>() };
   #newest = 0n;
 
   constructor(heads: ObservedHeads<U>, blockNumberIn: BlockNumberIn, onServed: OnServed) {
@@ -40,67 +40,67 @@ export class MonotonicReads<U extends object> {
     this.#onServed = onServed;
   }
 
-  /** The number of the newest block that callers may know of. */
+  /** The number of the newest served block. */
   get newest(): bigint {
     const { number, newestDelivered } = this.#heads;
     if (newestDelivered !== undefined && newestDelivered > this.#newest) this.#newest = newestDelivered;
-    // One told an absurd number, or the chain went back.
+    // An upstream returned a wrong number, or the network's head decreased.
     if (number !== undefined && number < this.#newest) this.#newest = number;
     return this.#newest;
   }
 
-  /** Whether an upstream would take back what callers have seen of a tag, as far as is known. */
+  /** Whether the upstream is known to be behind the newest served block of the tag. */
   isBehind(upstream: U, tag: Tag, now: number): boolean {
-    if (tag !== 'latest' && this.#older[tag].isBehind(upstream, now)) return true;
+    if (tag !== 'latest' && this.#tags[tag].isBehind(upstream, now)) return true;
     const { newest } = this;
     return newest > 0n && !this.#heads.hasBlock(upstream, newest);
   }
 
-  /** Whether an upstream is behind the network's head, or behind what callers know of. */
+  /** Whether the upstream is behind the network's head, or behind the newest served block. */
   isLagging(upstream: U): boolean {
     return this.#heads.lagOf(upstream) > 0 || this.isBehind(upstream, 'latest', 0);
   }
 
-  /** An upstream gave a caller this. */
+  /** Records the block number in a response that is served to a caller. */
   recordServed(upstream: U, { method, params, blocks }: RoutedCall, response: UpstreamResponse, now: number): void {
     const isHead = method.name === 'eth_blockNumber';
     const isLogs = method.name === 'eth_getLogs';
-    if (!isHead && !isLogs && !shapesWithBlock.has(method.shape?.type)) return;
-    // Its number is one that no block has yet.
+    if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
+    // The number of the pending block is not yet that of a block.
     if (params[0] === 'pending' || response.kind === 'error') return;
     const number = isHead ? quantityIn(response) : isLogs ? newestLogIn(response) : this.#blockNumberIn(response);
     if (number === undefined) return;
     const tag = blocks?.tag;
-    if (tag !== undefined && tag !== 'latest') this.#older[tag].record(upstream, number, now);
+    if (tag !== undefined && tag !== 'latest') this.#tags[tag].record(upstream, number, now);
     this.#heads.observe(upstream, number, now);
     if (number > this.#newest) this.#newest = number;
     this.#onServed(number, now);
   }
 
-  /** Whether a block by its tag is older than what callers have seen of that tag. */
+  /** Whether the response to a call for a tag is older than the newest served block of that tag. */
   isOlder({ method, params, blocks }: RoutedCall, response: UpstreamResponse): boolean {
     const tag = blocks?.tag;
     if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
     const number = this.#blockNumberIn(response);
-    return number !== undefined && number < (tag === 'latest' ? this.newest : this.#older[tag].number);
+    return number !== undefined && number < (tag === 'latest' ? this.newest : this.#tags[tag].number);
   }
 
-  /** Of two replies, of which the first is too old, or null. */
-  newer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
+  /** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
+  selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
     const number = this.#blockNumberIn(one);
     if (number === undefined) return other;
     return (this.#blockNumberIn(other) ?? -1n) > number ? other : one;
   }
 
-  /** All were asked, and this is the best of it. */
+  /** Accepts an older block for the tag, after all upstreams were tried. */
   acceptOlder({ blocks }: RoutedCall, response: UpstreamResponse): UpstreamResponse {
     const tag = blocks?.tag;
     const number = this.#blockNumberIn(response);
-    if (tag !== undefined && tag !== 'latest' && number !== undefined) this.#older[tag].number = number;
+    if (tag !== undefined && tag !== 'latest' && number !== undefined) this.#tags[tag].number = number;
     return response;
   }
 
-  /** The head's number as it is told: another upstream told more, and the heads show whether that is still so. */
+  /** Raises the result of eth_blockNumber to the newest served block, if that is higher. */
   raiseToServed({ name }: MethodSpec, response: UpstreamResponse): UpstreamResponse {
     if (name !== 'eth_blockNumber') return response;
     const { newest } = this;
@@ -108,7 +108,7 @@ export class MonotonicReads<U extends object> {
     return number === undefined || number >= newest ? response : { kind: 'result', result: `0x${newest.toString(16)}` };
   }
 
-  /** Whether callers know that the block of a call is there, so that a null would be wrong. */
+  /** Whether callers were served the block of the call, so that null would be wrong. */
   hasServed({ method, params, blocks }: RoutedCall): boolean {
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
@@ -116,8 +116,8 @@ export class MonotonicReads<U extends object> {
   }
 }
 
-/** How far callers have seen one tag. */
-class TagHighWater<U extends object> {
+/** Tracks the newest served block of one tag, and the upstreams that are behind it. */
+class NewestTagged<U extends object> {
   number = -1n;
   readonly #behindUntil = new WeakMap<U, number>();
 
@@ -134,7 +134,7 @@ class TagHighWater<U extends object> {
   }
 }
 
-/** Methods that are null only where there is no such block. */
+/** Whether null means that the block does not exist. */
 function isBlockLookup({ name, shape }: MethodSpec): boolean {
   return shape?.type === 'Block' || name === 'eth_getBlockReceipts';
 }
@@ -143,7 +143,7 @@ function quantityIn(response: UpstreamResponse): bigint | undefined {
   return response.kind === 'result' ? quantityOf(response.result) : undefined;
 }
 
-/** The number of the block of the last log: they come in the order of the chain. */
+/** The block number of the last log, which is the newest: logs are in chain order. */
 function newestLogIn(response: UpstreamResponse): bigint | undefined {
   if (response.kind === 'large') return quantityAtEnd(response.parts[response.parts.length - 1] ?? response.parts[0]);
   const logs = response.kind === 'result' && Array.isArray(response.result) ? (response.result as unknown[]) : [];

@@ -6,48 +6,48 @@ import type { FailedVerdict } from '../upstreams/verdict.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/** What was seen of heads; made elsewhere (`heads/`). */
-interface HeadsSeen {
+/** The polled heads (`heads/`). */
+interface PolledHeads {
   headOf(upstream: Upstream): { readonly number: bigint } | undefined;
 }
 
-/** Whether an upstream at the head was asked for a block above the newest that any upstream was seen to have. */
+/** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */
 export function isAboveHead(
   routedCall: RoutedCall,
   upstream: Upstream,
   all: readonly Upstream[],
-  heads: HeadsSeen,
-  served: MonotonicReads<Upstream>,
+  heads: PolledHeads,
+  monotonic: MonotonicReads<Upstream>,
 ): boolean {
   const highest = highestOf(routedCall);
-  if (highest === undefined || heads.headOf(upstream) === undefined || served.isLagging(upstream)) return false;
-  const looks = all.map((one) => heads.headOf(one)?.number ?? -1n);
-  return highest > Number(served.newest) && looks.every((number) => highest > Number(number));
+  if (highest === undefined || heads.headOf(upstream) === undefined || monotonic.isLagging(upstream)) return false;
+  const numbers = all.map((one) => heads.headOf(one)?.number ?? -1n);
+  return highest > Number(monotonic.newest) && numbers.every((number) => highest > Number(number));
 }
 
-/** Whether all that were asked said that there is no such block. One that was down before does not count. */
+/** The first error, if all attempts failed because the block does not exist. Open circuits do not count. */
 export function allLackBlock(failed: readonly FailedVerdict[]): ErrorResponse | undefined {
-  let said: ErrorResponse | undefined;
+  let error: ErrorResponse | undefined;
   for (const { failure, response, wasDown } of failed) {
-    if (failure === 'no-block' && response?.kind === 'error') said ??= response;
+    if (failure === 'no-block' && response?.kind === 'error') error ??= response;
     else if (failure !== 'not-found' && wasDown !== true) return undefined;
   }
-  return said;
+  return error;
 }
 
 /**
- * The response to a call for a block that there is not: the upstream's own error, by which clients decide whether they
- * retry; null for a lookup.
- * @throws RpcError where a lookup names a block that callers were told of
+ * The response to a call for a block that does not exist: null for a lookup, else the upstream's own error, by which
+ * clients decide whether to retry.
+ * @throws RpcError if a lookup names a block at or below the newest served block
  */
-export function noSuchBlock(routedCall: RoutedCall, said: UpstreamResponse, latest: bigint): UpstreamResponse {
-  if (!routedCall.method.nullable) return said;
+export function noSuchBlock(routedCall: RoutedCall, error: UpstreamResponse, newestServed: bigint): UpstreamResponse {
+  if (!routedCall.method.nullable) return error;
   const highest = highestOf(routedCall);
-  if (highest !== undefined && highest >= 0 && highest <= Number(latest)) throw new RpcError('no-upstream');
+  if (highest !== undefined && highest >= 0 && highest <= Number(newestServed)) throw new RpcError('no-upstream');
   return { kind: 'result', result: null };
 }
 
-/** Where there is one upstream only, no blocks were read off the call before. */
+/** With one upstream only, `blocks` is not set, and is read here. */
 function highestOf({ method, params, blocks }: RoutedCall): number | undefined {
   return (blocks ?? blocksNamedBy(method, params))?.highest;
 }

@@ -1,13 +1,14 @@
 import { methodGroups, type MethodGroup } from '../spec/method-group.ts';
 import type { LatencyScore } from '../upstreams/latency-score.ts';
 
-/** A better one shall be better by so much, in parts and in ms, before it takes the place of the first. */
-const CLEARLY = 1.3;
-const CLEARLY_MS = 10;
-const LOOK_EVERY_MS = 1_000;
-const LEAST_STAY_MS = 30_000;
-/** Then the first in the file gets another chance. While it is passed over nobody measures it. */
-const LONGEST_STAY_MS = 300_000;
+/** An upstream replaces the first if its latency score is better by this factor and by this many ms in addition. */
+const MIN_GAIN_FACTOR = 1.3;
+const MIN_GAIN_MS = 10;
+const UPDATE_INTERVAL_MS = 1_000;
+/** Minimum time between two changes of the first upstream. */
+const MIN_STAY_MS = 30_000;
+/** After this time the first upstream of the file is first again: only calls measure it, and it gets few of them. */
+const MAX_STAY_MS = 300_000;
 
 interface Ranked {
   readonly priority: number;
@@ -22,30 +23,30 @@ interface Tier<U> {
 }
 
 /**
- * In which order upstreams are asked: by priority, and among equals as the file has them, but that one which is clearly
- * better than the first comes before it. What is measured are calls that were made anyway; others than the first get
- * theirs by hedging and when it fails.
+ * Orders the upstreams of one network by priority. Upstreams of equal priority are in the order of the network file, except
+ * that the best one is first if its latency score is clearly better. Scores are from the calls of callers only; upstreams
+ * other than the first are measured by hedges and retries.
  */
 export class Ranking<U extends Ranked> {
   readonly #tiers: Readonly<Record<MethodGroup, readonly Tier<U>[]>>;
   readonly #orders: Record<MethodGroup, readonly U[]>;
   readonly #isFixed: boolean;
-  #lookedAt = -Infinity;
+  #updatedAt = -Infinity;
 
   /**
-   * @param inFile the first is the best, as far as the operator knows
-   * @param previous whose choices stand among equals that are led by the same one still
+   * @param inFile upstreams in the order of the network file
+   * @param previous before a reload; a tier keeps its first upstream if its first upstream in the file is the same
    */
   constructor(inFile: readonly U[], previous?: Ranking<U>) {
     const priorities = [...new Set(inFile.map(({ priority }) => priority))].sort((a, b) => a - b);
     const byPriority = priorities.map((priority) => inFile.filter((one) => one.priority === priority));
-    const tiersBefore = previous === undefined ? undefined : previous.#tiers;
+    const previousTiers = previous === undefined ? undefined : previous.#tiers;
     const tiers = (group: MethodGroup): Tier<U>[] =>
       byPriority.flatMap((members) => {
-        const [inFront] = members;
-        const known = tiersBefore?.[group].find(({ members: [its] }) => its === inFront);
-        if (known !== undefined && members.includes(known.first)) return { ...known, members };
-        return inFront === undefined ? [] : { members, first: inFront, changedAt: 0 };
+        const [firstInFile] = members;
+        const previousTier = previousTiers?.[group].find(({ members: [one] }) => one === firstInFile);
+        if (previousTier !== undefined && members.includes(previousTier.first)) return { ...previousTier, members };
+        return firstInFile === undefined ? [] : { members, first: firstInFile, changedAt: 0 };
       });
     this.#tiers = {
       lookup: tiers('lookup'),
@@ -53,7 +54,7 @@ export class Ranking<U extends Ranked> {
       list: tiers('list'),
       other: tiers('other'),
     };
-    const order = (group: MethodGroup): readonly U[] => this.#tiers[group].flatMap(inOrder);
+    const order = (group: MethodGroup): readonly U[] => this.#tiers[group].flatMap(membersInOrder);
     this.#orders = {
       lookup: order('lookup'),
       execution: order('execution'),
@@ -64,46 +65,47 @@ export class Ranking<U extends Ranked> {
   }
 
   order(group: MethodGroup, now: number): readonly U[] {
-    if (!this.#isFixed && now - this.#lookedAt >= LOOK_EVERY_MS) this.#look(now);
+    if (!this.#isFixed && now - this.#updatedAt >= UPDATE_INTERVAL_MS) this.#update(now);
     return this.#orders[group];
   }
 
-  #look(now: number): void {
-    this.#lookedAt = now;
+  #update(now: number): void {
+    this.#updatedAt = now;
     for (const group of methodGroups) {
-      const changed = this.#tiers[group].map((tier) => choosesAnother(tier, group, now));
-      if (changed.includes(true)) this.#orders[group] = this.#tiers[group].flatMap(inOrder);
+      const changes = this.#tiers[group].map((tier) => updateFirst(tier, group, now));
+      if (changes.includes(true)) this.#orders[group] = this.#tiers[group].flatMap(membersInOrder);
     }
   }
 }
 
-function choosesAnother<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now: number): boolean {
-  const [inFile] = tier.members;
-  if (inFile === undefined || tier.members.length === 1) return false;
-  const stayed = now - tier.changedAt;
-  if (tier.first !== inFile && stayed > LONGEST_STAY_MS) {
-    inFile.latencyScore.clear(group);
-    return change(tier, inFile, now);
+/** @returns whether the first upstream of the tier has changed */
+function updateFirst<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now: number): boolean {
+  const [firstInFile] = tier.members;
+  if (firstInFile === undefined || tier.members.length === 1) return false;
+  const stayMs = now - tier.changedAt;
+  if (tier.first !== firstInFile && stayMs > MAX_STAY_MS) {
+    firstInFile.latencyScore.clear(group);
+    return setFirst(tier, firstInFile, now);
   }
   const score = tier.first.latencyScore.score(group, now);
-  if (score === undefined || (stayed < LEAST_STAY_MS && tier.changedAt > 0)) return false;
+  if (score === undefined || (stayMs < MIN_STAY_MS && tier.changedAt > 0)) return false;
   let best: U | undefined;
-  let bestScore = score / CLEARLY - CLEARLY_MS;
-  for (const one of tier.members) {
-    const its = one.latencyScore.score(group, now);
-    if (one === tier.first || its === undefined || its >= bestScore) continue;
-    best = one;
-    bestScore = its;
+  let bestScore = score / MIN_GAIN_FACTOR - MIN_GAIN_MS;
+  for (const member of tier.members) {
+    const memberScore = member.latencyScore.score(group, now);
+    if (member === tier.first || memberScore === undefined || memberScore >= bestScore) continue;
+    best = member;
+    bestScore = memberScore;
   }
-  return best !== undefined && change(tier, best, now);
+  return best !== undefined && setFirst(tier, best, now);
 }
 
-function change<U>(tier: Tier<U>, first: U, now: number): true {
+function setFirst<U>(tier: Tier<U>, first: U, now: number): true {
   tier.first = first;
   tier.changedAt = now;
   return true;
 }
 
-function inOrder<U>({ members, first }: Tier<U>): U[] {
-  return [first, ...members.filter((one) => one !== first)];
+function membersInOrder<U>({ members, first }: Tier<U>): U[] {
+  return [first, ...members.filter((member) => member !== first)];
 }

@@ -6,43 +6,43 @@ import type { FailedVerdict } from '../upstreams/verdict.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 
-/** Mostly no attempt fails: one for all calls. */
-const none: readonly FailedVerdict[] = [];
+/** Shared by all calls, because most calls have no failed attempt. */
+const noFailures: readonly FailedVerdict[] = [];
 
-/** A call, ready for upstreams. */
+/** A validated call with its deadline, before routing. */
 export interface UpstreamCall {
   readonly method: MethodSpec;
   readonly params: readonly unknown[];
-  /** The same as JSON. */
+  /** `params` as JSON text. */
   readonly text: string;
   /** On the clock of performance.now(). */
   readonly deadline: number;
-  /** Breaks it off; what is sent takes effect all the same, and so is never broken off. */
+  /** Cancels the call when the caller disconnects. Methods that send transactions are never cancelled. */
   readonly caller?: Cancellation | undefined;
-  /** Hears how it went. */
+  /** Receives the events of the call. */
   readonly observer?: CallObserver | undefined;
 }
 
-/** A call on its way from one upstream to the next. */
+/** A call during routing: what it needs, which upstreams were tried, and how they failed. */
 export interface RoutedCall {
   readonly method: MethodSpec;
   readonly group: MethodGroup;
   readonly params: readonly unknown[];
-  /** The same as JSON. */
+  /** `params` as JSON text. */
   readonly text: string;
   /** On the clock of performance.now(). */
   readonly deadline: number;
-  /** Undefined where it must not be broken off. */
+  /** Undefined if the call must not be cancelled. */
   readonly cancellation: Cancellation | undefined;
   readonly blocks: NamedBlocks | undefined;
-  /** To be asked before all others. */
+  /** Selected before all other upstreams. */
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
   readonly tried: Upstream[];
   failed: readonly FailedVerdict[];
 }
 
-/** What the gateway asks for itself. */
+/** A call of Gatehouse itself, without a caller. */
 export function createCall(method: MethodSpec, params: readonly unknown[], deadline: number): UpstreamCall {
   return { method, params, text: JSON.stringify(params), deadline };
 }
@@ -54,7 +54,19 @@ export function createRoutedCall(
 ): RoutedCall {
   const cancellation = isRead(method) ? caller : undefined;
   const group = groupOf(method);
-  return { method, group, params, text, deadline, cancellation, blocks, preferred, observer, tried: [], failed: none };
+  return {
+    method,
+    group,
+    params,
+    text,
+    deadline,
+    cancellation,
+    blocks,
+    preferred,
+    observer,
+    tried: [],
+    failed: noFailures,
+  };
 }
 
 const head: MethodSpec = {
@@ -65,9 +77,9 @@ const head: MethodSpec = {
   hashParams: [],
 };
 
-/** The gateway's own look at a head. */
+/** The call for which `BlockGasLimit` selects upstreams: a poll of the head. */
 export function createHeadPoll(): RoutedCall {
   const unset = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
-  return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: none };
+  return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: noFailures };
 }

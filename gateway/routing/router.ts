@@ -10,7 +10,7 @@ import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { needsNullConfirmation } from './confirm-null.ts';
-import { exhaustedResponse, unsupported } from './exhausted.ts';
+import { exhaustedResponse, unsupportedResponse } from './exhausted.ts';
 import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
@@ -27,21 +27,21 @@ export interface RouterOptions {
   readonly blockNumberIn: BlockNumberIn;
   readonly onServed: OnServed;
   readonly confirmNull: ConfirmNull;
-  /** A chain of one developer, whose node may answer with an error and mine the transaction all the same. */
+  /** A development chain, whose node may return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
   readonly hedgeAfterMs: number | undefined;
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;
   readonly log: Log;
-  /** Of the same network before its file was changed. */
+  /** Of the same network before a reload. */
   readonly previous?: Router | undefined;
 }
 
-/** Where all upstreams are marked as lacking a method, one of them is asked once in so much time. */
-const TRIAL_EVERY_MS = 10_000;
+/** If no upstream supports a method, one upstream is tried again at this interval. */
+const PROBE_INTERVAL_MS = 10_000;
 
-/** The nodes of one network, and how a call gets from one to the next. */
+/** Routes the calls of one network: selects upstreams, makes attempts, and stops at a final response. */
 export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
@@ -50,13 +50,13 @@ export class Router {
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #selector: UpstreamSelector;
-  readonly #trials = new Sampler(TRIAL_EVERY_MS);
+  readonly #probes = new Sampler(PROBE_INTERVAL_MS);
   readonly #attempts: Attempts;
   readonly #budgeted: BudgetedSelector;
   readonly #hedgeDelay: HedgeDelay | undefined;
   readonly #hedgeOptions: HedgeOptions;
 
-  /** @param all as the network's file has them */
+  /** @param all upstreams in the order of the network file */
   constructor(all: readonly Upstream[], options: RouterOptions) {
     const { normalise, checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } =
       options;
@@ -102,40 +102,45 @@ export class Router {
       heads,
       all,
       selectNext: (routedCall, now) => this.#selector.select(routedCall, now),
-      onFailed: (upstream, method, error) => void this.#attempts.failed(upstream, method, error),
+      onFailed: (upstream, method, error) => void this.#attempts.recordFailure(upstream, method, error),
     });
     this.#hedgeOptions = {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
       selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
-      isConclusive: ({ upstream, verdict }, routedCall) =>
-        verdict.final && !this.#needsConfirmation(routedCall, verdict.response, upstream),
+      isConclusive: ({ upstream, outcome }, routedCall) =>
+        outcome.final && !this.#needsConfirmation(routedCall, outcome.response, upstream),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
       onLost: (upstream, { method, group }, startedAt) => {
         const now = performance.now();
         upstream.latencyScore.recordSuccess(group, now - startedAt, now);
-        // Broken off, it never times out: without this, one that is gone would have to be hedged for ever.
+        // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
         if (upstream.hasResponded(startedAt)) return;
-        this.#attempts.failed(upstream, method.name, new UpstreamFailure('slow', 'another one was quicker'));
+        this.#attempts.recordFailure(
+          upstream,
+          method.name,
+          new UpstreamFailure('slow', 'the hedged request responded first'),
+        );
       },
     };
   }
 
   /**
-   * Asks one upstream after the other until one gives the last word.
-   * @param queue that it has entered, and leaves then
-   * @throws RpcError when none could answer, Cancelled
+   * Tries one upstream after the other until a response is final.
+   * @param queue which the call has entered, and leaves at the end
+   * @throws RpcError if no upstream has a usable response; Cancelled
    */
   async request(call: UpstreamCall, queue?: CallQueue): Promise<UpstreamResponse> {
     try {
       const { method, deadline } = call;
-      const isMarked = this.#isUnsupportedByAll(method.name);
-      if (isMarked && !this.#trials.isDue(method.name, performance.now())) return unsupported(method);
+      const isUnsupported = this.#isUnsupportedByAll(method.name);
+      if (isUnsupported && !this.#probes.isDue(method.name, performance.now())) return unsupportedResponse(method);
       const blocks = this.all.length > 1 ? blocksNamedBy(method, call.params) : undefined;
-      const taker = this.#sent.upstreamFor(method.name, call.params);
-      const routedCall = createRoutedCall(call, blocks, isMarked ? this.#selector.longestMarked(method.name) : taker);
+      const recipient = this.#sent.upstreamFor(method.name, call.params);
+      const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : recipient;
+      const routedCall = createRoutedCall(call, blocks, preferred);
       let unconfirmed: UpstreamResponse | undefined;
       for (;;) {
         const now = performance.now();
@@ -147,31 +152,30 @@ export class Router {
         routedCall.tried.push(upstream);
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
           await backOff(routedCall.failed.length, deadline - now);
-        const { isClosed: isUp } = upstream.circuit;
+        const wasClosed = upstream.circuit.isClosed;
         const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
         let respondent = upstream;
-        let verdict: Verdict;
+        let outcome: Verdict;
         if (hedgeMs === undefined)
-          verdict = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
+          outcome = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
         else
-          ({ upstream: respondent, verdict } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
-        if (verdict.final) {
-          const upstreamResponse =
-            unconfirmed === undefined ? verdict.response : this.#monotonic.newer(unconfirmed, verdict.response);
+          ({ upstream: respondent, outcome } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
+        if (outcome.final) {
+          const response =
+            unconfirmed === undefined ? outcome.response : this.#monotonic.selectNewer(unconfirmed, outcome.response);
           const isUnconfirmed =
             unconfirmed === undefined
-              ? this.#needsConfirmation(routedCall, upstreamResponse, respondent)
-              : this.#monotonic.isOlder(routedCall, upstreamResponse);
-          if (!isUnconfirmed)
-            return this.all.length > 1 ? this.#monotonic.raiseToServed(method, upstreamResponse) : upstreamResponse;
-          unconfirmed = upstreamResponse;
+              ? this.#needsConfirmation(routedCall, response, respondent)
+              : this.#monotonic.isOlder(routedCall, response);
+          if (!isUnconfirmed) return this.all.length > 1 ? this.#monotonic.raiseToServed(method, response) : response;
+          unconfirmed = response;
           continue;
         }
-        // Whom we asked for a second opinion had none.
+        // The attempt for confirmation failed.
         if (unconfirmed !== undefined) return unconfirmed;
-        const isLastResort = !isUp && verdict.response === undefined;
-        routedCall.failed = [...routedCall.failed, isLastResort ? { ...verdict, wasDown: true } : verdict];
-        const response = this.#responseAfter(routedCall, respondent, verdict);
+        const isLastResort = !wasClosed && outcome.response === undefined;
+        routedCall.failed = [...routedCall.failed, isLastResort ? { ...outcome, wasDown: true } : outcome];
+        const response = this.#responseAfterFailure(routedCall, respondent, outcome);
         if (response !== undefined) return response;
       }
     } finally {
@@ -179,12 +183,12 @@ export class Router {
     }
   }
 
-  /** The network's head, as it was looked at last. */
+  /** The network's head by the last poll. */
   get head(): unknown {
     return this.#heads.head;
   }
 
-  /** The number of the newest block that callers may know of. */
+  /** The number of the newest block that callers were served. */
   get newestServed(): bigint {
     return this.#monotonic.newest;
   }
@@ -194,8 +198,8 @@ export class Router {
     return true;
   }
 
-  /** The response where a failure shows that to ask another upstream is useless. */
-  #responseAfter(
+  /** The response if the failure shows that no other upstream can help; else undefined. */
+  #responseAfterFailure(
     routedCall: RoutedCall,
     respondent: Upstream,
     { failure, response }: FailedVerdict,
@@ -205,7 +209,7 @@ export class Router {
       return isAboveHead(routedCall, respondent, this.all, this.#heads, this.#monotonic) ? response : undefined;
     if (failure !== 'unsupported' || !this.#isUnsupportedByAll(method.name)) return undefined;
     const now = performance.now();
-    this.#trials.isDue(method.name, now);
+    this.#probes.isDue(method.name, now);
     return exhaustedResponse(routedCall, this.all, this.newestServed, now);
   }
 

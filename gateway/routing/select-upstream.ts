@@ -11,64 +11,66 @@ import type { Upstream } from '../upstreams/upstream.ts';
 /** An unknown error is retried once, at another upstream. The second unknown error is the response. */
 const MAX_UNKNOWN_ERRORS = 2;
 
-/** Whom to ask next. */
+/**
+ * Selects the upstream of an attempt by rank and skip reasons. The retry budget is the task of `BudgetedSelector`.
+ */
 export class UpstreamSelector {
   readonly #upstreams: readonly Upstream[];
   readonly #ranking: Ranking<Upstream>;
   readonly #heads: HeadPositions<Upstream>;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #hasArchives: boolean;
-  readonly #maxLag: number | undefined;
+  readonly #maxLagBlocks: number | undefined;
 
   /**
-   * @param maxLag blocks that one may be behind; undefined: by the pace of the network
-   * @param previous of the same network before its file was changed
+   * @param maxLagBlocks an upstream further behind is skipped; undefined: by the block time of the network
+   * @param previous of the same network before a reload
    */
   constructor(
     upstreams: readonly Upstream[],
     heads: HeadPositions<Upstream>,
     monotonic: MonotonicReads<Upstream>,
-    maxLag: number | undefined,
+    maxLagBlocks: number | undefined,
     previous?: UpstreamSelector,
   ) {
     this.#upstreams = upstreams;
     this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
     this.#heads = heads;
     this.#monotonic = monotonic;
-    this.#maxLag = maxLag;
+    this.#maxLagBlocks = maxLagBlocks;
     this.#hasArchives = upstreams.some(({ blocks }) => blocks.isArchive);
   }
 
   /**
-   * The preferred one, then the first in the order that nothing is to be said against; when there is none, the first
-   * that was not asked yet, if it is of this chain and not at its limit.
+   * Selects the preferred upstream, else the first candidate without a skip reason. The last resort is an untried upstream
+   * with a skip reason, unless it is at its limit or on another chain.
    */
   select(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { preferred, tried: requested } = routedCall;
-    if (preferred !== undefined && !requested.includes(preferred) && preferred.canTakeCall(now)) return preferred;
+    const { preferred, tried } = routedCall;
+    if (preferred !== undefined && !tried.includes(preferred) && preferred.canTakeCall(now)) return preferred;
     let lastResort: Upstream | undefined;
     for (const upstream of this.#ranking.order(routedCall.group, now)) {
-      if (requested.includes(upstream)) continue;
+      if (tried.includes(upstream)) continue;
       const reason = this.#skipReason(upstream, routedCall, now);
       if (reason === undefined) return upstream;
-      if (requested.length === 0) upstream.metrics.skipped(reason);
+      if (tried.length === 0) upstream.metrics.skipped(reason);
       routedCall.observer?.skipped(upstream.name, reason);
       if (reason === 'at-limit' || reason === 'other-chain') continue;
-      // One that works is better than one that does not.
+      // A closed circuit is preferred as the last resort.
       if (lastResort === undefined || (upstream.circuit.isClosed && !lastResort.circuit.isClosed))
         lastResort = upstream;
     }
     return lastResort;
   }
 
-  /** One that works, whatever else is to be said against it: marked for the method, lacking the block, or behind. */
+  /** Selects an untried upstream with a closed circuit; if none is without a skip reason, one with any but `at-limit`. */
   selectWorking(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const isFit = (upstream: Upstream): boolean =>
+    const isUsable = (upstream: Upstream): boolean =>
       upstream.circuit.isClosed && !routedCall.tried.includes(upstream) && upstream.limits?.hasCapacity(now) !== false;
-    return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isFit);
+    return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isUsable);
   }
 
-  /** One to ask beside another that takes long: only where it works, and nothing is to be said against it. */
+  /** Selects an untried upstream with a closed circuit and without a skip reason. */
   selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
     return this.#ranking
       .order(routedCall.group, now)
@@ -80,14 +82,14 @@ export class UpstreamSelector {
       );
   }
 
-  /** Where all are marked for a method: the one that was marked first, of those that work. */
-  longestMarked(method: string): Upstream | undefined {
+  /** If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. */
+  selectLongestMarked(method: string): Upstream | undefined {
     let longest: Upstream | undefined;
-    let until = Infinity;
+    let firstDeadline = Infinity;
     for (const upstream of this.#upstreams) {
       const mark = upstream.methods.markOf(method);
-      if (mark === undefined || !upstream.circuit.isClosed || mark.deadline >= until) continue;
-      [longest, until] = [upstream, mark.deadline];
+      if (mark === undefined || !upstream.circuit.isClosed || mark.deadline >= firstDeadline) continue;
+      [longest, firstDeadline] = [upstream, mark.deadline];
     }
     return longest;
   }
@@ -97,12 +99,12 @@ export class UpstreamSelector {
     if (upstream.methods.isSkipped(method.name)) return 'unsupported-method';
     if (this.#upstreams.length > 1) {
       if (blocks !== undefined && this.#isMissingBlock(upstream, method.name, blocks, now)) return 'missing-block';
-      if (this.#heads.lagOf(upstream) > (this.#maxLag ?? this.#heads.pace.maxLag)) return 'behind';
+      if (this.#heads.lagOf(upstream) > (this.#maxLagBlocks ?? this.#heads.pace.maxLag)) return 'behind';
       if (blocks?.tag !== undefined && this.#monotonic.isBehind(upstream, blocks.tag, now)) return 'behind';
     }
-    // A transaction is no trial: it would wait for what may hang.
+    // A transaction does not probe a half-open circuit, because the upstream may hang.
     if (upstream.circuit.isClosed || (method.sends !== true && upstream.canTakeCall(now))) return undefined;
-    // After a rest its chain id is asked for again before anything else.
+    // After the cooldown, the upstream checks its chain id again before it sends a call.
     return upstream.isOnOtherChain && !upstream.circuit.isCooldownOver(now) ? 'other-chain' : 'circuit-open';
   }
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const FIRST_MS = 25;
+const FIRST_WAIT_MS = 25;
 
 /**
- * Waits before an upstream that rests is asked as a last resort: twice as long after each failure. Half of it is chance,
- * so that many calls do not come back at the same moment. Where there is no time for it, it is asked at once.
+ * Waits before an attempt at an upstream with an open circuit. The wait doubles with each failure, and half of it is random,
+ * so that calls do not retry in the same moment. It is skipped if it would take more than half of the remaining time.
  */
 export async function backOff(failures: number, remainingMs: number): Promise<void> {
-  const waitMs = FIRST_MS * 2 ** failures * (0.5 + Math.random() / 2);
+  const waitMs = FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random() / 2);
   if (2 * waitMs < remainingMs) await delay(waitMs);
 }

@@ -1,4 +1,4 @@
-/** Further attempts and hedges, as parts of the calls of the last seconds, beyond some that are always free. */
+/** Retries and hedges are limited to 20 plus 20 % of the calls of the last 5 to 10 s. */
 const RETRY_SHARE = 0.2;
 const FREE_ATTEMPTS = 20;
 const HALF_WINDOW_MS = 5_000;
@@ -9,9 +9,9 @@ interface Counts {
 }
 
 /**
- * How many attempts a network may make beyond the first of each call, so that an outage does not double the load of what
- * is left. An attempt at an upstream that works is counted, and never refused: that is what it stands there for. It is
- * those that are likely to be in vain, or not needed, that must fit in.
+ * Limits the retries and hedges of one network, so that an outage does not double the load of the remaining upstreams.
+ * Retries at an upstream with a closed circuit are counted, but always allowed. Hedges, and retries at upstreams with an
+ * open circuit, need budget.
  */
 export class RetryBudget {
   #current: Counts = { calls: 0, extra: 0 };
@@ -23,12 +23,12 @@ export class RetryBudget {
     this.#current.calls++;
   }
 
-  /** Counts one that is made in any case. */
+  /** Counts a retry that is made even without budget. */
   countExtra(): void {
     this.#current.extra++;
   }
 
-  /** Counts one where there is room for it. @returns whether there is */
+  /** Counts a retry or hedge if the budget allows it. @returns whether it does */
   takeExtra(now: number): boolean {
     this.#advance(now);
     const calls = this.#current.calls + this.#previous.calls;
