@@ -38,7 +38,7 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
   asUsual(second);
   expect(await late[1]).toMatchObject({ result: word(1) });
   expect(await states()).toEqual([0, 2]);
-  expect(all.asked()).toEqual([3, 1]);
+  expect(all.requestCounts()).toEqual([3, 1]);
 });
 
 it('how long calls take is known after a change, too: one that takes longer is asked of a second upstream soon', async () => {
@@ -52,7 +52,7 @@ it('how long calls take is known after a change, too: one that takes longer is a
   expect(await all.request()).toMatchObject({ result: word(2) });
   // A method of which nothing is known is given a second.
   expect(performance.now() - requested).toBeLessThan(950);
-  expect(all.asked()).toEqual([21, 1]);
+  expect(all.requestCounts()).toEqual([21, 1]);
 });
 
 it('the budget for further attempts is the network’s: what was spent before a change stays spent', async () => {
@@ -71,7 +71,7 @@ it('the budget for further attempts is the network’s: what was spent before a 
   }
   expect((await all.request()).error).toBeDefined();
   // The one that works, as far as is known, is asked; then there is no budget for the one that rests.
-  expect(all.asked()).toEqual([0, 1]);
+  expect(all.requestCounts()).toEqual([0, 1]);
   const rejections = async (): Promise<number | undefined> =>
     (await readMetrics(all.gateway.address)).value('gatehouse_retry_budget_exhausted_total', { what: 'retry' });
   await eventually(async () => (await rejections()) === 1, 2_000);

@@ -5,7 +5,7 @@ import { status } from '../support/behaviours.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { storageParams, withNodes } from '../routing/with-nodes.ts';
 
-interface TakenSpan {
+interface RecordedSpan {
   readonly name: string;
   readonly kind: SpanKind | undefined;
   readonly attributes: Record<string, unknown>;
@@ -16,13 +16,13 @@ interface TakenSpan {
   isError: boolean;
 }
 
-/** What an SDK is to the API: takes spans. It is gone when the test is over. */
-function takeSpans(): TakenSpan[] {
-  const spans: TakenSpan[] = [];
+/** Registers a tracer provider that records spans, until the test ends. */
+function recordSpans(): RecordedSpan[] {
+  const spans: RecordedSpan[] = [];
   const startSpan = (name: string, { kind, attributes }: SpanOptions = {}, within: Context = context.active()) => {
     const parent = trace.getSpan(within)?.spanContext().spanId;
     const id = (spans.length + 1).toString(16).padStart(16, '0');
-    const taken: TakenSpan = {
+    const recorded: RecordedSpan = {
       name,
       kind,
       attributes: { ...attributes },
@@ -32,23 +32,23 @@ function takeSpans(): TakenSpan[] {
       isEnded: false,
       isError: false,
     };
-    spans.push(taken);
+    spans.push(recorded);
     const span = {
       spanContext: () => ({ traceId: '1'.repeat(32), spanId: id, traceFlags: 1 }),
       setAttribute: (key: string, value: unknown) => {
-        taken.attributes[key] = value;
+        recorded.attributes[key] = value;
         return span;
       },
       addEvent: (event: string) => {
-        taken.events.push(event);
+        recorded.events.push(event);
         return span;
       },
       setStatus: () => {
-        taken.isError = true;
+        recorded.isError = true;
         return span;
       },
       end: () => {
-        taken.isEnded = true;
+        recorded.isEnded = true;
       },
     };
     return span as never;
@@ -60,10 +60,10 @@ function takeSpans(): TakenSpan[] {
   return spans;
 }
 
-describe('where an SDK is loaded', () => {
-  it('each call is a span, by today’s names, and each attempt one below it', async () => {
-    const spans = takeSpans();
-    const { nodes, gateway, asked: requested } = await withNodes(2);
+describe('if an SDK is loaded', () => {
+  it('each call is a span with the names of the convention, and each attempt is a child span', async () => {
+    const spans = recordSpans();
+    const { nodes, gateway, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
     spans.length = 0;
     await gateway.call('test', 'eth_getStorageAt', storageParams, 'an id');
@@ -86,12 +86,12 @@ describe('where an SDK is loaded', () => {
       },
       { kind: SpanKind.CLIENT, parent: spans[0]?.id, attributes: { 'gatehouse.upstream': 'node-1' }, isError: false },
     ]);
-    expect(requested()).toEqual([1, 1]);
+    expect(requestCounts()).toEqual([1, 1]);
     expect(JSON.stringify(spans)).not.toContain('127.0.0.1');
   });
 
-  it('an error has its code and its reason, over WebSocket too', async () => {
-    const spans = takeSpans();
+  it('the span of an error has its code and reason, over WebSocket too', async () => {
+    const spans = recordSpans();
     const { gateway } = await withNodes(1);
     spans.length = 0;
     const caller = await openCaller(socketUrl(gateway, 'test'));
@@ -108,7 +108,7 @@ describe('where an SDK is loaded', () => {
   });
 });
 
-it('without an SDK there is nothing to be traced', () => {
+it('without an SDK there is no tracing', () => {
   expect(trace.getSpan(ROOT_CONTEXT)).toBeUndefined();
   expect(openTracing()).toBeUndefined();
 });

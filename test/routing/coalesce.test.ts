@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
@@ -24,7 +24,7 @@ function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; le
 /** A caller on a connection of its own, who can leave. */
 function callerOver(url: string): { response: Promise<{ id: unknown; result?: unknown }>; leave: () => void } {
   const body = { jsonrpc: '2.0', id: 'own', method: 'eth_getStorageAt', params: storageParams };
-  const posted = request(url, { method: 'POST', agent: false });
+  const posted = httpRequest(url, { method: 'POST', agent: false });
   const rpcResponse = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
     posted.on('error', reject).on('response', (response) => {
       let text = '';
@@ -41,22 +41,22 @@ function callerOver(url: string): { response: Promise<{ id: unknown; result?: un
 
 describe('calls that ask the same at the same time', () => {
   it('share one upstream call, each under its own id, and are counted', async () => {
-    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
-    await ask();
+    const { gateway, nodes, requestCounts, request } = await withNodes(1);
+    await request();
     const { behaviour, letGo } = hold();
     nodes[0]?.next(behaviour);
     const calls = [1, 'two', 3].map((id) => gateway.call('test', 'eth_getStorageAt', storageParams, id));
-    await until(() => requested()[0] === 2);
+    await until(() => requestCounts()[0] === 2);
     await expect.poll(() => sharedOf(gateway.address)).toBe(2);
     letGo();
     expect(await Promise.all(calls)).toEqual([1, 'two', 3].map((id) => ({ jsonrpc: '2.0', id, result: word(1) })));
-    expect(requested()).toEqual([2]);
-    await ask();
-    expect(requested()).toEqual([3]);
+    expect(requestCounts()).toEqual([2]);
+    await request();
+    expect(requestCounts()).toEqual([3]);
   });
 
   it('share its failure, too, and an error', async () => {
-    const { nodes, asked: requested, send } = await withNodes(1);
+    const { nodes, requestCounts, send } = await withNodes(1);
     nodes[0]?.always(status(500));
     const same = (): ReturnType<typeof send> => send('eth_getStorageAt', storageParams);
     const [one, two] = await Promise.all([same(), same()]);
@@ -65,19 +65,19 @@ describe('calls that ask the same at the same time', () => {
     nodes[0]?.response('eth_call', rpcError(3, 'execution reverted', '0x'));
     const call = [{ to: storageParams[0] }, 'latest'];
     await expect.poll(async () => (await send('eth_call', call)).response.error?.code).toBe(3);
-    const before = requested()[0] ?? 0;
+    const before = requestCounts()[0] ?? 0;
     const both = await Promise.all([send('eth_call', call), send('eth_call', call)]);
     expect(both.map(({ response }) => response.error?.data)).toEqual(['0x', '0x']);
-    expect((requested()[0] ?? 0) - before).toBeLessThanOrEqual(2);
+    expect((requestCounts()[0] ?? 0) - before).toBeLessThanOrEqual(2);
   });
 
   it('go on when one who asks leaves, and are broken off when all have', async () => {
-    const { gateway, nodes, asked: requested, request: ask } = await withNodes(1);
-    await ask();
+    const { gateway, nodes, requestCounts, request } = await withNodes(1);
+    await request();
     const first = hold();
     nodes[0]?.next(first.behaviour);
     const [one, two] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
-    await until(() => requested()[0] === 2);
+    await until(() => requestCounts()[0] === 2);
     await expect.poll(() => sharedOf(gateway.address)).toBe(1);
     one.leave();
     await expect.poll(() => inFlightOf(gateway.address)).toBeGreaterThan(0);
@@ -93,8 +93,8 @@ describe('calls that ask the same at the same time', () => {
     three.leave();
     four.leave();
     await until(() => isClosed);
-    expect((await ask()).result).toBe(word(1));
-    expect(requested()).toEqual([4]);
+    expect((await request()).result).toBe(word(1));
+    expect(requestCounts()).toEqual([4]);
   });
 
   it('are asked apart once a caller was told of a newer block', async () => {
@@ -122,16 +122,14 @@ describe('calls that ask the same at the same time', () => {
   });
 
   it('end each in its own time, and leave their places when they leave', async () => {
-    const {
-      gateway,
-      nodes,
-      asked: requested,
-      request: ask,
-    } = await withNodes(1, { REQUESTS_MAX: '4', CALL_TIMEOUT_MS: '600' });
-    await ask();
+    const { gateway, nodes, requestCounts, request } = await withNodes(1, {
+      REQUESTS_MAX: '4',
+      CALL_TIMEOUT_MS: '600',
+    });
+    await request();
     nodes[0]?.always(() => undefined);
     const stays = callerOver(gateway.url('test'));
-    await until(() => requested()[0] === 2);
+    await until(() => requestCounts()[0] === 2);
     const leaving = [1, 2, 3].map(() => callerOver(gateway.url('test')));
     await expect.poll(() => sharedOf(gateway.address)).toBe(3);
     for (const { leave } of leaving) leave();
@@ -144,16 +142,16 @@ describe('calls that ask the same at the same time', () => {
   });
 
   it('are asked apart once something was sent', async () => {
-    const { gateway, nodes, asked: requested, ...all } = await withNodes(1);
+    const { gateway, nodes, requestCounts, ...all } = await withNodes(1);
     nodes[0]?.response('eth_sendRawTransaction', word(9));
     await all.request();
     const { behaviour, letGo } = hold();
     nodes[0]?.next(behaviour, 'eth_getStorageAt');
-    const ask = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
-    const before = ask();
-    await until(() => requested()[0] === 2);
+    const read = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
+    const before = read();
+    await until(() => requestCounts()[0] === 2);
     await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);
-    const after = ask();
+    const after = read();
     expect((await after).result).toBe(word(1));
     letGo();
     expect((await before).result).toBe(word(1));

@@ -110,13 +110,13 @@ describe('eth_syncing', () => {
 
 it('the heads of all upstreams are looked at while the network is in use, once for calls that come close together', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask } = await withNodes(2);
+  const { nodes, request } = await withNodes(2);
   const looks = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
-  await ask();
+  await request();
   await until(() => looks().join() === '1,1');
-  await ask();
+  await request();
   clock.forward(15_100);
-  await ask();
+  await request();
   await until(() => looks().join() === '2,2');
   expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
 });

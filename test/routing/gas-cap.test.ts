@@ -196,9 +196,9 @@ describe('the block gas limit', () => {
   });
 
   it('is that of the newest block, not of an upstream that is away by now', async () => {
-    const { nodes, request: ask, estimate, sentGas, methods } = await withEstimates(2);
+    const { nodes, request, estimate, sentGas, methods } = await withEstimates(2);
     nodes[1]?.response('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
-    await ask();
+    await request();
     await until(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
     nodes[0]?.always(status(503));
     await estimate({ to, gas: '0xffffffffff' });

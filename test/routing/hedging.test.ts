@@ -7,8 +7,8 @@ import { shiftClock, until, withNodes, word, type WithNodes } from './with-nodes
 const send = 'eth_sendRawTransaction';
 
 /** The gateway has seen enough calls to know that they take no time. */
-async function warm({ request: ask, nodes }: WithNodes): Promise<void> {
-  for (let times = 0; times < 5; times++) await Promise.all([ask(), ask(), ask(), ask()]);
+async function warm({ request, nodes }: WithNodes): Promise<void> {
+  for (let times = 0; times < 5; times++) await Promise.all([request(), request(), request(), request()]);
   for (const node of nodes) node.calls.length = 0;
 }
 
@@ -30,7 +30,7 @@ describe('a call that takes longer than its method does', () => {
     all.nodes[0]?.next(hung.behaviour);
     expect(await all.request()).toMatchObject({ result: word(2) });
     await until(hung.isClosed);
-    expect(all.asked()).toEqual([1, 1]);
+    expect(all.requestCounts()).toEqual([1, 1]);
     const { value } = await readMetrics(all.gateway.address);
     // On a slow machine some of the calls before were hedged as well.
     expect(value('gatehouse_hedges_total', { event: 'started' })).toBe(startedBefore + 1);
@@ -52,7 +52,7 @@ describe('a call that takes longer than its method does', () => {
       };
     });
     const call = all.request();
-    await until(() => all.asked()[1] === 1);
+    await until(() => all.requestCounts()[1] === 1);
     response();
     expect(await call).toMatchObject({ result: word(1) });
     await until(hung.isClosed);
@@ -68,13 +68,13 @@ describe('a call that takes longer than its method does', () => {
     let failToo: () => void = () => undefined;
     all.nodes[1]?.next((exchange) => void (failToo = () => void status(503)(exchange)));
     const call = all.request();
-    await until(() => all.asked()[1] === 1);
+    await until(() => all.requestCounts()[1] === 1);
     failToo();
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(all.asked()).toEqual([1, 1, 0]);
+    expect(all.requestCounts()).toEqual([1, 1, 0]);
     fail();
     expect(await call).toMatchObject({ result: word(3) });
-    expect(all.asked()).toEqual([1, 1, 1]);
+    expect(all.requestCounts()).toEqual([1, 1, 1]);
   });
 
   it('has the longer answer of the two where the quicker one may only lag', async () => {
@@ -105,7 +105,7 @@ describe('a call that takes longer than its method does', () => {
       params: [`0x${'11'.repeat(20)}`, '0x0', 'latest'],
     };
     const call = fetch(all.gateway.url('test'), { method: 'POST', body: JSON.stringify(body), signal: leaving.signal });
-    await until(() => all.asked()[1] === 1);
+    await until(() => all.requestCounts()[1] === 1);
     leaving.abort();
     await expect(call).rejects.toThrow();
     await until(() => hung.every(({ isClosed }) => isClosed()));
@@ -129,7 +129,7 @@ describe('no second upstream is asked', () => {
     for (let times = 0; times < 20; times++) await all.send('debug_traceTransaction', [word(1)]);
     all.nodes[0]?.next(slow(150), 'debug_traceTransaction');
     await all.send('debug_traceTransaction', [word(1)]);
-    expect(all.asked()).toEqual([21, 0]);
+    expect(all.requestCounts()).toEqual([21, 0]);
   });
 
   it.each<[string, object, number]>([
@@ -141,7 +141,7 @@ describe('no second upstream is asked', () => {
     await warm(all);
     all.nodes[0]?.next(slow(150));
     expect(await all.request()).toMatchObject({ result: word(1) });
-    expect(all.asked()).toEqual(count === 1 ? [1] : [1, 0]);
+    expect(all.requestCounts()).toEqual(count === 1 ? [1] : [1, 0]);
   });
 
   it('that rests, or lacks the method', async () => {
@@ -176,7 +176,7 @@ describe('no second upstream is asked', () => {
     expect(started).toBeGreaterThanOrEqual(20);
     expect(started).toBeLessThanOrEqual(36);
     await until(() => exchanges.length === 60 + started - startedBefore);
-    expect(all.asked()).toEqual([60, started - startedBefore]);
+    expect(all.requestCounts()).toEqual([60, started - startedBefore]);
     for (const exchange of exchanges) asUsual(exchange);
     const results = (await Promise.all(calls)).map(({ result }) => result);
     expect(results.every((result) => result === word(1) || result === word(2))).toBe(true);
@@ -204,7 +204,7 @@ it('an upstream that is gone is found out, although it never times out', async (
   // A look at its head that is answered would show that it is there.
   all.nodes[0]?.always(hang, 'eth_getBlockByNumber');
   for (let times = 0; times < 8; times++) expect(await all.request()).toMatchObject({ result: word(2) });
-  expect(all.asked()).toEqual([3, 8]);
+  expect(all.requestCounts()).toEqual([3, 8]);
   // The same of another method: that is enough for all methods.
   for (const node of all.nodes) node.response('eth_getBalance', '0x1');
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
@@ -221,7 +221,7 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   const exchanges: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
   expect(await all.request()).toMatchObject({ result: word(2) });
-  expect(all.asked()).toEqual([2, 2]);
+  expect(all.requestCounts()).toEqual([2, 2]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(1);
   // It was not broken off, so that its late answer shows that it is back.

@@ -40,12 +40,12 @@ async function twoAt(first: string, second: string, more: object = {}) {
   const polls = (node: FakeNode): number => node.callsOf('eth_getBlockByNumber').filter(isPoll).length;
   await until(() => polls(one) > 0 && polls(two) > 0);
   await all.request();
-  const requested = (method: string): number[] =>
+  const requestCounts = (method: string): number[] =>
     [one, two].map((node) => node.callsOf(method).filter((call) => !isPoll(call)).length);
   const result = async (method: string, params: unknown[] = []) => (await all.send(method, params)).response.result;
   const number = async (which: string) =>
     ((await result('eth_getBlockByNumber', [which, true])) as { number: string } | null)?.number;
-  return { ...all, one, two, goTo, asked: requested, result, number };
+  return { ...all, one, two, goTo, requestCounts, result, number };
 }
 
 /** The gateway's looks are at heads without their transactions, callers here ask for these, too. */
@@ -60,50 +60,50 @@ function found(which: string, head: string) {
 
 describe('the head that a caller was told of', () => {
   it('is told when another upstream has not come so far', async () => {
-    const { one, two, result, asked: requested } = await twoAt('0x11', '0x10');
+    const { one, two, result, requestCounts } = await twoAt('0x11', '0x10');
     expect(await result('eth_blockNumber')).toBe('0x11');
     one.always(status(503));
     expect(await result('eth_blockNumber')).toBe('0x11');
     two.response('eth_blockNumber', '0x12');
     expect(await result('eth_blockNumber')).toBe('0x12');
-    expect(requested('eth_blockNumber')).toEqual([2, 2]);
+    expect(requestCounts('eth_blockNumber')).toEqual([2, 2]);
   });
 
   it('is where calls for the latest and the pending block go, and logs up to it', async () => {
-    const { one, number, result, asked: requested } = await twoAt('0x10', '0x11');
+    const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
     one.next(lacking, 'eth_getBlockByNumber');
     expect(await number('latest')).toBe('0x11');
-    expect(requested('eth_getBlockByNumber')).toEqual([1, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([1, 1]);
     for (const tag of ['latest', 'pending']) {
       expect(await result('eth_getBalance', [account, tag])).toBe('0x11');
       await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: tag, address: account }]);
     }
     await result('eth_getLogs', [{ fromBlock: '0x1', address: account }]);
-    expect([...requested('eth_getBalance'), ...requested('eth_getLogs')]).toEqual([0, 2, 0, 3]);
+    expect([...requestCounts('eth_getBalance'), ...requestCounts('eth_getLogs')]).toEqual([0, 2, 0, 3]);
     // What is older, the first has.
     expect(await result('eth_getBalance', [account, '0x10'])).toBe('0x10');
     await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x10', address: account }]);
-    expect([...requested('eth_getBalance'), ...requested('eth_getLogs')]).toEqual([1, 2, 1, 3]);
+    expect([...requestCounts('eth_getBalance'), ...requestCounts('eth_getLogs')]).toEqual([1, 2, 1, 3]);
   });
 
   it('may be at an upstream behind whose address another node is older: the second is asked', async () => {
-    const { one, two, goTo, number, asked: requested } = await twoAt('0x11', '0x11');
+    const { one, two, goTo, number, requestCounts } = await twoAt('0x11', '0x11');
     expect(await number('latest')).toBe('0x11');
     goTo(one, '0x10');
     expect(await number('latest')).toBe('0x11');
-    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
     goTo(two, '0xf');
     expect(await number('latest')).toBe('0x10');
-    expect(requested('eth_getBlockByNumber')).toEqual([3, 2]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
   });
 
   it('is of no matter to calls without a block, and with one upstream nobody is asked twice', async () => {
-    const { one, number, result, asked: requested } = await twoAt('0x10', '0x11');
+    const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
     one.next(lacking, 'eth_getBlockByNumber');
     await number('latest');
     one.response('eth_gasPrice', '0x7');
     expect(await result('eth_gasPrice')).toBe('0x7');
-    expect(requested('eth_gasPrice')).toEqual([1, 0]);
+    expect(requestCounts('eth_gasPrice')).toEqual([1, 0]);
     const alone = await withNodes(1);
     for (const head of ['0x11', '0x10']) {
       alone.nodes[0]?.response('eth_blockNumber', head);
@@ -116,7 +116,7 @@ describe('the head that a caller was told of', () => {
 describe.each(['safe', 'finalized'])('the %s block', (tag) => {
   it('does not go back while an upstream has come further, and goes back when all agree', async () => {
     const clock = shiftClock();
-    const { one, two, number, asked: requested } = await twoAt('0x20', '0x20');
+    const { one, two, number, requestCounts } = await twoAt('0x20', '0x20');
     const tagged = (node: FakeNode, at: string): void => {
       node.response('eth_getBlockByNumber', (params: unknown) => block((params as [string])[0] === tag ? at : '0x20'));
     };
@@ -125,19 +125,19 @@ describe.each(['safe', 'finalized'])('the %s block', (tag) => {
     expect(await number(tag)).toBe('0x8');
     one.next(lacking, 'eth_getBlockByNumber');
     expect(await number(tag)).toBe('0x9');
-    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
     expect(await number(tag)).toBe('0x9');
-    expect(requested('eth_getBlockByNumber')).toEqual([3, 2]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
     // It has said so: it is not asked again for a while.
     expect(await number(tag)).toBe('0x9');
-    expect(requested('eth_getBlockByNumber')).toEqual([3, 3]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 3]);
     clock.forward(12_001);
     tagged(two, '0x7');
     expect(await number(tag)).toBe('0x8');
-    expect(requested('eth_getBlockByNumber')).toEqual([4, 4]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([4, 4]);
     clock.forward(12_001);
     expect(await number(tag)).toBe('0x8');
-    expect(requested('eth_getBlockByNumber')).toEqual([5, 4]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([5, 4]);
   });
 });
 
@@ -156,7 +156,7 @@ describe('what is in a block that a caller was given', () => {
   it('is found, though the first upstream has not come so far', async () => {
     const clock = shiftClock();
     // Both were at the same block when they were looked at, and the next look is not due yet.
-    const { one, two, goTo, number, result: ask, asked: requested } = await twoAt('0x10', '0x10');
+    const { one, two, goTo, number, result: fetchResult, requestCounts } = await twoAt('0x10', '0x10');
     clock.forward(1_300);
     goTo(two, '0x11');
     one.next(lacking, 'eth_getBlockByNumber');
@@ -164,41 +164,43 @@ describe('what is in a block that a caller was given', () => {
     for (const [method, params, result] of lookups) {
       one.response(method, null);
       two.response(method, result);
-      expect(await ask(method, params), method).toEqual(typeof result === 'string' ? result : expect.anything());
-      expect(requested(method), method).toEqual([1, 1]);
+      expect(await fetchResult(method, params), method).toEqual(
+        typeof result === 'string' ? result : expect.anything(),
+      );
+      expect(requestCounts(method), method).toEqual([1, 1]);
     }
   });
 
   it('and the block itself, where the upstream that gave it does not know it any more', async () => {
-    const { one, goTo, number, asked: requested } = await twoAt('0x11', '0x11');
+    const { one, goTo, number, requestCounts } = await twoAt('0x11', '0x11');
     expect(await number('0x11')).toBe('0x11');
     goTo(one, '0x10');
     expect(await number('0x11')).toBe('0x11');
-    expect(requested('eth_getBlockByNumber')).toEqual([2, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
     // Nobody was told of this one.
     expect(await number('0x12')).toBeUndefined();
-    expect(requested('eth_getBlockByNumber')).toEqual([3, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 1]);
   });
 
   it('and its receipts by its hash, where the upstream at the head does not know it any more', async () => {
-    const { one, two, result, asked: requested } = await twoAt('0x11', '0x11');
+    const { one, two, result, requestCounts } = await twoAt('0x11', '0x11');
     one.response('eth_getBlockReceipts', null);
     two.response('eth_getBlockReceipts', [{ ...inBlock, status: '0x1' }]);
     expect(await result('eth_getBlockReceipts', [hash])).toEqual(expect.anything());
-    expect(requested('eth_getBlockReceipts')).toEqual([1, 1]);
+    expect(requestCounts('eth_getBlockReceipts')).toEqual([1, 1]);
     // Nobody has heard of this one.
     expect(await result('eth_getBlockReceipts', [hashOf('0x77')])).toBeNull();
-    expect(requested('eth_getBlockReceipts')).toEqual([2, 1]);
+    expect(requestCounts('eth_getBlockReceipts')).toEqual([2, 1]);
   });
 
   it('is not asked for twice where the network’s file says never', async () => {
-    const { one, two, goTo, number, asked: requested, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
+    const { one, two, goTo, number, requestCounts, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
     goTo(two, '0x11');
     one.next(lacking, 'eth_getBlockByNumber');
     expect(await number('latest')).toBe('0x11');
     one.response('eth_getBlockByHash', null);
     expect(await result('eth_getBlockByHash', [hash, false])).toBeNull();
-    expect(requested('eth_getBlockByHash')).toEqual([1, 0]);
+    expect(requestCounts('eth_getBlockByHash')).toEqual([1, 0]);
   });
 
   it('and an error of the second upstream does not take the place of a block', async () => {

@@ -24,7 +24,7 @@ describe('an upstream that said nothing', () => {
     ]);
     expect(await isUp(all, 'node-0')).toBe(true);
     expect(await all.request()).toMatchObject({ result: word(1) });
-    expect(all.asked()).toEqual([4]);
+    expect(all.requestCounts()).toEqual([4]);
   });
 
   it('to a call that had time enough has', async () => {
@@ -33,7 +33,7 @@ describe('an upstream that said nothing', () => {
     all.nodes[0]?.next(hang);
     expect(await all.request()).toMatchObject({ error: { message: 'no upstream could answer' } });
     expect(await isUp(all, 'node-0')).toBe(false);
-    expect(all.asked()).toEqual([2]);
+    expect(all.requestCounts()).toEqual([2]);
   });
 });
 
@@ -52,7 +52,7 @@ it('a second upstream that the first one forestalls each time has not been too s
       };
     });
     const call = all.request();
-    await until(() => all.asked()[1] === times);
+    await until(() => all.requestCounts()[1] === times);
     response();
     expect(await call).toMatchObject({ result: word(1) });
   }
@@ -60,5 +60,5 @@ it('a second upstream that the first one forestalls each time has not been too s
   all.nodes[1]?.always(undefined);
   await all.nodes[0]?.refuse();
   expect(await all.request()).toMatchObject({ result: word(2) });
-  expect(all.asked()).toEqual([6, 7]);
+  expect(all.requestCounts()).toEqual([6, 7]);
 });

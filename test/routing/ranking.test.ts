@@ -154,14 +154,14 @@ describe('the order of upstreams', () => {
 
 describe('priority in a network’s file', () => {
   it('goes before the order, and the next one answers when the first cannot', async () => {
-    const {
-      nodes,
-      request: ask,
-      asked: requested,
-    } = await withNodes(3, {}, {}, [{ priority: 2 }, { priority: 0 }, { priority: 1 }]);
-    expect(await ask()).toMatchObject({ result: word(2) });
+    const { nodes, request, requestCounts } = await withNodes(3, {}, {}, [
+      { priority: 2 },
+      { priority: 0 },
+      { priority: 1 },
+    ]);
+    expect(await request()).toMatchObject({ result: word(2) });
     await nodes[1]?.refuse();
-    expect(await ask()).toMatchObject({ result: word(3) });
-    expect(requested()).toEqual([0, 1, 1]);
+    expect(await request()).toMatchObject({ result: word(3) });
+    expect(requestCounts()).toEqual([0, 1, 1]);
   });
 });

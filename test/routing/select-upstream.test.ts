@@ -9,15 +9,15 @@ const at = (block: string): readonly unknown[] => [storageParams[0], storagePara
 const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
 
 /** Both heads are seen: of the first node at 0x10000, of the others as given. */
-async function withHeads({ nodes, request: ask }: WithNodes, ...heads: string[]): Promise<void> {
+async function withHeads({ nodes, request }: WithNodes, ...heads: string[]): Promise<void> {
   const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
   nodes.forEach((node, index) => {
     node.response('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
   });
-  await ask();
+  await request();
   await until(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
   // The gateway has read them when this is answered.
-  await ask();
+  await request();
   for (const node of nodes) node.calls.length = 0;
 }
 
@@ -45,12 +45,12 @@ describe('a call for a block', () => {
     for (const block of ['0x100', '0x100', '0x90', 'earliest']) {
       expect((await all.send('eth_getStorageAt', at(block))).response.result).toBe(word(2));
     }
-    expect(all.asked()).toEqual([1, 4]);
+    expect(all.requestCounts()).toEqual([1, 4]);
     all.nodes[0]?.response('eth_getStorageAt', word(1));
     expect((await all.send('eth_getStorageAt', at('0x101'))).response.result).toBe(word(1));
     clock.forward(600_001);
     expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
-    expect(all.asked()).toEqual([3, 4]);
+    expect(all.requestCounts()).toEqual([3, 4]);
   });
 
   it('teaches nothing where the block is new: the node has not heard of it yet', async () => {
@@ -58,7 +58,7 @@ describe('a call for a block', () => {
     await withHeads(all);
     all.nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
     for (let times = 0; times < 2; times++) await all.send('eth_getStorageAt', at('0xfffe'));
-    expect(all.asked()).toEqual([2, 2]);
+    expect(all.requestCounts()).toEqual([2, 2]);
   });
 
   it('goes to one that has come so far', async () => {
@@ -67,7 +67,7 @@ describe('a call for a block', () => {
     expect((await all.send('eth_getStorageAt', at('0x10003'))).response.result).toBe(word(2));
     expect((await all.send('eth_getStorageAt', at('0x10000'))).response.result).toBe(word(1));
     expect((await all.send('eth_getStorageAt', at('latest'))).response.result).toBe(word(1));
-    expect(all.asked()).toEqual([2, 1]);
+    expect(all.requestCounts()).toEqual([2, 1]);
   });
 
   it('is asked all the same of one that lacks it when nobody else can answer', async () => {
@@ -75,7 +75,7 @@ describe('a call for a block', () => {
     await withHeads(all);
     all.nodes[1]?.always(status(503));
     expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
-    expect(all.asked()).toEqual([1, 1]);
+    expect(all.requestCounts()).toEqual([1, 1]);
   });
 });
 
@@ -86,7 +86,7 @@ describe('an upstream out of step with the head', () => {
     expect(await all.request()).toMatchObject({ result: word(2) });
     all.nodes[1]?.always(status(503));
     expect(await all.request()).toMatchObject({ result: word(1) });
-    expect(all.asked()).toEqual([1, 2]);
+    expect(all.requestCounts()).toEqual([1, 2]);
   });
 
   it('is not one that is seconds behind on a network with many blocks a second', async () => {
@@ -118,7 +118,7 @@ describe('an upstream out of step with the head', () => {
       expect(await all.request()).toMatchObject({ result: says });
       clock.forward(16_000);
     }
-    expect(all.asked()).toEqual([5, 1]);
+    expect(all.requestCounts()).toEqual([5, 1]);
   });
 
   it('is one that is further behind than the network’s file allows', async () => {
@@ -128,7 +128,7 @@ describe('an upstream out of step with the head', () => {
     const other = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(other, '0x10000', '0x10003');
     expect(await other.request()).toMatchObject({ result: word(2) });
-    expect([all.asked(), other.asked()]).toEqual([
+    expect([all.requestCounts(), other.requestCounts()]).toEqual([
       [1, 0],
       [0, 1],
     ]);
@@ -141,7 +141,7 @@ describe('an upstream with limits', () => {
     // Two for looking at its chain id and its head.
     const all = await withNodes(2, {}, {}, [{ limits: { perSecond: 0.1, burst: 4 } }]);
     for (let times = 0; times < 4; times++) await all.request();
-    expect(all.asked()).toEqual([2, 2]);
+    expect(all.requestCounts()).toEqual([2, 2]);
     const { value } = await readMetrics(all.gateway.address);
     expect(value('gatehouse_upstream_skipped_total', { upstream: 'node-0', reason: 'at-limit' })).toBe(2);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
@@ -157,12 +157,12 @@ describe('an upstream with limits', () => {
     const gone = new Promise<void>((resolve) => (letGo = resolve));
     all.nodes[0]?.always(({ response, text }) => void gone.then(() => response.writeHead(200).end(text)));
     const calls = [all.request(), all.request()];
-    await until(() => all.asked()[0] === 3);
+    await until(() => all.requestCounts()[0] === 3);
     expect(await all.request()).toMatchObject({ result: word(2) });
     letGo();
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
     expect(await all.request()).toMatchObject({ result: word(1) });
-    expect(all.asked()).toEqual([4, 1]);
+    expect(all.requestCounts()).toEqual([4, 1]);
   });
 
   it('is no last resort at its limit: what it lacks besides is no reason to overrun it', async () => {
@@ -177,12 +177,12 @@ describe('an upstream with limits', () => {
         }),
     );
     const call = all.request();
-    await until(() => all.asked()[0] === 1);
+    await until(() => all.requestCounts()[0] === 1);
     expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
     letGo();
     expect(await call).toMatchObject({ result: word(1) });
     expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
-    expect(all.asked()[0]).toBe(2);
+    expect(all.requestCounts()[0]).toBe(2);
   });
 
   it('has the caller come again in a second, where only its calls under way are limited', async () => {
@@ -197,13 +197,13 @@ describe('an upstream with limits', () => {
         }),
     );
     const call = all.request();
-    await until(() => all.asked()[0] === 2);
+    await until(() => all.requestCounts()[0] === 2);
     const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
     const response = await all.gateway.post('test', JSON.stringify(body));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '01']);
     letGo();
     expect(await call).toMatchObject({ result: word(1) });
-    expect(all.asked()).toEqual([2]);
+    expect(all.requestCounts()).toEqual([2]);
   });
 
   it('has the caller come again, too, where what a block may hold was to be learned first', async () => {
@@ -216,12 +216,12 @@ describe('an upstream with limits', () => {
   });
 
   it('has the caller come again, where there is no other one', async () => {
-    const { gateway, send, asked: requested } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
+    const { gateway, send, requestCounts } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
     await send();
     const rejected = await send();
     expect(rejected).toMatchObject({ status: 503, response: { error: { code: -32603 } } });
     expect(rejected.response.error?.message).toBe('the upstreams of this network are at their limits');
-    expect(requested()).toEqual([1]);
+    expect(requestCounts()).toEqual([1]);
     const response = await gateway.post(
       'test',
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] }),

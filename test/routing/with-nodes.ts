@@ -12,7 +12,7 @@ export interface WithNodes {
   /** The same, or another call, with the HTTP status and with the text as it came. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
   /** How often each node was asked for anything but its chain id and its head. */
-  readonly asked: () => number[];
+  readonly requestCounts: () => number[];
 }
 
 interface Sent {
@@ -59,7 +59,7 @@ export async function withNodes(
       const text = await response.text();
       return { status: response.status, text, response: JSON.parse(text) as JsonRpcAnswer };
     },
-    asked: () => nodes.map(({ calls }) => calls.filter(({ method }) => !isProbe(method)).length),
+    requestCounts: () => nodes.map(({ calls }) => calls.filter(({ method }) => !isProbe(method)).length),
   };
 }
 

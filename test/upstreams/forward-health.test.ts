@@ -30,104 +30,104 @@ describe('an upstream that is too slow for one call', () => {
   });
 
   it('rests where it answered nobody since', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(2, limits);
+    const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
     await ask();
     nodes[0]?.next(hang);
     expect(await ask()).toMatchObject({ result: word(2) });
     expect(await ask()).toMatchObject({ result: word(2) });
-    expect(requested()).toEqual([2, 2]);
+    expect(requestCounts()).toEqual([2, 2]);
   });
 });
 
 it('a reply of any sort shows that an upstream is there', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, gateway, asked: requested } = await withNodes(2);
+  const { nodes, request: ask, gateway, requestCounts } = await withNodes(2);
   nodes[0]?.next(status(503));
   await ask();
   nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
   clock.forward(1_100);
   expect(await ask()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
-  expect(requested()).toEqual([2, 2]);
+  expect(requestCounts()).toEqual([2, 2]);
 });
 
 describe('an upstream that fails', () => {
   it('rests a second, and then comes back', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     expect(await ask()).toMatchObject({ result: word(2) });
     expect(await ask()).toMatchObject({ result: word(2) });
-    expect(requested()).toEqual([1, 2]);
+    expect(requestCounts()).toEqual([1, 2]);
     clock.forward(1_100);
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([3, 2]);
+    expect(requestCounts()).toEqual([3, 2]);
   });
 
   it('comes back by the clock on the wall, too', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     await ask();
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([2, 1]);
+    expect(requestCounts()).toEqual([2, 1]);
   });
 
   it('rests twice as long when it fails again', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
     await ask();
     clock.forward(1_100);
     await ask();
     clock.forward(1_100);
     await ask();
-    expect(requested()).toEqual([2, 3]);
+    expect(requestCounts()).toEqual([2, 3]);
     clock.forward(1_000);
     await ask();
-    expect(requested()).toEqual([3, 4]);
+    expect(requestCounts()).toEqual([3, 4]);
   });
 
   it('rests no longer because many calls failed at once', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     await ask();
     nodes[0]?.always(status(503));
     await Promise.all(Array.from({ length: 20 }, ask));
     nodes[0]?.always(undefined);
     clock.forward(1_100);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()[1]).toBe(20);
+    expect(requestCounts()[1]).toBe(20);
   });
 
   it('holds up one call at a time, when it hangs, and not all of them', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2, limits);
+    const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(hang);
     await ask();
     clock.forward(1_100);
     await Promise.all([ask(), ask(), ask(), ask(), ask()]);
-    expect(requested()).toEqual([2, 6]);
+    expect(requestCounts()).toEqual([2, 6]);
   });
 
   it('is asked all the same when the others fail too', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     nodes[1]?.always(status(503));
     expect((await ask()).error?.code).toBe(-32_603);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([2, 1]);
+    expect(requestCounts()).toEqual([2, 1]);
   });
 
   it('counts as down in the metrics until it has answered', async () => {
-    const { gateway, nodes, request: ask, asked: requested } = await withNodes(1);
+    const { gateway, nodes, request: ask, requestCounts } = await withNodes(1);
     nodes[0]?.next(status(503));
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
     await ask();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
-    expect(requested()).toEqual([2]);
+    expect(requestCounts()).toEqual([2]);
   });
 });
 
@@ -136,29 +136,29 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   const close: Behaviour = ({ response }) => void response.socket?.destroy();
 
   it('is not visible to the caller: the call is sent once more', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(1);
+    const { nodes, request: ask, requestCounts } = await withNodes(1);
     await ask();
     nodes[0]?.next(close);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([3]);
+    expect(requestCounts()).toEqual([3]);
   });
 
   it('is tried once more and not again', async () => {
-    const { nodes, send, asked: requested } = await withNodes(1);
+    const { nodes, send, requestCounts } = await withNodes(1);
     await send();
     nodes[0]?.always(close);
     expect(await send()).toMatchObject({ status: 503 });
-    expect(requested()).toEqual([3]);
+    expect(requestCounts()).toEqual([3]);
   });
 
   it('is replaced when the upstream was started anew', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(1);
+    const { nodes, request: ask, requestCounts } = await withNodes(1);
     await Promise.all([ask(), ask(), ask()]);
     await nodes[0]?.refuse();
     await nodes[0]?.listen();
     const responses = await Promise.all([ask(), ask(), ask()]);
     expect(responses.map(({ result }) => result)).toEqual([word(1), word(1), word(1)]);
-    expect(requested()).toEqual([6]);
+    expect(requestCounts()).toEqual([6]);
   });
 });
 
@@ -189,12 +189,12 @@ describe('the head', () => {
   });
 
   it('may fail to come without harm to calls', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     await ask();
     await until(() => nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 });
 

@@ -4,12 +4,12 @@ import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 
 describe('an upstream of another chain', () => {
   it('never gets a call, from the first one on', async () => {
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
     const responses = await Promise.all([ask(), ask(), ask(), ask()]);
     expect(new Set(responses.map(({ result }) => result))).toEqual(new Set([word(2)]));
     await ask();
-    expect(requested()).toEqual([0, 5]);
+    expect(requestCounts()).toEqual([0, 5]);
     // One check serves all who wait for it.
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
   });
@@ -25,7 +25,7 @@ describe('an upstream of another chain', () => {
 
   it('is asked again after a while, and used once it is right', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
     await ask();
     nodes[0]?.response('eth_chainId', '0x7');
@@ -35,7 +35,7 @@ describe('an upstream of another chain', () => {
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
-    expect(requested()).toEqual([2, 2]);
+    expect(requestCounts()).toEqual([2, 2]);
   });
 
   it('is no last resort either, while it is known to be one', async () => {
@@ -48,28 +48,28 @@ describe('an upstream of another chain', () => {
 
   it('is found out when it takes the place of one that went down', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, asked: requested } = await withNodes(2);
+    const { nodes, request: ask, requestCounts } = await withNodes(2);
     expect(await ask()).toMatchObject({ result: word(1) });
     nodes[0]?.next(status(503));
     await ask();
     nodes[0]?.response('eth_chainId', '0x8');
     clock.forward(1_100);
     expect(await ask()).toMatchObject({ result: word(2) });
-    expect(requested()).toEqual([2, 2]);
+    expect(requestCounts()).toEqual([2, 2]);
   });
 
   it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
-    const { nodes, request: ask, asked: requested } = await withNodes(1);
+    const { nodes, request: ask, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
     expect(await ask()).toMatchObject({ result: word(1) });
-    expect(requested()).toEqual([1]);
+    expect(requestCounts()).toEqual([1]);
   });
 
   it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {
-    const { nodes, send, asked: requested } = await withNodes(1);
+    const { nodes, send, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
     expect(await send()).toMatchObject({ status: 503 });
-    expect(requested()).toEqual([0]);
+    expect(requestCounts()).toEqual([0]);
   });
 
   it('gets a transaction once its chain is right again, where nobody else is left, and none before', async () => {

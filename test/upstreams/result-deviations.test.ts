@@ -15,7 +15,7 @@ const name = 'gatehouse_upstream_result_deviations_total';
 describe('a result that is not quite as the spec says', () => {
   it('is passed on, and counted', async () => {
     const clock = shiftClock();
-    const { nodes, gateway, send, asked: requested } = await withNodes(1);
+    const { nodes, gateway, send, requestCounts } = await withNodes(1);
     const counted = async (method: string): Promise<number | undefined> =>
       (await readMetrics(gateway.address)).value(name, { upstream: 'node-0', method });
     nodes[0]?.response('eth_gasPrice', '0x1');
@@ -35,11 +35,11 @@ describe('a result that is not quite as the spec says', () => {
     clock.forward(1_100);
     await send('eth_feeHistory', fees);
     expect(await counted('eth_feeHistory')).toBe(2);
-    expect(requested()).toEqual([4]);
+    expect(requestCounts()).toEqual([4]);
   });
 
   it('is found in large results too, and nulls that the gateway put there are none', async () => {
-    const { nodes, gateway, send, asked: requested } = await withNodes(1);
+    const { nodes, gateway, send, requestCounts } = await withNodes(1);
     const log = {
       ...{ address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', blockNumber: '0x10', transactionHash: hash },
       ...{ transactionIndex: '0x1', blockHash: hash, logIndex: '0x0', removed: false },
@@ -54,6 +54,6 @@ describe('a result that is not quite as the spec says', () => {
     const { value } = await readMetrics(gateway.address);
     expect(value(name, { method: 'eth_getLogs' })).toBe(1);
     expect(value(name, { method: 'eth_getBlockByHash' })).toBeUndefined();
-    expect(requested()).toEqual([2]);
+    expect(requestCounts()).toEqual([2]);
   });
 });

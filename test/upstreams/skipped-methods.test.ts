@@ -8,13 +8,13 @@ const unsupported = rpcError(-32_601, 'the method is not available');
 
 it('an upstream that lacks a method is not asked for it again for ten minutes', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, asked: requested } = await withNodes(2);
+  const { nodes, request: ask, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
   for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
-  expect(requested()).toEqual([1, 3]);
+  expect(requestCounts()).toEqual([1, 3]);
   clock.forward(590_000);
   await ask();
-  expect(requested()).toEqual([1, 4]);
+  expect(requestCounts()).toEqual([1, 4]);
   nodes[0]?.response('eth_getStorageAt', word(1));
   clock.forward(20_000);
   expect(await ask()).toMatchObject({ result: word(1) });
@@ -30,35 +30,35 @@ it('it is asked for other methods', async () => {
 });
 
 it('it is asked all the same when the others fail', async () => {
-  const { nodes, request: ask, asked: requested } = await withNodes(2);
+  const { nodes, request: ask, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
   await ask();
   nodes[0]?.response('eth_getStorageAt', word(1));
   nodes[1]?.always(status(503));
   expect(await ask()).toMatchObject({ result: word(1) });
-  expect(requested()).toEqual([2, 2]);
+  expect(requestCounts()).toEqual([2, 2]);
 });
 
 it('a method that all lack is -32601, and one of them is asked for it again every ten seconds', async () => {
   const clock = shiftClock({ isStopped: true });
-  const { nodes, send, asked: requested } = await withNodes(2);
+  const { nodes, send, requestCounts } = await withNodes(2);
   const codeOf = async () => (await send('eth_getStorageAt', storageParams)).response.error?.code;
   for (const node of nodes) node.response('eth_getStorageAt', unsupported);
   for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
-  expect(requested()).toEqual([1, 1]);
+  expect(requestCounts()).toEqual([1, 1]);
   clock.forward(9_999);
   expect(await codeOf()).toBe(-32_601);
-  expect(requested()).toEqual([1, 1]);
+  expect(requestCounts()).toEqual([1, 1]);
   clock.forward(1);
   for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
-  expect(requested()).toEqual([2, 1]);
+  expect(requestCounts()).toEqual([2, 1]);
   // The next time it is the other one, which has the method by now.
   nodes[1]?.response('eth_getStorageAt', word(2));
   clock.forward(10_000);
   for (let times = 0; times < 3; times++) {
     expect((await send('eth_getStorageAt', storageParams)).response.result).toBe(word(2));
   }
-  expect(requested()).toEqual([2, 4]);
+  expect(requestCounts()).toEqual([2, 4]);
 });
 
 it.each([
@@ -105,7 +105,7 @@ it('a marked upstream that works is asked when the others are on trial and the r
   clock.forward(1_100);
   for (const node of all.nodes) node.calls.length = 0;
   expect(await all.request()).toMatchObject({ result: word(1) });
-  expect(all.asked()).toEqual([1, 1, 0]);
+  expect(all.requestCounts()).toEqual([1, 1, 0]);
   expect(await rejected()).toBe(refusedBefore + 1);
 });
 
@@ -131,13 +131,13 @@ it('marks are on the status page until the method is answered again', async () =
 
 it('an upstream that gives an impossible result of one method is passed over for that one, for half a minute', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, send, asked: requested } = await withNodes(2);
+  const { nodes, request: ask, send, requestCounts } = await withNodes(2);
   for (const node of nodes) node.response('eth_gasPrice', '0x1');
   nodes[0]?.response('eth_getStorageAt', { not: 'a word' });
   for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
-  expect(requested()).toEqual([1, 3]);
+  expect(requestCounts()).toEqual([1, 3]);
   await send('eth_gasPrice', []);
-  expect(requested()).toEqual([2, 3]);
+  expect(requestCounts()).toEqual([2, 3]);
   nodes[0]?.response('eth_getStorageAt', word(1));
   clock.forward(31_000);
   expect(await ask()).toMatchObject({ result: word(1) });

@@ -27,12 +27,12 @@ describe('a revert whose payload the node has lost', () => {
       }),
     ],
   ])('gets it from one eth_call to the same node, %s', async (_, said) => {
-    const { first, send, asked: requested } = await withLostPayload();
+    const { first, send, requestCounts } = await withLostPayload();
     first.response('eth_call', said);
     expect((await send('eth_estimateGas', [call])).response).toMatchObject({
       error: { code: 3, message: 'execution reverted', data: custom },
     });
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 
   it('is asked for with the same parameters, of the same block', async () => {
@@ -49,24 +49,24 @@ describe('a revert whose payload the node has lost', () => {
   });
 
   it('has its reason from the payload, whatever the estimate said', async () => {
-    const { first, send, asked: requested } = await withLostPayload('execution reverted: words of the node');
+    const { first, send, requestCounts } = await withLostPayload('execution reverted: words of the node');
     first.response('eth_call', rpcError(3, 'execution reverted', encodePanic('11')));
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
       code: 3,
       message: 'execution reverted: arithmetic underflow or overflow',
       data: encodePanic('11'),
     });
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 
   it('may be a result of eth_call, as geth to 1.9.13 has it', async () => {
-    const { first, send, asked: requested } = await withLostPayload();
+    const { first, send, requestCounts } = await withLostPayload();
     first.response('eth_call', encodeReason('plain'));
     expect((await send('eth_estimateGas', [call])).response.error).toMatchObject({
       message: 'execution reverted: plain',
       data: encodeReason('plain'),
     });
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 
   it.each([
@@ -76,21 +76,21 @@ describe('a revert whose payload the node has lost', () => {
     ['is an error of another kind', rpcError(-32_000, 'header not found')],
     ['is null', null],
   ])('is rebuilt from the reason when eth_call %s', async (_, said) => {
-    const { first, send, asked: requested } = await withLostPayload('execution reverted: plain');
+    const { first, send, requestCounts } = await withLostPayload('execution reverted: plain');
     first.response('eth_call', said);
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
       code: 3,
       message: 'execution reverted: plain',
       data: encodeReason('plain'),
     });
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 
   it.each([
     ['fails', status(500)],
     ['hangs', hang],
   ])('is empty when eth_call %s and there is no reason, in time', async (_, behaviour) => {
-    const { first, send, asked: requested } = await withLostPayload('execution reverted', { CALL_TIMEOUT_MS: '300' });
+    const { first, send, requestCounts } = await withLostPayload('execution reverted', { CALL_TIMEOUT_MS: '300' });
     first.always(behaviour, 'eth_call');
     const start = performance.now();
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
@@ -99,15 +99,15 @@ describe('a revert whose payload the node has lost', () => {
       data: '0x',
     });
     expect(performance.now() - start).toBeLessThan(1_000);
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 
   it('is not asked for when it is there, empty or not', async () => {
-    const { first, send, asked: requested } = await withLostPayload();
+    const { first, send, requestCounts } = await withLostPayload();
     for (const data of ['0x', custom]) {
       first.response('eth_estimateGas', rpcError(3, 'execution reverted', data));
       expect((await send('eth_estimateGas', [call])).response.error?.data).toBe(data);
     }
-    expect(requested()).toEqual([2, 0]);
+    expect(requestCounts()).toEqual([2, 0]);
   });
 });

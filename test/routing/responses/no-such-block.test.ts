@@ -50,7 +50,7 @@ describe('a block above the newest known head', () => {
       const [code, message] = said;
       all.nodes[0]?.response(method, rpcError(code, message));
       expect(await all.send(method, params)).toMatchObject({ status: 200, response: { error: { code, message } } });
-      expect(all.asked()).toEqual([1, 0]);
+      expect(all.requestCounts()).toEqual([1, 0]);
     },
   );
 
@@ -59,7 +59,7 @@ describe('a block above the newest known head', () => {
     all.nodes[0]?.response('eth_getBalance', gethNone);
     all.nodes[1]?.response('eth_getBalance', '0x7');
     expect((await all.send('eth_getBalance', [address, future])).response.result).toBe('0x7');
-    expect(all.asked()).toEqual([1, 1]);
+    expect(all.requestCounts()).toEqual([1, 1]);
   });
 
   it('is null for an uncle, however the upstreams say it', async () => {
@@ -84,7 +84,7 @@ describe('a block of which nothing is known', () => {
     const all = await withHeads('0x10', '0x10');
     allSay(all, 'eth_getBalance', rpcError(code, message));
     expect(await all.send('eth_getBalance', at)).toMatchObject({ status: 200, response: { error: { code, message } } });
-    expect(all.asked()).toEqual([1, 1]);
+    expect(all.requestCounts()).toEqual([1, 1]);
   });
 
   it('is asked of the next where one says that it is not there', async () => {

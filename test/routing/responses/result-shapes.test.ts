@@ -42,7 +42,7 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
   });
 
   it('is asked of another upstream where transactions are not as the flag asked', async () => {
-    const { nodes, send, asked: requested } = await withNodes(2);
+    const { nodes, send, requestCounts } = await withNodes(2);
     const hashes = { ...block, transactions: Array.from({ length: count }, () => hash('b')) };
     nodes[0]?.response('eth_getBlockByHash', ([, isFull]: [string, boolean]) =>
       isFull ? hashes : filled(count, short),
@@ -52,7 +52,7 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
     );
     expect((await send('eth_getBlockByHash', [hash('a'), true])).response.result).toEqual(filled(count, short));
     expect((await send('eth_getBlockByHash', [hash('a'), false])).response.result).toEqual(hashes);
-    expect(requested()[1]).toBe(2);
+    expect(requestCounts()[1]).toBe(2);
   });
 
   it('is passed on as it is while it is pending', async () => {
@@ -73,11 +73,11 @@ describe('zks_estimateFee', () => {
   const params = [{ from: address, to: address }];
 
   it('is asked of another upstream where a member is no quantity', async () => {
-    const { nodes, send, asked: requested } = await withNodes(2);
+    const { nodes, send, requestCounts } = await withNodes(2);
     nodes[0]?.response('zks_estimateFee', { ...fee, max_fee_per_gas: 'lots' });
     nodes[1]?.response('zks_estimateFee', fee);
     expect((await send('zks_estimateFee', params)).response.result).toEqual(fee);
-    expect(requested()).toEqual([1, 1]);
+    expect(requestCounts()).toEqual([1, 1]);
   });
 
   it('is an error where no upstream gives four quantities', async () => {

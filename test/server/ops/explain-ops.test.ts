@@ -46,7 +46,7 @@ describe('a call at the ops port', () => {
     const { says, text } = await explain(all, call(8));
     expect(says.explanation).toMatchObject({ calls: [{ skipped: { 'node-0': 'circuit-open' } }] });
     expect(text).not.toMatch(/127\.0\.0\.1|http/);
-    expect(all.asked()).toEqual([1, 2]);
+    expect(all.requestCounts()).toEqual([1, 2]);
   });
 
   it('may be a batch, of as many calls as it has; errors stand in the answer', async () => {
@@ -62,11 +62,11 @@ describe('a call at the ops port', () => {
       { id: null, error: { code: -32600 } },
     ]);
     expect((says.explanation as { calls: unknown[] }).calls).toHaveLength(61);
-    expect(all.asked()).toEqual([60]);
+    expect(all.requestCounts()).toEqual([60]);
     expect((await explain(all, [])).says.answer).toMatchObject({ id: null, error: { code: -32600 } });
     const notification = { ...call(1), id: undefined };
     expect((await explain(all, notification)).says.answer).toBeNull();
-    expect(all.asked()).toEqual([60]);
+    expect(all.requestCounts()).toEqual([60]);
   });
 
   it('needs the token, and a network that there is', async () => {
@@ -79,7 +79,7 @@ describe('a call at the ops port', () => {
     const { address } = all.gateway;
     const headers = { authorization: `Bearer ${token}` };
     expect((await fetch(`${address}/admin/explain/test`, { method: 'POST', headers, body: '{}' })).status).toBe(404);
-    expect(all.asked()).toEqual([0]);
+    expect(all.requestCounts()).toEqual([0]);
   });
 
   it('tells whether the answer was kept, or may be', async () => {

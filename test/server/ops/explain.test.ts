@@ -49,7 +49,7 @@ describe('a key that may explain', () => {
       ],
     });
     expect(response.headers.get('access-control-expose-headers')).toContain('X-Gatehouse-Explain');
-    expect(all.asked()).toEqual([1, 0]);
+    expect(all.requestCounts()).toEqual([1, 0]);
   });
 
   it('is told of failed attempts, and of upstreams that were passed over and why', async () => {
@@ -70,7 +70,7 @@ describe('a key that may explain', () => {
     expect(after.says).toMatchObject({
       calls: [{ skipped: { 'node-0': 'circuit-open' }, attempts: [{ upstream: 'node-1' }] }],
     });
-    expect(all.asked()).toEqual([1, 2]);
+    expect(all.requestCounts()).toEqual([1, 2]);
   });
 
   it('is told of an error, too, and nothing that would give an upstream away', async () => {

@@ -149,15 +149,15 @@ describe('an upstream with batch: true', () => {
   });
 
   it('that is slow once is slow once, however many calls went together', async () => {
-    const { gateway, nodes, asked: requested } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
+    const { gateway, nodes, requestCounts } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
     for (const node of nodes) node.response('eth_getStorageAt', word(5));
     const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
     // It is known how long it takes by now.
     for (let times = 0; times < 3; times++) await gateway.post('test', JSON.stringify(calls));
-    const before = requested()[1] ?? 0;
+    const before = requestCounts()[1] ?? 0;
     nodes[0]?.next(slow(400));
     await gateway.post('test', JSON.stringify(calls));
-    expect(requested()[1]).toBeGreaterThan(before);
+    expect(requestCounts()[1]).toBeGreaterThan(before);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
