@@ -6,7 +6,7 @@ import { HeaderRing } from './header-ring.ts';
 /** Over an hour of Ethereum, and minutes of the fastest networks. */
 const MAX_HEADERS = 512;
 
-/** Maximum of parents fetched by hash, one after the other. Reorgs of public networks are not that deep. */
+/** Maximum number of parents fetched by hash, one after the other. Reorgs of public networks are not that deep. */
 const MAX_WALK = 128;
 
 /** Blocks of a gap that are fetched at the same time. */

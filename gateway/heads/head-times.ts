@@ -48,8 +48,8 @@ export function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined,
 }
 
 /**
- * The interval between polls that confirm a lower head. It is a block time, because a load balancer may have reached a node
- * that is one block behind, and that node has caught up by then.
+ * The interval between polls that confirm a lower head: one block time. A load balancer may have reached a node that is one
+ * block behind, and that node has caught up by then.
  */
 export function confirmationIntervalMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
   return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);

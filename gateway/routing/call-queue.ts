@@ -5,9 +5,9 @@ const MAX_WAIT_MS = 1_000;
 const RETRY_AFTER_S = 1;
 
 export interface CallQueueOptions {
-  /** Maximum of calls in flight. */
+  /** Maximum number of calls in flight. */
   readonly concurrency: number;
-  /** Maximum of waiting calls. */
+  /** Maximum number of waiting calls. */
   readonly queueMax: number;
   /** Called with 1 when a call begins to wait, and with -1 when it stops waiting. */
   readonly onQueued: (change: 1 | -1) => void;
@@ -75,5 +75,5 @@ export class CallQueue {
 }
 
 function overloaded(): RpcError {
-  return new RpcError('overloaded', 'too many calls under way on this network', { retryAfterS: RETRY_AFTER_S });
+  return new RpcError('overloaded', 'too many calls in flight on this network', { retryAfterS: RETRY_AFTER_S });
 }

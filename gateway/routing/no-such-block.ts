@@ -25,7 +25,7 @@ export function isAboveHead(
   return highest > Number(monotonic.newest) && numbers.every((number) => highest > Number(number));
 }
 
-/** The first error, if all attempts failed because the block does not exist. Open circuits do not count. */
+/** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */
 export function allLackBlock(failed: readonly FailedVerdict[]): ErrorResponse | undefined {
   let error: ErrorResponse | undefined;
   for (const { failure, response, wasDown } of failed) {

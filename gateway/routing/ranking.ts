@@ -23,8 +23,8 @@ interface Tier<U> {
 }
 
 /**
- * Orders the upstreams of one network by priority. Upstreams of equal priority are in the order of the network file, except
- * that the best one is first if its latency score is clearly better. Scores are from the calls of callers only; upstreams
+ * Orders the upstreams of one network by priority. Upstreams of equal priority are in the order of the network file. One of
+ * them is moved to the front if its latency score is clearly the best. Scores are from the calls of callers only; upstreams
  * other than the first are measured by hedges and retries.
  */
 export class Ranking<U extends Ranked> {

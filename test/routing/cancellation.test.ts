@@ -8,7 +8,7 @@ import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { CHAIN_ID, storageParams, until, withNodes, word } from './with-nodes.ts';
 
 const storage = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
-/** Calls that are not the same: those in a batch that are would be asked once. */
+/** Different calls, because identical calls of a batch are deduplicated. */
 const several = (count: number): object[] =>
   Array.from({ length: count }, (_, position) => ({
     ...storage,
@@ -18,15 +18,15 @@ const send = 'eth_sendRawTransaction';
 const hash = word(77);
 const patience = { timeout: 5_000 };
 
-/** A caller on a connection of its own, who can leave before the answer. */
-function callerOver(gateway: TestGateway, body: unknown): { leave: () => void } {
+/** A client on its own connection, which can disconnect before the response. */
+function openClient(gateway: TestGateway, body: unknown): { disconnect: () => void } {
   const posted = httpRequest(gateway.url('test'), { method: 'POST', agent: false });
   posted.on('error', () => undefined).end(JSON.stringify(body));
-  return { leave: () => posted.destroy() };
+  return { disconnect: () => posted.destroy() };
 }
 
-/** Holds calls back until they are let go, and counts those whose connection was closed meanwhile. */
-function held(): { behaviour: Behaviour; letGo: () => void; closed: () => number } {
+/** Holds requests until they are released, and counts those whose connection was closed meanwhile. */
+function holdRequests(): { behaviour: Behaviour; release: () => void; closedCount: () => number } {
   const exchanges: Exchange[] = [];
   let closed = 0;
   return {
@@ -36,44 +36,44 @@ function held(): { behaviour: Behaviour; letGo: () => void; closed: () => number
         if (!exchange.response.writableFinished) closed++;
       });
     },
-    letGo: () => {
+    release: () => {
       for (const { response, text } of exchanges) response.writeHead(200).end(text);
     },
-    closed: () => closed,
+    closedCount: () => closed,
   };
 }
 
-async function calls(gateway: TestGateway, outcome: string): Promise<number> {
+async function countCalls(gateway: TestGateway, outcome: string): Promise<number> {
   const { samples } = await readMetrics(gateway.address);
   const all = samples.filter(({ name, labels }) => name === 'gatehouse_calls_total' && labels['outcome'] === outcome);
   return all.reduce((sum, { value }) => sum + value, 0);
 }
 
-describe('a caller who leaves before the answer', () => {
-  it('has the request aborted in which its calls went together', async () => {
+describe('when a client disconnects before the response', () => {
+  it('the upstream batch with its calls is aborted', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1, {}, {}, [{ batch: true }]);
     await request();
-    const hold = held();
+    const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
-    const caller = callerOver(gateway, several(3));
+    const client = openClient(gateway, several(3));
     await until(() => requestCounts()[0] === 4);
-    caller.leave();
-    await expect.poll(hold.closed, patience).toBe(1);
+    client.disconnect();
+    await expect.poll(hold.closedCount, patience).toBe(1);
     expect((await request()).result).toBe(word(1));
     expect(requestCounts()).toEqual([5]);
   });
 
-  it('has its upstream call aborted, and nobody else is asked', async () => {
+  it('its upstream request is aborted, and no other upstream is tried', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(2);
     await request();
-    const hold = held();
+    const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
-    const caller = callerOver(gateway, storage);
+    const client = openClient(gateway, storage);
     await until(() => requestCounts()[0] === 2);
-    caller.leave();
-    await until(() => hold.closed() === 1);
-    await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(1);
-    // The upstream has done nothing wrong.
+    client.disconnect();
+    await until(() => hold.closedCount() === 1);
+    await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(1);
+    // This is not an upstream failure.
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'cancelled' })).toBe(1);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
@@ -82,73 +82,73 @@ describe('a caller who leaves before the answer', () => {
     expect(requestCounts()).toEqual([3, 0]);
   });
 
-  it('has all calls of a batch aborted, those that were not begun included', async () => {
+  it('all calls of its batch are cancelled, including those not yet sent', async () => {
     const { gateway, nodes, requestCounts } = await withNodes(1, { BATCH_CONCURRENCY: '2' });
-    const hold = held();
+    const hold = holdRequests();
     nodes[0]?.always(hold.behaviour);
-    const caller = callerOver(gateway, several(5));
+    const client = openClient(gateway, several(5));
     await until(() => requestCounts()[0] === 2);
-    caller.leave();
-    await until(() => hold.closed() === 2);
-    await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(5);
+    client.disconnect();
+    await until(() => hold.closedCount() === 2);
+    await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(5);
     expect(requestCounts()).toEqual([2]);
   });
 
-  it('costs no connection where the call still waited for one', async () => {
+  it('a call that waits for a connection is cancelled without closing one', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1, { UPSTREAM_CONNECTIONS: '1' });
     await request();
-    const hold = held();
+    const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
     const first = request();
     await until(() => requestCounts()[0] === 2);
-    const caller = callerOver(gateway, storage);
+    const client = openClient(gateway, storage);
     await expect
       .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_calls_in_flight'), patience)
       .toBe(2);
-    caller.leave();
-    await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(1);
-    hold.letGo();
+    client.disconnect();
+    await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(1);
+    hold.release();
     expect(await first).toMatchObject({ result: word(1) });
     expect(await request()).toMatchObject({ result: word(1) });
-    // Never sent, and all went over one connection.
+    // The cancelled call was never sent, and the others used one connection.
     expect(requestCounts()).toEqual([3]);
-    expect(hold.closed()).toBe(0);
+    expect(hold.closedCount()).toBe(0);
   });
 
-  it('harms nobody else', async () => {
+  it('other calls are not affected', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1);
     await request();
-    const hold = held();
+    const hold = holdRequests();
     nodes[0]?.always(hold.behaviour);
     const other = request();
-    const caller = callerOver(gateway, storage);
+    const client = openClient(gateway, storage);
     await until(() => requestCounts()[0] === 3);
-    caller.leave();
-    await until(() => hold.closed() === 1);
-    hold.letGo();
+    client.disconnect();
+    await until(() => hold.closedCount() === 1);
+    hold.release();
     expect(await other).toMatchObject({ result: word(1) });
   });
 
-  it('has its transaction sent all the same, elsewhere too where the first is lost', async () => {
+  it('its transaction is still sent, and retried at another upstream after a failure', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(2);
     await request();
     const exchanges: Exchange[] = [];
     nodes[0]?.next((exchange) => void exchanges.push(exchange), send);
     nodes[1]?.response(send, hash);
-    const caller = callerOver(gateway, { ...storage, method: send, params: ['0x02c0'] });
+    const client = openClient(gateway, { ...storage, method: send, params: ['0x02c0'] });
     await until(() => exchanges.length === 1);
-    caller.leave();
-    // Time enough for an abort to arrive, if there were one.
+    client.disconnect();
+    // Enough time for an abort to arrive.
     await request();
     await request();
     expect(exchanges[0]?.response.destroyed).toBe(false);
     for (const exchange of exchanges) void status(503)(exchange);
     await until(() => nodes[1]?.callsOf(send).length === 1);
-    await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(0);
+    await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(0);
     expect(requestCounts()[1]).toBe(1);
   });
 
-  it('has left nothing behind where it had its answers', async () => {
+  it('nothing is counted as caller-left if it has its responses', async () => {
     const { gateway, requestCounts } = await withNodes(1);
     for (let times = 0; times < 3; times++) {
       const response = await fetch(gateway.url('test'), {
@@ -158,27 +158,27 @@ describe('a caller who leaves before the answer', () => {
       });
       expect(await response.json()).toMatchObject({ result: word(1) });
     }
-    expect(await calls(gateway, 'caller-left')).toBe(0);
+    expect(await countCalls(gateway, 'caller-left')).toBe(0);
     expect(requestCounts()).toEqual([3]);
   });
 });
 
-it('a WebSocket that closes has the calls of its messages aborted', async () => {
+it('closing a WebSocket cancels the calls of its messages', async () => {
   const { gateway, nodes, requestCounts, request } = await withNodes(1);
   await request();
-  const hold = held();
+  const hold = holdRequests();
   nodes[0]?.always(hold.behaviour);
   const caller = await openCaller(socketUrl(gateway, 'test'));
   const [one, ...others] = several(3);
   caller.send(JSON.stringify(one), JSON.stringify(others));
   await until(() => requestCounts()[0] === 4);
   caller.socket.close();
-  await until(() => hold.closed() === 3);
-  await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(3);
+  await until(() => hold.closedCount() === 3);
+  await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(3);
 });
 
 describe('an upstream over WebSocket', () => {
-  it('keeps its connection when a caller leaves, and the late reply is nobody’s', async () => {
+  it('keeps its connection when a client disconnects, and the late response is dropped', async () => {
     const node = await startFakeWebSocketNode(CHAIN_ID);
     const upstreams = [{ name: 'node', websocketUrl: node.url }];
     const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } });
@@ -193,16 +193,16 @@ describe('an upstream over WebSocket', () => {
     node.onCall(({ method, answer: response }) => {
       if (method !== 'eth_getStorageAt') response();
     });
-    const caller = callerOver(gateway, storage);
+    const client = openClient(gateway, storage);
     await until(() => received().length === 2);
-    caller.leave();
-    await expect.poll(() => calls(gateway, 'caller-left'), patience).toBe(1);
+    client.disconnect();
+    await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(1);
     const other = read(2);
     await until(() => received().length === 3);
-    const [, left, waiting] = received();
-    // Without an id it may be about either call, so that it is not given to the one that still waits.
+    const [, cancelled, waiting] = received();
+    // A response without an id may belong to either call, so the waiting call does not get it.
     waiting?.say('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');
-    left?.answer();
+    cancelled?.answer();
     waiting?.answer();
     expect(await other).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(1);

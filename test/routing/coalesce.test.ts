@@ -9,23 +9,23 @@ import { status, type Exchange } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { storageParams, until, withNodes, word } from './with-nodes.ts';
 
-/** Holds what a node is asked until it is let go. */
-function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; letGo: () => void } {
+/** Holds requests to a node until they are released. */
+function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; release: () => void } {
   const held: Exchange[] = [];
   return {
     held,
     behaviour: (exchange) => void held.push(exchange),
-    letGo: () => {
+    release: () => {
       for (const { response, text } of held.splice(0)) response.writeHead(200).end(text);
     },
   };
 }
 
-/** A caller on a connection of its own, who can leave. */
-function callerOver(url: string): { response: Promise<{ id: unknown; result?: unknown }>; leave: () => void } {
+/** A client on its own connection, which can disconnect. */
+function openClient(url: string): { response: Promise<{ id: unknown; result?: unknown }>; disconnect: () => void } {
   const body = { jsonrpc: '2.0', id: 'own', method: 'eth_getStorageAt', params: storageParams };
   const posted = httpRequest(url, { method: 'POST', agent: false });
-  const rpcResponse = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
+  const responseBody = new Promise<{ id: unknown; result?: unknown }>((resolve, reject) => {
     posted.on('error', reject).on('response', (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => (text += String(chunk)));
@@ -34,28 +34,28 @@ function callerOver(url: string): { response: Promise<{ id: unknown; result?: un
       });
     });
   });
-  rpcResponse.catch(() => undefined);
+  responseBody.catch(() => undefined);
   posted.end(JSON.stringify(body));
-  return { response: rpcResponse, leave: () => posted.destroy() };
+  return { response: responseBody, disconnect: () => posted.destroy() };
 }
 
-describe('calls that ask the same at the same time', () => {
-  it('share one upstream call, each under its own id, and are counted', async () => {
+describe('identical calls at the same time', () => {
+  it('are coalesced into one upstream request, have their own ids, and are counted', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1);
     await request();
-    const { behaviour, letGo } = hold();
+    const { behaviour, release } = hold();
     nodes[0]?.next(behaviour);
     const calls = [1, 'two', 3].map((id) => gateway.call('test', 'eth_getStorageAt', storageParams, id));
     await until(() => requestCounts()[0] === 2);
-    await expect.poll(() => sharedOf(gateway.address)).toBe(2);
-    letGo();
+    await expect.poll(() => coalescedOf(gateway.address)).toBe(2);
+    release();
     expect(await Promise.all(calls)).toEqual([1, 'two', 3].map((id) => ({ jsonrpc: '2.0', id, result: word(1) })));
     expect(requestCounts()).toEqual([2]);
     await request();
     expect(requestCounts()).toEqual([3]);
   });
 
-  it('share its failure, too, and an error', async () => {
+  it('get the same upstream failure or error', async () => {
     const { nodes, requestCounts, send } = await withNodes(1);
     nodes[0]?.always(status(500));
     const same = (): ReturnType<typeof send> => send('eth_getStorageAt', storageParams);
@@ -71,33 +71,33 @@ describe('calls that ask the same at the same time', () => {
     expect((requestCounts()[0] ?? 0) - before).toBeLessThanOrEqual(2);
   });
 
-  it('go on when one who asks leaves, and are broken off when all have', async () => {
+  it('continue when one client disconnects, and are cancelled when all have', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1);
     await request();
     const first = hold();
     nodes[0]?.next(first.behaviour);
-    const [one, two] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
+    const [one, two] = [openClient(gateway.url('test')), openClient(gateway.url('test'))];
     await until(() => requestCounts()[0] === 2);
-    await expect.poll(() => sharedOf(gateway.address)).toBe(1);
-    one.leave();
+    await expect.poll(() => coalescedOf(gateway.address)).toBe(1);
+    one.disconnect();
     await expect.poll(() => inFlightOf(gateway.address)).toBeGreaterThan(0);
-    first.letGo();
+    first.release();
     expect((await two.response).result).toBe(word(1));
 
     const second = hold();
     nodes[0]?.next(second.behaviour);
-    const [three, four] = [callerOver(gateway.url('test')), callerOver(gateway.url('test'))];
-    await expect.poll(() => sharedOf(gateway.address)).toBe(2);
+    const [three, four] = [openClient(gateway.url('test')), openClient(gateway.url('test'))];
+    await expect.poll(() => coalescedOf(gateway.address)).toBe(2);
     let isClosed = false;
     second.held[0]?.response.on('close', () => (isClosed = true));
-    three.leave();
-    four.leave();
+    three.disconnect();
+    four.disconnect();
     await until(() => isClosed);
     expect((await request()).result).toBe(word(1));
     expect(requestCounts()).toEqual([4]);
   });
 
-  it('are asked apart once a caller was told of a newer block', async () => {
+  it('are not coalesced across a newer served block', async () => {
     const { gateway, nodes } = await withNodes(1);
     const balance = (): ReturnType<typeof gateway.call> =>
       gateway.call('test', 'eth_getBalance', [storageParams[0], 'latest']);
@@ -105,7 +105,7 @@ describe('calls that ask the same at the same time', () => {
     nodes[0]?.response('eth_blockNumber', '0x10');
     nodes[0]?.response('eth_getLogs', [{ ...log, blockNumber: '0x12' }]);
     await gateway.call('test', 'eth_blockNumber');
-    const { behaviour, letGo, held } = hold();
+    const { behaviour, release, held } = hold();
     nodes[0]?.next(behaviour, 'eth_getBalance');
     const first = balance();
     await until(() => held.length === 1);
@@ -116,36 +116,36 @@ describe('calls that ask the same at the same time', () => {
     await until(() => held.length === 2);
     await gateway.call('test', 'eth_getLogs', [{}]);
     await balance();
-    letGo();
+    release();
     await Promise.all([first, second]);
     expect(nodes[0]?.callsOf('eth_getBalance')).toHaveLength(3);
   });
 
-  it('end each in its own time, and leave their places when they leave', async () => {
+  it('have their own deadlines, and release their places when clients disconnect', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1, {
       REQUESTS_MAX: '4',
       CALL_TIMEOUT_MS: '600',
     });
     await request();
     nodes[0]?.always(() => undefined);
-    const stays = callerOver(gateway.url('test'));
+    const first = openClient(gateway.url('test'));
     await until(() => requestCounts()[0] === 2);
-    const leaving = [1, 2, 3].map(() => callerOver(gateway.url('test')));
-    await expect.poll(() => sharedOf(gateway.address)).toBe(3);
-    for (const { leave } of leaving) leave();
+    const leaving = [1, 2, 3].map(() => openClient(gateway.url('test')));
+    await expect.poll(() => coalescedOf(gateway.address)).toBe(3);
+    for (const { disconnect } of leaving) disconnect();
     await expect.poll(() => inFlightOf(gateway.address)).toBe(1);
-    const joins = callerOver(gateway.url('test'));
-    expect(await stays.response).toMatchObject({ error: { code: -32603 } });
-    // It had more time than the one that it joined, and asks by itself.
+    const joins = openClient(gateway.url('test'));
+    expect(await first.response).toMatchObject({ error: { code: -32603 } });
+    // Its deadline is later than that of the call it joined, so it is sent again.
     expect(await joins.response).toMatchObject({ error: { code: -32603 } });
     expect(nodes[0]?.callsOf('eth_getStorageAt').length).toBeGreaterThan(2);
   });
 
-  it('are asked apart once something was sent', async () => {
+  it('are not coalesced across a sent transaction', async () => {
     const { gateway, nodes, requestCounts, ...all } = await withNodes(1);
     nodes[0]?.response('eth_sendRawTransaction', word(9));
     await all.request();
-    const { behaviour, letGo } = hold();
+    const { behaviour, release } = hold();
     nodes[0]?.next(behaviour, 'eth_getStorageAt');
     const read = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
     const before = read();
@@ -153,12 +153,12 @@ describe('calls that ask the same at the same time', () => {
     await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);
     const after = read();
     expect((await after).result).toBe(word(1));
-    letGo();
+    release();
     expect((await before).result).toBe(word(1));
     expect(nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(3);
   });
 
-  it('are asked apart by what they ask, and when they are sent', async () => {
+  it('are coalesced only with equal parameters, and never when they send transactions', async () => {
     const { gateway, nodes } = await withNodes(1);
     nodes[0]?.response('eth_sendRawTransaction', word(9));
     const other = [storageParams[0], '0x1', 'latest'];
@@ -174,7 +174,7 @@ const log = {
   ...{ transactionHash: word(4), transactionIndex: '0x0' },
 };
 
-async function sharedOf(address: string): Promise<number> {
+async function coalescedOf(address: string): Promise<number> {
   return sumOf(address, 'gatehouse_calls_coalesced_total');
 }
 
@@ -187,18 +187,20 @@ async function sumOf(address: string, metric: string): Promise<number> {
   return samples.filter(({ name }) => name === metric).reduce((sum, { value }) => sum + value, 0);
 }
 
-it('whatever becomes of one who asks again, the others that shared its call are told', async () => {
+it('the other participants are settled even if sending the call again fails', async () => {
   const coalesced = new CoalescedCalls({ head: undefined, newestServed: 0n }, () => undefined);
   const from = performance.now();
-  let requested = 0;
-  const ask = (): Promise<never> => {
-    if (++requested > 1) throw new RpcError('overloaded');
+  let requests = 0;
+  const send = (): Promise<never> => {
+    if (++requests > 1) throw new RpcError('overloaded');
     return delay(60).then(() => {
       throw new RpcError('no-upstream');
     });
   };
-  const askers = [60, 400, 300, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
-  const told = await Promise.allSettled(askers.map((asker) => coalesced.request('call', asker, ask)));
-  const reasons = told.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
+  const participants = [60, 400, 300, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
+  const outcomes = await Promise.allSettled(
+    participants.map((participant) => coalesced.request('call', participant, send)),
+  );
+  const reasons = outcomes.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
   expect(reasons).toEqual(['no-upstream', 'overloaded', 'overloaded', 'no-upstream']);
 });

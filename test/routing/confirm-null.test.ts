@@ -7,7 +7,7 @@ const hash = `0x${'ab'.repeat(32)}`;
 const transaction = { hash, blockHash: `0x${'cd'.repeat(32)}`, blockNumber: '0x11' };
 const head = (number: string) => ({ number, gasLimit: '0x1c9c380' });
 
-/** Two nodes: the first says null for a transaction that the second has. Both heads have been looked at. */
+/** Two nodes: the first returns null for a transaction that the second has. Both heads have been polled. */
 async function withHeads(first: string, second: string, confirmNull?: string) {
   const all = await withNodes(2, {}, confirmNull === undefined ? {} : { confirmNull });
   const [one, two] = all.nodes;
@@ -17,8 +17,8 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
   one.response('eth_getBlockByNumber', head(first));
   two.response('eth_getBlockByNumber', head(second));
   await all.request();
-  const looks = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
-  await until(() => looks.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
+  const polled = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
+  await until(() => polled.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
   await new Promise((resolve) => setTimeout(resolve, 20));
   const find = async () => (await all.send('eth_getTransactionByHash', [hash])).response.result;
   const finds = (): number[] => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length);
@@ -26,7 +26,7 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
 }
 
 describe('a null', () => {
-  it('of an upstream behind the network’s head is asked of another', async () => {
+  it('of an upstream behind the network’s head is confirmed by another', async () => {
     const { find, finds } = await withHeads('0x10', '0x11');
     expect(await find()).toMatchObject(transaction);
     expect(finds()).toEqual([1, 1]);
@@ -35,13 +35,13 @@ describe('a null', () => {
   it.each([
     ['0x11', '0x11'],
     ['0x12', '0x11'],
-  ])('of an upstream at the head is believed: %s beside %s', async (first, other) => {
+  ])('of an upstream at the head needs no confirmation: %s beside %s', async (first, other) => {
     const { find, finds } = await withHeads(first, other);
     expect(await find()).toBeNull();
     expect(finds()).toEqual([1, 0]);
   });
 
-  it('of an upstream that lacks a part of the chain is asked of another', async () => {
+  it('of an upstream that does not have a part of the chain is confirmed by another', async () => {
     const { find, finds, one } = await withHeads('0x11', '0x11');
     one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
     expect(await find()).toMatchObject(transaction);
@@ -51,13 +51,13 @@ describe('a null', () => {
   });
 
   it.each([
-    ['says null too', null],
-    ['knows no such thing', rpcError(-32_000, 'unknown block')],
-    ['lacks a part of the chain', rpcError(4_444, 'pruned history unavailable')],
-    ['has another error', rpcError(-32_099, 'something new')],
-  ])('stays null when the other %s', async (_, said) => {
+    ['returns null too', null],
+    ['does not find it', rpcError(-32_000, 'unknown block')],
+    ['does not have a part of the chain', rpcError(4_444, 'pruned history unavailable')],
+    ['returns another error', rpcError(-32_099, 'something new')],
+  ])('stays null when the other %s', async (_, response) => {
     const { find, finds, two } = await withHeads('0x10', '0x11');
-    two.response('eth_getTransactionByHash', said);
+    two.response('eth_getTransactionByHash', response);
     expect(await find()).toBeNull();
     expect(finds()).toEqual([1, 1]);
   });
@@ -69,7 +69,7 @@ describe('a null', () => {
     expect(finds()).toEqual([1, 1]);
   });
 
-  it('waits for nobody who is known to be away', async () => {
+  it('is not confirmed by an upstream with an open circuit', async () => {
     const { find, two, finds, send, one } = await withHeads('0x10', '0x11');
     one.response('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
     two.always(status(503));
@@ -79,13 +79,13 @@ describe('a null', () => {
     expect(finds()).toEqual([1, 0]);
   });
 
-  it('is always asked of another where the network’s file says so', async () => {
+  it('is always confirmed if the network file requires it', async () => {
     const { find, finds } = await withHeads('0x12', '0x11', 'always');
     expect(await find()).toMatchObject(transaction);
     expect(finds()).toEqual([1, 1]);
   });
 
-  it('is never asked of another where the network’s file says so', async () => {
+  it('is never confirmed if the network file disables it', async () => {
     const { find, finds } = await withHeads('0x10', '0x11', 'never');
     expect(await find()).toBeNull();
     expect(finds()).toEqual([1, 0]);
@@ -96,27 +96,33 @@ describe('eth_syncing', () => {
   const syncing = { startingBlock: '0x0', currentBlock: '0x10', highestBlock: '0x11' };
 
   it.each([
-    ['one has caught up', syncing, false, false, [1, 1]],
-    ['the first has caught up', false, syncing, false, [1, 0]],
-    ['none has', syncing, { ...syncing, currentBlock: '0x9' }, { ...syncing, currentBlock: '0x9' }, [1, 1]],
-  ])('where %s', async (_, first, second, said, requested) => {
+    ['one upstream is synced', syncing, false, false, [1, 1]],
+    ['the first upstream is synced', false, syncing, false, [1, 0]],
+    [
+      'no upstream is synced',
+      syncing,
+      { ...syncing, currentBlock: '0x9' },
+      { ...syncing, currentBlock: '0x9' },
+      [1, 1],
+    ],
+  ])('if %s', async (_, first, second, expected, counts) => {
     const { one, two, send } = await withHeads('0x11', '0x11', 'never');
     one.response('eth_syncing', first);
     two.response('eth_syncing', second);
-    expect((await send('eth_syncing', [])).response.result).toEqual(said);
-    expect([one, two].map((node) => node.callsOf('eth_syncing').length)).toEqual(requested);
+    expect((await send('eth_syncing', [])).response.result).toEqual(expected);
+    expect([one, two].map((node) => node.callsOf('eth_syncing').length)).toEqual(counts);
   });
 });
 
-it('the heads of all upstreams are looked at while the network is in use, once for calls that come close together', async () => {
+it('the heads of all upstreams are polled while the network is in use, once for calls at about the same time', async () => {
   const clock = shiftClock();
   const { nodes, request } = await withNodes(2);
-  const looks = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
+  const polls = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
   await request();
-  await until(() => looks().join() === '1,1');
+  await until(() => polls().join() === '1,1');
   await request();
   clock.forward(15_100);
   await request();
-  await until(() => looks().join() === '2,2');
+  await until(() => polls().join() === '2,2');
   expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
 });

@@ -19,7 +19,7 @@ import {
 import { startFakeNode } from '../support/fake-node.ts';
 import { shiftClock, withNodes, word } from './with-nodes.ts';
 
-/** Short, so that what hangs does not hold the tests up. */
+/** Short, so that upstreams that hang do not delay the tests. */
 const shortMs = 1_000;
 const limits = { UPSTREAM_TIMEOUT_MS: String(shortMs), UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
 
@@ -29,33 +29,33 @@ const noUpstream = {
 };
 
 const failures: [string, Behaviour][] = [
-  ['takes longer than an attempt may', slow(3 * shortMs)],
-  ['never answers', hang],
-  ['ends the connection in the headers', cutInHeaders],
-  ['ends the connection in the body', cutInBody],
-  ['answers 503 with HTML', status(503)],
-  ['answers 429 with HTML', status(429)],
-  ['answers 500 with HTML', status(500)],
-  ['answers 401 with HTML', status(401)],
-  ['answers 200 with HTML', status(200)],
-  ['answers with nothing', body('')],
-  ['answers with half of a JSON text', body('{"jsonrpc":"2.0","id":')],
-  ['answers with JSON that is no object', body('null')],
-  ['answers with an array', body('[]')],
-  ['answers with an object that is no reply', body('{"jsonrpc":"2.0","id":1}')],
-  ['answers under the id of another call', withId(987_654)],
-  ['answers under the id null', withId(null)],
-  ['answers without an id', withId(undefined)],
-  ['answers with more than it may', huge(2)],
-  ['dribbles more slowly than an attempt may take', dribble(1, shortMs / 10)],
-  ['answers with an error that has no envelope', bareError(-32_007, '15/second request limit reached')],
-  ['answers 429 with an error that has no envelope', status(429, '{"error":"slow down"}', 'application/json')],
+  ['takes longer than the attempt timeout', slow(3 * shortMs)],
+  ['never responds', hang],
+  ['closes the connection in the headers', cutInHeaders],
+  ['closes the connection in the body', cutInBody],
+  ['returns 503 with HTML', status(503)],
+  ['returns 429 with HTML', status(429)],
+  ['returns 500 with HTML', status(500)],
+  ['returns 401 with HTML', status(401)],
+  ['returns 200 with HTML', status(200)],
+  ['returns an empty body', body('')],
+  ['returns half of a JSON text', body('{"jsonrpc":"2.0","id":')],
+  ['returns JSON that is no object', body('null')],
+  ['returns an array', body('[]')],
+  ['returns an object that is no JSON-RPC response', body('{"jsonrpc":"2.0","id":1}')],
+  ['returns the id of another call', withId(987_654)],
+  ['returns the id null', withId(null)],
+  ['returns no id', withId(undefined)],
+  ['returns more bytes than the limit', huge(2)],
+  ['sends its body too slowly for the attempt timeout', dribble(1, shortMs / 10)],
+  ['returns an error without an envelope', bareError(-32_007, '15/second request limit reached')],
+  ['returns 429 and an error without an envelope', status(429, '{"error":"slow down"}', 'application/json')],
   ['redirects', redirect('http://127.0.0.1:1/')],
 ];
 
 describe('when the first upstream', () => {
-  it.each(failures)('%s, the second gives the answer', async (_, behaviour) => {
-    // The second has the usual time: it may be slow where the machine is.
+  it.each(failures)('%s, the response is from the second', async (_, behaviour) => {
+    // The second upstream has the default timeout, because the machine may be slow.
     const { nodes, request, requestCounts } = await withNodes(2, { ...limits, UPSTREAM_TIMEOUT_MS: '10000' }, {}, [
       { timeoutMs: shortMs },
     ]);
@@ -64,7 +64,7 @@ describe('when the first upstream', () => {
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('refuses connections, the second gives the answer', async () => {
+  it('refuses connections, the response is from the second', async () => {
     const { nodes, request, requestCounts } = await withNodes(2, limits);
     await nodes[0]?.refuse();
     expect(await request()).toMatchObject({ result: word(2) });
@@ -73,22 +73,22 @@ describe('when the first upstream', () => {
 });
 
 describe('when the only upstream', () => {
-  it.each(failures)('%s, the caller is told that there is none, and nothing else', async (_, behaviour) => {
+  it.each(failures)('%s, the error is that no upstream could answer, without details', async (_, behaviour) => {
     const { nodes, send, requestCounts } = await withNodes(1, limits);
     nodes[0]?.always(behaviour);
     expect(await send()).toMatchObject(noUpstream);
-    // What broke off in the midst of a reply to a connection kept alive is sent once more.
+    // A call on a kept-alive connection that closes within the headers is sent once more.
     expect(requestCounts()).toEqual([behaviour === cutInHeaders ? 2 : 1]);
   });
 
-  it('refuses connections, the caller is told that there is none', async () => {
+  it('refuses connections, the error is that no upstream could answer', async () => {
     const { nodes, send, requestCounts } = await withNodes(1, limits);
     await nodes[0]?.refuse();
     expect(await send()).toMatchObject(noUpstream);
     expect(requestCounts()).toEqual([0]);
   });
 
-  it('does not tell its chain id, the caller is told that there is none, and the call is not sent', async () => {
+  it('does not return its chain id, the call is not sent, and the error is that no upstream could answer', async () => {
     const { nodes, send, requestCounts } = await withNodes(1, limits);
     nodes[0]?.always(status(503), 'eth_chainId');
     expect(await send()).toMatchObject(noUpstream);
@@ -97,7 +97,7 @@ describe('when the only upstream', () => {
 });
 
 describe('when every upstream fails, each in its own way', () => {
-  it('the caller learns neither why nor of whom', async () => {
+  it('the error has neither the causes nor the upstreams', async () => {
     const { nodes, send, requestCounts } = await withNodes(3, limits);
     nodes[0]?.always(status(503));
     nodes[1]?.always(cutInBody);
@@ -106,7 +106,7 @@ describe('when every upstream fails, each in its own way', () => {
     expect(requestCounts()).toEqual([1, 1, 0]);
   });
 
-  it('each call of a batch is answered for itself, with HTTP 200', async () => {
+  it('each call of a batch has its own response, with HTTP 200', async () => {
     const { gateway, nodes, requestCounts } = await withNodes(1, limits);
     nodes[0]?.always(status(503));
     const call = (id: number, method: string, params: unknown[]) => ({ jsonrpc: '2.0', id, method, params });
@@ -123,22 +123,22 @@ describe('when every upstream fails, each in its own way', () => {
   });
 });
 
-describe('an upstream’s answer is taken', () => {
-  it('when its id came back as a string', async () => {
+describe('an upstream response is used', () => {
+  it('if its id is returned as a string', async () => {
     const { nodes, request, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(idAsString);
     expect(await request()).toMatchObject({ id: 1, result: word(1) });
     expect(requestCounts()).toEqual([1, 0]);
   });
 
-  it.each([400, 404, 500, 503])('under HTTP %i, because the body counts before the status', async (code) => {
+  it.each([400, 404, 500, 503])('with HTTP %i, because the body has precedence over the status', async (code) => {
     const { nodes, request, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(statusWithReply(code));
     expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([1, 0]);
   });
 
-  it('when it is as large as it may be', async () => {
+  it('if its size is just within the limit', async () => {
     const { gateway, nodes, requestCounts } = await withNodes(1, { UPSTREAM_RESPONSE_MAX_BYTES: '3000000' });
     const block = { hash: word(9), extraData: `0x${'00'.repeat(1_400_000)}` };
     nodes[0]?.response('eth_getBlockByHash', block);
@@ -146,14 +146,14 @@ describe('an upstream’s answer is taken', () => {
     expect(requestCounts()).toEqual([1]);
   });
 
-  it('when it dribbles, but in time', async () => {
+  it('if it is slow but within the timeout', async () => {
     const { nodes, request, requestCounts } = await withNodes(1, { UPSTREAM_TIMEOUT_MS: '2000' });
     nodes[0]?.always(dribble(20, 5));
     expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([1]);
   });
 
-  it('once: a call that was answered is not repeated', async () => {
+  it('without a second request', async () => {
     const { request, requestCounts } = await withNodes(2);
     await request();
     await request();
@@ -161,7 +161,7 @@ describe('an upstream’s answer is taken', () => {
   });
 });
 
-it('a reply that is only too large is cut off, and the next upstream is asked', async () => {
+it('a response above the size limit is cut off, and the next upstream is tried', async () => {
   const { nodes, send, requestCounts } = await withNodes(2, { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
   for (const node of nodes) node.response('eth_estimateGas', '0x5208');
   nodes[0]?.always(huge(500));
@@ -171,23 +171,23 @@ it('a reply that is only too large is cut off, and the next upstream is asked', 
 
 it('a redirect is not followed', async () => {
   const { nodes, request, requestCounts } = await withNodes(2, limits);
-  const elsewhere = await startFakeNode({ chainId: 7 });
-  nodes[0]?.always(redirect(elsewhere.url, 307));
+  const target = await startFakeNode({ chainId: 7 });
+  nodes[0]?.always(redirect(target.url, 307));
   expect(await request()).toMatchObject({ result: word(2) });
-  expect(elsewhere.calls).toEqual([]);
-  await elsewhere.close();
+  expect(target.calls).toEqual([]);
+  await target.close();
   expect(requestCounts()).toEqual([1, 1]);
 });
 
 describe('the time for a whole call', () => {
-  /** Without the limit for the whole call, what follows takes ten seconds and more. */
+  /** Without the limit for the whole call, these calls take more than 10 s. */
   const deadline = { CALL_TIMEOUT_MS: '3000', UPSTREAM_TIMEOUT_MS: '30000' };
   const withoutLimitMs = 10_000;
 
   it.each([
-    ['never answer', hang],
-    ['dribble', dribble(1, 500)],
-    ['answer late', slow(withoutLimitMs)],
+    ['never respond', hang],
+    ['send their bodies slowly', dribble(1, 500)],
+    ['respond late', slow(withoutLimitMs)],
   ])('holds when three upstreams %s', async (_, behaviour) => {
     const clock = shiftClock({ isStopped: true });
     const { nodes, send, requestCounts } = await withNodes(3, deadline);
@@ -206,7 +206,7 @@ describe('the time for a whole call', () => {
     expect(nodes[2]?.calls).toEqual([]);
   });
 
-  it('holds when the chain id is slow and the call after it too', async () => {
+  it('holds when the chain id and the call after it are slow', async () => {
     const clock = shiftClock({ isStopped: true });
     const { nodes, send, requestCounts } = await withNodes(1, deadline);
     nodes[0]?.always((exchange) => {
@@ -216,12 +216,12 @@ describe('the time for a whole call', () => {
     nodes[0]?.always(hang);
     const startedAt = Date.now();
     expect(await send()).toMatchObject(noUpstream);
-    // A real timer of the 200 ms that are left, and not of 3 s.
+    // A real timer of the remaining 200 ms instead of 3 s.
     expect(Date.now() - startedAt).toBeLessThan(2_900);
     expect(requestCounts()).toEqual([1]);
   });
 
-  it('holds for those too who wait for a check of the chain id that another call began', async () => {
+  it('holds for calls that wait for a chain id check of another call', async () => {
     const { nodes, send, requestCounts } = await withNodes(2, { ...deadline, CALL_TIMEOUT_MS: '300' });
     for (const node of nodes) node.always(hang, 'eth_chainId');
     const startedAt = Date.now();

@@ -21,7 +21,7 @@ function firstOf(params: unknown): { gas?: unknown } {
   return (params as [{ gas?: unknown }])[0];
 }
 
-describe('gas goes out as it came where blocks come without a usable gas limit', () => {
+describe('gas is unchanged if blocks have no usable gas limit', () => {
   it.each([[{ gasLimit: '0x0' }], [{}], [{ gasLimit: null }], [{ gasLimit: '' }], [{ gasLimit: '0x' }]])(
     '%j',
     async (block) => {
@@ -30,12 +30,12 @@ describe('gas goes out as it came where blocks come without a usable gas limit',
       await estimate({ to, gas: '0xffffffffff' });
       await estimate({ to, gas: '0xfffffffffe' });
       expect(sentGas()).toEqual(['0xffffffffff', '0xfffffffffe']);
-      // It is learned once, not by each call.
+      // The second call does not poll again.
       expect(methods()?.slice(-2)).toEqual(['eth_estimateGas', 'eth_estimateGas']);
     },
   );
 
-  it('unless another upstream gives one', async () => {
+  it('unless another upstream has one', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(2);
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x10' });
     await estimate({ to, gas: '0xffffffffff' });
@@ -57,7 +57,7 @@ describe('gas over ten times the block gas limit is lowered to it', () => {
     expect(sentGas()).toEqual([CAP]);
   });
 
-  it('and all else of the call goes out as it came', async () => {
+  it('and the rest of the call is unchanged', async () => {
     const { nodes, estimate } = await withEstimates(1);
     const call = { from: to, to, gas: '0xffffffffff', data: '0xAB', input: '0xAB', nonce: '0x1', custom: [1] };
     await estimate(call, 'latest', { [to]: { balance: '0x1' } });
@@ -85,7 +85,7 @@ describe('gas of eth_simulateV1', () => {
     return { http, sent, methods: all.nodes[0]?.calls.map(({ method }) => method) };
   };
 
-  it('is lowered in every call and every block, and all else goes out as it came', async () => {
+  it('is lowered in every call and every block, and the rest is unchanged', async () => {
     const { http, sent } = await simulate(
       {
         calls: [
@@ -118,7 +118,7 @@ describe('gas of eth_simulateV1', () => {
     ]);
   });
 
-  it('that none of it names waits for no block', async () => {
+  it('is not capped, without waiting for a block, if no call names gas', async () => {
     const { methods } = await simulate({ calls: [{ to }] }, { blockOverrides: { number: '0x20' } });
     expect(methods?.slice(0, 2)).toEqual(['eth_chainId', 'eth_simulateV1']);
   });
@@ -135,7 +135,7 @@ describe('gas of eth_simulateV1', () => {
 });
 
 it.each(['eth_call', 'eth_estimateGas'])(
-  'the gas limit of the block that %s pretends is lowered too',
+  'the gas limit in the block overrides of %s is lowered too',
   async (method) => {
     const { nodes, send } = await withNodes(1);
     await send(method, [{ to }, 'latest', {}, { gasLimit: '0xffffffffff', number: '0x1' }]);
@@ -144,7 +144,7 @@ it.each(['eth_call', 'eth_estimateGas'])(
 );
 
 it.each(['0x11e1a300', '0x11E1A300', '0x0011e1a300', '0x11e1a2ff', '0x5208', '0x0', '0x005208'])(
-  'gas of %s is left as it is',
+  'gas of %s is unchanged',
   async (gas) => {
     const { estimate, sentGas } = await withEstimates(1);
     await estimate({ to, gas });
@@ -153,13 +153,13 @@ it.each(['0x11e1a300', '0x11E1A300', '0x0011e1a300', '0x11e1a2ff', '0x5208', '0x
 );
 
 describe('the block gas limit', () => {
-  it('is learned before the first call that names gas goes out', async () => {
+  it('is fetched before the first call that names gas is sent', async () => {
     const { estimate, methods } = await withEstimates(1);
     await estimate({ to, gas: '0x5208' });
     expect(methods()).toEqual(['eth_chainId', 'eth_getBlockByNumber', 'eth_estimateGas']);
   });
 
-  it('is learned once for calls that come together', async () => {
+  it('is fetched once for simultaneous calls', async () => {
     const { estimate, methods, sentGas } = await withEstimates(1);
     await Promise.all([1, 2, 3, 4, 5].map((value) => estimate({ to, gas: '0xffffffffff', value: `0x${value}` })));
     await estimate({ to, gas: '0xffffffffff' });
@@ -171,12 +171,12 @@ describe('the block gas limit', () => {
     const { nodes, estimate, methods, sentGas } = await withEstimates(1);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
     await estimate(call);
-    // The head is looked at after a call, in the background.
+    // The head is polled in the background after the call.
     expect(methods()?.slice(0, 2)).toEqual(['eth_chainId', 'eth_estimateGas']);
     expect(sentGas()).toEqual(['gas' in call ? null : undefined]);
   });
 
-  it('is followed while the network is in use', async () => {
+  it('is updated while the network is in use', async () => {
     const clock = shiftClock();
     const { nodes, estimate, sentGas, methods } = await withEstimates(1);
     await estimate({ to, gas: '0xffffffffff' });
@@ -188,14 +188,14 @@ describe('the block gas limit', () => {
     expect(sentGas()).toEqual([CAP, undefined, '0xa00']);
   });
 
-  it('is learned of another upstream when the first does not tell it', async () => {
+  it('is fetched from another upstream if the first does not return it', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     expect((await estimate({ to, gas: '0xffffffffff' })).response.result).toBe('0x5208');
     expect([sentGas(0), sentGas(1)]).toEqual([[], [CAP]]);
   });
 
-  it('is that of the newest block, not of an upstream that is away by now', async () => {
+  it('is that of the newest block, not of the upstream that is unavailable now', async () => {
     const { nodes, request, estimate, sentGas, methods } = await withEstimates(2);
     nodes[1]?.response('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
     await request();
@@ -212,14 +212,14 @@ describe('the block gas limit', () => {
     expect(sentGas()).toEqual([CAP]);
   });
 
-  it.each([undefined, null, '', '0x', 'none', -1, 1.5, {}])('of %j bounds nothing', async (gasLimit) => {
+  it.each([undefined, null, '', '0x', 'none', -1, 1.5, {}])('of %j caps nothing', async (gasLimit) => {
     const { nodes, estimate, sentGas } = await withEstimates(1);
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x1', gasLimit });
     expect((await estimate({ to, gas: '0xffffffffff' })).response.result).toBe('0x5208');
     expect(sentGas()).toEqual(['0xffffffffff']);
   });
 
-  it('is that of another upstream when the blocks of the first have no usable one', async () => {
+  it('is that of another upstream if the blocks of the first have no usable one', async () => {
     const { nodes, estimate, sentGas, methods } = await withEstimates(2);
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x10' });
     await estimate({ to, gas: '0xffffffffff' });
@@ -229,7 +229,7 @@ describe('the block gas limit', () => {
   });
 
   it.each([[null], [{}], [{ gasLimit: '0x1c9c380' }]])(
-    'is not to be had from a block like %j: no call goes out uncapped',
+    'is unknown after a block like %j: no call is sent uncapped',
     async (block) => {
       const { nodes, estimate, sentGas } = await withEstimates(1);
       nodes[0]?.response('eth_getBlockByNumber', block);

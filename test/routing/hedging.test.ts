@@ -6,13 +6,13 @@ import { shiftClock, until, withNodes, word, type WithNodes } from './with-nodes
 
 const send = 'eth_sendRawTransaction';
 
-/** The gateway has seen enough calls to know that they take no time. */
+/** Sends 20 calls, so that the latency of the method is known. */
 async function warm({ request, nodes }: WithNodes): Promise<void> {
   for (let times = 0; times < 5; times++) await Promise.all([request(), request(), request(), request()]);
   for (const node of nodes) node.calls.length = 0;
 }
 
-/** Never answers, and tells whether the gateway has closed the connection. */
+/** Never responds; `isClosed` is whether the gateway has closed the connection. */
 function hangUntilClosed(): { behaviour: Behaviour; isClosed: () => boolean } {
   let isClosed = false;
   return {
@@ -21,8 +21,8 @@ function hangUntilClosed(): { behaviour: Behaviour; isClosed: () => boolean } {
   };
 }
 
-describe('a call that takes longer than its method does', () => {
-  it('is asked of a second upstream, whose answer counts, and broken off at the first', async () => {
+describe('a call that takes longer than its method usually does', () => {
+  it('is hedged; the response of the hedge is used, and the first attempt is cancelled', async () => {
     const all = await withNodes(2);
     await warm(all);
     const startedBefore = await hedgesStarted(all);
@@ -40,7 +40,7 @@ describe('a call that takes longer than its method does', () => {
     expect(value('gatehouse_failovers_total')).toBeUndefined();
   });
 
-  it('has the first one’s answer where that comes first, and the second is broken off', async () => {
+  it('has the response of the first attempt if that is sooner, and the hedge is cancelled', async () => {
     const all = await withNodes(2);
     await warm(all);
     const hung = hangUntilClosed();
@@ -60,7 +60,7 @@ describe('a call that takes longer than its method does', () => {
     expect(value('gatehouse_hedges_total', { event: 'lost' })).toBe(1);
   });
 
-  it('waits for the other where one fails, and goes to a third where both do', async () => {
+  it('waits for the other attempt if one fails, and is sent to a third upstream if both do', async () => {
     const all = await withNodes(3);
     await warm(all);
     let fail: () => void = () => undefined;
@@ -77,7 +77,7 @@ describe('a call that takes longer than its method does', () => {
     expect(all.requestCounts()).toEqual([1, 1, 1]);
   });
 
-  it('has the longer answer of the two where the quicker one may only lag', async () => {
+  it('waits for the slower response if the faster one is a null that needs confirmation', async () => {
     const hash = word(9);
     const all = await withNodes(2, {}, { confirmNull: 'always' });
     await warm(all);
@@ -90,7 +90,7 @@ describe('a call that takes longer than its method does', () => {
     expect(all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length)).toEqual([21, 1]);
   });
 
-  it('is left alone by callers who leave: both are broken off', async () => {
+  it('has both attempts cancelled when the client disconnects', async () => {
     const all = await withNodes(2);
     await warm(all);
     const hung = [hangUntilClosed(), hangUntilClosed()];
@@ -112,7 +112,7 @@ describe('a call that takes longer than its method does', () => {
   });
 });
 
-describe('no second upstream is asked', () => {
+describe('no hedged request is sent', () => {
   it('for a transaction, however long it takes', async () => {
     const all = await withNodes(2);
     for (const node of all.nodes) node.response(send, word(5));
@@ -123,7 +123,7 @@ describe('no second upstream is asked', () => {
     expect(all.nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
   });
 
-  it('for a method that the spec does not know', async () => {
+  it('for a pass-through method', async () => {
     const all = await withNodes(2, {}, { methods: ['debug_traceTransaction'] });
     for (const node of all.nodes) node.response('debug_traceTransaction', {});
     for (let times = 0; times < 20; times++) await all.send('debug_traceTransaction', [word(1)]);
@@ -133,9 +133,9 @@ describe('no second upstream is asked', () => {
   });
 
   it.each<[string, object, number]>([
-    ['where the network’s file says off', { hedge: 'off' }, 2],
-    ['before the time that the file names', { hedge: 5_000 }, 2],
-    ['where there is no other', {}, 1],
+    ['if the network file has `hedge: off`', { hedge: 'off' }, 2],
+    ['before the delay in the network file', { hedge: 5_000 }, 2],
+    ['if there is one upstream only', {}, 1],
   ])('%s', async (_, file, count) => {
     const all = await withNodes(count, {}, file);
     await warm(all);
@@ -144,7 +144,7 @@ describe('no second upstream is asked', () => {
     expect(all.requestCounts()).toEqual(count === 1 ? [1] : [1, 0]);
   });
 
-  it('that rests, or lacks the method', async () => {
+  it('to an upstream that has an open circuit or does not support the method', async () => {
     const all = await withNodes(3);
     await warm(all);
     all.nodes[1]?.response('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
@@ -157,19 +157,19 @@ describe('no second upstream is asked', () => {
     expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 2]);
   });
 
-  it('beyond the budget: when all calls are slow, few are asked twice', async () => {
-    // On a clock that stands still, the budget's window does not move on, however slow the machine is.
+  it('beyond the retry budget: when all calls are slow, few are hedged', async () => {
+    // With a stopped clock, the window of the budget does not end, even on a slow machine.
     shiftClock({ isStopped: true });
     const all = await withNodes(2);
     await warm(all);
     const startedBefore = await hedgesStarted(all);
-    const refusedBefore = await rejections(all);
-    // No response comes, so no race is decided before all calls have been considered for a hedge.
+    const rejectedBefore = await rejections(all);
+    // No response comes, so no call ends before all calls have been considered for a hedge.
     const exchanges: Exchange[] = [];
     for (const node of all.nodes) node.always((exchange) => void exchanges.push(exchange));
     const calls = Array.from({ length: 60 }, all.request);
     const considered = async (): Promise<number> =>
-      (await hedgesStarted(all)) - startedBefore + (await rejections(all)) - refusedBefore;
+      (await hedgesStarted(all)) - startedBefore + (await rejections(all)) - rejectedBefore;
     await expect.poll(considered, { timeout: 20_000 }).toBe(60);
     const started = await hedgesStarted(all);
     // At least 20; at most 20 and a fifth of 80 calls. Hedges of the first 20 calls count as well.
@@ -197,22 +197,22 @@ async function rejections({ gateway }: WithNodes): Promise<number> {
   return value('gatehouse_retry_budget_exhausted_total', { what: 'hedge' }) ?? 0;
 }
 
-it('an upstream that is gone is found out, although it never times out', async () => {
+it('the circuit of an upstream that never responds opens, although hedges end its attempts before the timeout', async () => {
   const all = await withNodes(2);
   await warm(all);
   all.nodes[0]?.always(hang);
-  // A look at its head that is answered would show that it is there.
+  // A successful poll of its head would keep the circuit closed.
   all.nodes[0]?.always(hang, 'eth_getBlockByNumber');
   for (let times = 0; times < 8; times++) expect(await all.request()).toMatchObject({ result: word(2) });
   expect(all.requestCounts()).toEqual([3, 8]);
-  // The same of another method: that is enough for all methods.
+  // Slow calls of a second method open the circuit for all methods.
   for (const node of all.nodes) node.response('eth_getBalance', '0x1');
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(2);
 });
 
-it('an upstream on trial holds no caller up: the next one is asked soon', async () => {
+it('a call at an upstream with a half-open circuit is hedged soon', async () => {
   const clock = shiftClock();
   const all = await withNodes(2, { UPSTREAM_TIMEOUT_MS: '3000' });
   all.nodes[0]?.next(status(503));
@@ -224,7 +224,7 @@ it('an upstream on trial holds no caller up: the next one is asked soon', async 
   expect(all.requestCounts()).toEqual([2, 2]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(1);
-  // It was not broken off, so that its late answer shows that it is back.
+  // The attempt was not cancelled, so its late response closes the circuit.
   all.nodes[0]?.always(undefined);
   for (const exchange of exchanges) asUsual(exchange);
   await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);

@@ -15,27 +15,27 @@ const block = (number: string) => ({
   timestamp: '0x65000000',
   transactions: [],
 });
-/** No fault of the node's, but another is asked. */
-const lacking: Behaviour = ({ id, response }) => {
+/** An upstream failure that does not open the circuit. */
+const lacksBlock: Behaviour = ({ id, response }) => {
   const error = { code: -32000, message: 'header not found' };
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
 };
 const account = `0x${'11'.repeat(20)}`;
 
-/** Two nodes whose heads were seen to be here, and who say so; `calls` are those of callers since then. */
+/** Two nodes with these heads, which have been polled. `requestCounts` counts the requests of callers. */
 async function twoAt(first: string, second: string, more: object = {}) {
   const all = await withNodes(2, {}, { hedge: 'off', ...more });
   const [one, two] = all.nodes;
   if (one === undefined || two === undefined) throw new Error('there are no two nodes');
-  const goTo = (node: FakeNode, head: string): void => {
+  const setHead = (node: FakeNode, head: string): void => {
     node.response('eth_blockNumber', head);
     node.response('eth_getBalance', head);
     node.response('eth_getLogs', []);
     node.response('eth_getBlockByNumber', (params: unknown) => found((params as [string])[0], head));
   };
-  goTo(one, first);
-  goTo(two, second);
+  setHead(one, first);
+  setHead(two, second);
   await all.request();
   const polls = (node: FakeNode): number => node.callsOf('eth_getBlockByNumber').filter(isPoll).length;
   await until(() => polls(one) > 0 && polls(two) > 0);
@@ -45,10 +45,10 @@ async function twoAt(first: string, second: string, more: object = {}) {
   const result = async (method: string, params: unknown[] = []) => (await all.send(method, params)).response.result;
   const number = async (which: string) =>
     ((await result('eth_getBlockByNumber', [which, true])) as { number: string } | null)?.number;
-  return { ...all, one, two, goTo, requestCounts, result, number };
+  return { ...all, one, two, setHead, requestCounts, result, number };
 }
 
-/** The gateway's looks are at heads without their transactions, callers here ask for these, too. */
+/** Polls request blocks without transactions; the callers of these tests request them with transactions. */
 function isPoll({ params }: { params: unknown }): boolean {
   return JSON.stringify(params) === '["latest",false]';
 }
@@ -58,8 +58,8 @@ function found(which: string, head: string) {
   return Number(which) <= Number(head) ? block(which) : null;
 }
 
-describe('the head that a caller was told of', () => {
-  it('is told when another upstream has not come so far', async () => {
+describe('the newest served block', () => {
+  it('is the result of eth_blockNumber when another upstream is behind', async () => {
     const { one, two, result, requestCounts } = await twoAt('0x11', '0x10');
     expect(await result('eth_blockNumber')).toBe('0x11');
     one.always(status(503));
@@ -69,9 +69,9 @@ describe('the head that a caller was told of', () => {
     expect(requestCounts('eth_blockNumber')).toEqual([2, 2]);
   });
 
-  it('is where calls for the latest and the pending block go, and logs up to it', async () => {
+  it('directs calls for the latest and pending block, and for logs up to it, to an upstream that has it', async () => {
     const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
-    one.next(lacking, 'eth_getBlockByNumber');
+    one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number('latest')).toBe('0x11');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([1, 1]);
     for (const tag of ['latest', 'pending']) {
@@ -80,26 +80,26 @@ describe('the head that a caller was told of', () => {
     }
     await result('eth_getLogs', [{ fromBlock: '0x1', address: account }]);
     expect([...requestCounts('eth_getBalance'), ...requestCounts('eth_getLogs')]).toEqual([0, 2, 0, 3]);
-    // What is older, the first has.
+    // The first upstream has the older blocks.
     expect(await result('eth_getBalance', [account, '0x10'])).toBe('0x10');
     await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x10', address: account }]);
     expect([...requestCounts('eth_getBalance'), ...requestCounts('eth_getLogs')]).toEqual([1, 2, 1, 3]);
   });
 
-  it('may be at an upstream behind whose address another node is older: the second is asked', async () => {
-    const { one, two, goTo, number, requestCounts } = await twoAt('0x11', '0x11');
+  it('is fetched from the second upstream if the first returns an older block', async () => {
+    const { one, two, setHead, number, requestCounts } = await twoAt('0x11', '0x11');
     expect(await number('latest')).toBe('0x11');
-    goTo(one, '0x10');
+    setHead(one, '0x10');
     expect(await number('latest')).toBe('0x11');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
-    goTo(two, '0xf');
+    setHead(two, '0xf');
     expect(await number('latest')).toBe('0x10');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
   });
 
-  it('is of no matter to calls without a block, and with one upstream nobody is asked twice', async () => {
+  it('does not affect calls without a block, nor networks with one upstream', async () => {
     const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
-    one.next(lacking, 'eth_getBlockByNumber');
+    one.next(lacksBlock, 'eth_getBlockByNumber');
     await number('latest');
     one.response('eth_gasPrice', '0x7');
     expect(await result('eth_gasPrice')).toBe('0x7');
@@ -114,7 +114,7 @@ describe('the head that a caller was told of', () => {
 });
 
 describe.each(['safe', 'finalized'])('the %s block', (tag) => {
-  it('does not go back while an upstream has come further, and goes back when all agree', async () => {
+  it('does not decrease while an upstream has a newer one, and decreases when all agree', async () => {
     const clock = shiftClock();
     const { one, two, number, requestCounts } = await twoAt('0x20', '0x20');
     const tagged = (node: FakeNode, at: string): void => {
@@ -123,12 +123,12 @@ describe.each(['safe', 'finalized'])('the %s block', (tag) => {
     tagged(one, '0x8');
     tagged(two, '0x9');
     expect(await number(tag)).toBe('0x8');
-    one.next(lacking, 'eth_getBlockByNumber');
+    one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number(tag)).toBe('0x9');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
     expect(await number(tag)).toBe('0x9');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
-    // It has said so: it is not asked again for a while.
+    // The first upstream is behind, and is skipped for 12 s.
     expect(await number(tag)).toBe('0x9');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 3]);
     clock.forward(12_001);
@@ -141,7 +141,7 @@ describe.each(['safe', 'finalized'])('the %s block', (tag) => {
   });
 });
 
-describe('what is in a block that a caller was given', () => {
+describe('a served block and its objects', () => {
   const hash = hashOf('0x11');
   const inBlock = { hash: hashOf('0x99'), transactionHash: hashOf('0x99'), blockHash: hash, blockNumber: '0x11' };
   const lookups: [string, unknown[], unknown][] = [
@@ -153,13 +153,13 @@ describe('what is in a block that a caller was given', () => {
     ['eth_getBlockTransactionCountByHash', [hash], '0x1'],
   ];
 
-  it('is found, though the first upstream has not come so far', async () => {
+  it('are found, although the first upstream is behind', async () => {
     const clock = shiftClock();
-    // Both were at the same block when they were looked at, and the next look is not due yet.
-    const { one, two, goTo, number, result: fetchResult, requestCounts } = await twoAt('0x10', '0x10');
+    // Both had the same head at the last poll, and the next poll is not due yet.
+    const { one, two, setHead, number, result: fetchResult, requestCounts } = await twoAt('0x10', '0x10');
     clock.forward(1_300);
-    goTo(two, '0x11');
-    one.next(lacking, 'eth_getBlockByNumber');
+    setHead(two, '0x11');
+    one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number('0x11')).toBe('0x11');
     for (const [method, params, result] of lookups) {
       one.response(method, null);
@@ -171,63 +171,63 @@ describe('what is in a block that a caller was given', () => {
     }
   });
 
-  it('and the block itself, where the upstream that gave it does not know it any more', async () => {
-    const { one, goTo, number, requestCounts } = await twoAt('0x11', '0x11');
+  it('are found by number, if the upstream that returned the block does not find it any more', async () => {
+    const { one, setHead, number, requestCounts } = await twoAt('0x11', '0x11');
     expect(await number('0x11')).toBe('0x11');
-    goTo(one, '0x10');
+    setHead(one, '0x10');
     expect(await number('0x11')).toBe('0x11');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
-    // Nobody was told of this one.
+    // This block was not served.
     expect(await number('0x12')).toBeUndefined();
     expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 1]);
   });
 
-  it('and its receipts by its hash, where the upstream at the head does not know it any more', async () => {
+  it('are found by block hash, if the upstream at the head does not find the receipts any more', async () => {
     const { one, two, result, requestCounts } = await twoAt('0x11', '0x11');
     one.response('eth_getBlockReceipts', null);
     two.response('eth_getBlockReceipts', [{ ...inBlock, status: '0x1' }]);
     expect(await result('eth_getBlockReceipts', [hash])).toEqual(expect.anything());
     expect(requestCounts('eth_getBlockReceipts')).toEqual([1, 1]);
-    // Nobody has heard of this one.
+    // This block was not served.
     expect(await result('eth_getBlockReceipts', [hashOf('0x77')])).toBeNull();
     expect(requestCounts('eth_getBlockReceipts')).toEqual([2, 1]);
   });
 
-  it('is not asked for twice where the network’s file says never', async () => {
-    const { one, two, goTo, number, requestCounts, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
-    goTo(two, '0x11');
-    one.next(lacking, 'eth_getBlockByNumber');
+  it('are not confirmed if the network file has `confirmNull: never`', async () => {
+    const { one, two, setHead, number, requestCounts, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
+    setHead(two, '0x11');
+    one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number('latest')).toBe('0x11');
     one.response('eth_getBlockByHash', null);
     expect(await result('eth_getBlockByHash', [hash, false])).toBeNull();
     expect(requestCounts('eth_getBlockByHash')).toEqual([1, 0]);
   });
 
-  it('and an error of the second upstream does not take the place of a block', async () => {
-    const { one, two, goTo, number } = await twoAt('0x11', '0x11');
+  it('are returned from the first upstream, if the second returns an error', async () => {
+    const { one, two, setHead, number } = await twoAt('0x11', '0x11');
     await number('latest');
-    goTo(one, '0x10');
+    setHead(one, '0x10');
     two.response('eth_getBlockByNumber', rpcError(-32000, 'execution aborted (timeout = 5s)'));
     expect(await number('latest')).toBe('0x10');
   });
 });
 
-describe('how far callers have seen the chain', () => {
+describe('MonotonicReads', () => {
   const blockNumberIn = (): bigint => 0n;
 
-  it('is what watchers were told, and goes back with the heads that the upstreams agree on', async () => {
+  it('has the newest delivered block, and decreases with the agreed head', async () => {
     const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
-    const served = new MonotonicReads(heads, blockNumberIn, () => undefined);
-    expect(served.newest).toBe(0n);
+    const monotonic = new MonotonicReads(heads, blockNumberIn, () => undefined);
+    expect(monotonic.newest).toBe(0n);
     await watch();
-    expect(served.newest).toBe(100n);
+    expect(monotonic.newest).toBe(100n);
     const [first] = upstreams;
     if (first === undefined) throw new Error('there are no upstreams');
     heads.observe(first, 105n, performance.now());
     for (const node of nodes) node.chain.mine(2);
-    await until(() => served.newest === 102n);
+    await until(() => monotonic.newest === 102n);
     const reset = new ScriptedChain({ from: 50 });
     for (const node of nodes) node.chain = reset.copy();
-    await until(() => served.newest === 50n);
+    await until(() => monotonic.newest === 50n);
   });
 });

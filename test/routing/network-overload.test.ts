@@ -9,7 +9,7 @@ import { errorText, expectAnswer, resultText } from '../server/http/expect-respo
 
 const word = `0x${'07'.padStart(64, '0')}`;
 const params = [`0x${'12'.repeat(20)}`, '0x0', 'latest'];
-/** Each of another position: what is asked twice at the same time is asked once. */
+/** Each call has another position, because identical calls would be coalesced. */
 let position = 0;
 const read = (id = 1): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_getStorageAt', params: [params[0], `0x${++position}`, 'latest'] });
@@ -19,13 +19,13 @@ let held: (() => void)[];
 let nodes: FakeNode[];
 let gateway: TestGateway;
 
-/** Replies only when the test says so. */
+/** Responds when the test releases it. */
 const hold: Behaviour = (exchange) => {
   held.push(() => {
     asUsual(exchange);
   });
 };
-const letGo = (): void => {
+const release = (): void => {
   for (const response of held.splice(0)) response();
 };
 const reads = (): number => nodes[0]?.callsOf('eth_getStorageAt').length ?? 0;
@@ -45,70 +45,70 @@ beforeEach(async () => {
   nodes[0]?.always(hold, 'eth_getStorageAt');
 });
 afterEach(async () => {
-  letGo();
+  release();
   await gateway.stop();
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-/** Two calls with the upstream, and one that waits. */
+/** Starts two calls in flight, and one that waits. */
 async function fill(): Promise<Promise<Response>[]> {
-  const requested = [gateway.post('main', read()), gateway.post('main', read())];
+  const pending = [gateway.post('main', read()), gateway.post('main', read())];
   await eventually(() => reads() === 3, 2_000);
-  requested.push(gateway.post('main', read()));
+  pending.push(gateway.post('main', read()));
   await eventually(async () => (await queued()) === 1, 900);
-  return requested;
+  return pending;
 }
 
 async function expectOverloaded(response: Response): Promise<void> {
   expect(response.headers.get('retry-after')).toBe('01');
-  await expectAnswer(response, 503, errorText(-32603, 'too many calls under way on this network', '1'));
+  await expectAnswer(response, 503, errorText(-32603, 'too many calls in flight on this network', '1'));
 }
 
 describe('a network whose upstream hangs', () => {
-  it('refuses what is more than its bounds at once, and answers the rest when the upstream does', async () => {
-    const requested = await fill();
+  it('rejects calls above its limits at once, and serves the others when the upstream responds', async () => {
+    const pending = await fill();
     await expectOverloaded(await gateway.post('main', read()));
     expect(reads()).toBe(3);
     const responses = held.splice(0);
     responses.shift()?.();
-    // The one that waited has taken the place of the one that ended.
+    // The waiting call takes the place of the one that ended.
     await eventually(() => reads() === 4, 900);
     for (const response of responses) response();
-    letGo();
-    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
+    release();
+    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { network: 'main', outcome: 'overloaded' })).toBe(1);
   });
 
-  it('still gives what the gateway knows by itself, and leaves other networks alone', async () => {
-    const requested = await fill();
+  it('still serves methods without upstreams, and does not affect other networks', async () => {
+    const pending = await fill();
     await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
     await expectAnswer(await gateway.post('other', read()), 200, resultText('1', word));
-    letGo();
+    release();
     await eventually(() => reads() === 4, 900);
-    letGo();
-    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
+    release();
+    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
   });
 
-  it('lets nobody wait for more than a second', async () => {
-    const requested = await fill();
-    const waited = requested.pop() as Promise<Response>;
+  it('lets no call wait for more than a second', async () => {
+    const pending = await fill();
+    const waited = pending.pop() as Promise<Response>;
     await expectOverloaded(await waited);
     expect(reads()).toBe(3);
-    letGo();
-    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
+    release();
+    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
   });
 
-  it('refuses calls of a batch, and messages of a WebSocket, each under its own id', async () => {
+  it('rejects calls of a batch and messages of a WebSocket, each with its own id', async () => {
     const batch = gateway.post('main', `[${[1, 2, 3, 4, 5].map((id) => read(id)).join()},${local}]`);
     await eventually(() => reads() === 3, 2_000);
     const caller = await openCaller(socketUrl(gateway, 'main'));
     expect(await caller.call('eth_getStorageAt', params, 9)).toMatchObject({ id: 9, error: { code: -32603 } });
-    letGo();
+    release();
     await eventually(() => reads() === 4, 900);
-    letGo();
+    release();
     const responses = (await (await batch).json()) as { id: number; result?: unknown; error?: { code: number } }[];
     expect(responses.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 1]);
     expect(responses.map(({ result }) => result)).toEqual([word, word, word, undefined, undefined, '5']);
@@ -116,7 +116,7 @@ describe('a network whose upstream hangs', () => {
   });
 });
 
-it('calls that fail make room as those that are answered do', async () => {
+it('failed calls leave their places as successful ones do', async () => {
   nodes[0]?.always(status(500), 'eth_getStorageAt');
   for (let call = 0; call < 5; call++) expect((await gateway.post('main', read())).status).toBe(503);
   nodes[0]?.always(undefined, 'eth_getStorageAt');

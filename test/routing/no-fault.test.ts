@@ -7,8 +7,8 @@ async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> 
   return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream }) === 1;
 }
 
-describe('an upstream that said nothing', () => {
-  it('to a call for which the rest of a batch had left no time has not failed', async () => {
+describe('an upstream that does not respond', () => {
+  it('has not failed if the batch left the call too little time', async () => {
     const all = await withNodes(1, { CALL_TIMEOUT_MS: '700', BATCH_CONCURRENCY: '1' });
     await all.request();
     all.nodes[0]?.next(slow(500));
@@ -27,7 +27,7 @@ describe('an upstream that said nothing', () => {
     expect(all.requestCounts()).toEqual([4]);
   });
 
-  it('to a call that had time enough has', async () => {
+  it('has failed if the call had enough time', async () => {
     const all = await withNodes(1, { CALL_TIMEOUT_MS: '500' });
     await all.request();
     all.nodes[0]?.next(hang);
@@ -37,13 +37,13 @@ describe('an upstream that said nothing', () => {
   });
 });
 
-it('a second upstream that the first one forestalls each time has not been too slow', async () => {
+it('an upstream whose hedges lose each time is not considered slow', async () => {
   const all = await withNodes(2);
   for (let times = 0; times < 5; times++)
     await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   for (const node of all.nodes) node.calls.length = 0;
   all.nodes[1]?.always(hang);
-  // Three such of one method, and it would be held to lack it; five, and it would be down.
+  // Counted as slow calls, three would mark the method as unsupported, and five would open the circuit.
   for (let times = 1; times <= 6; times++) {
     let response: () => void = () => undefined;
     all.nodes[0]?.next((exchange: Exchange) => {

@@ -4,15 +4,15 @@ import type { FailureClass } from '../../gateway/upstreams/transport/upstream-re
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { withNodes, word } from './with-nodes.ts';
 
-interface RankedOne {
+interface RankedUpstream {
   readonly name: string | undefined;
   readonly priority: number;
   readonly latencyScore: LatencyScore;
 }
 
-const namesOf = (all: readonly RankedOne[]): string => all.map(({ name }) => name).join('');
+const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) => name).join('');
 
-/** Upstreams by name, with these priorities; they are measured as a test says. */
+/** Upstreams a, b and so on with these priorities, and functions to record their calls. */
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({
     name: 'abcdef'[index],
@@ -23,7 +23,7 @@ function ranked(...priorities: number[]) {
   let now = 1_000_000;
   return {
     all,
-    /** So many calls were answered after so many ms. */
+    /** Records this many successful calls of this latency. */
     took: (index: number, ms: number, times = 20, group: 'lookup' | 'execution' = 'lookup') => {
       for (let count = 0; count < times; count++) all[index]?.latencyScore.recordSuccess(group, ms, now);
     },
@@ -41,12 +41,12 @@ function ranked(...priorities: number[]) {
 }
 
 describe('the order of upstreams', () => {
-  it('is by priority, lower first, and else as the file has them', () => {
+  it('is by priority, lower first, then by the order of the network file', () => {
     expect(ranked(0, 0, 0).order()).toBe('abc');
     expect(ranked(2, 1, 1, 0).order()).toBe('dbca');
   });
 
-  it('begins with another one of the same priority once that is clearly quicker', () => {
+  it('begins with another upstream of equal priority once that is clearly faster', () => {
     const { took, order } = ranked(0, 0, 0);
     took(0, 100);
     took(2, 50);
@@ -54,17 +54,17 @@ describe('the order of upstreams', () => {
   });
 
   it.each([
-    ['a third quicker, and not by 10 ms', 12, 8],
-    ['not by a third quicker', 100, 85],
-    ['not known well enough', 100, 1],
-  ])('stays where another one is %s', (why, first, other) => {
+    ['a third faster, but by less than 10 ms', 12, 8],
+    ['less than a third faster', 100, 85],
+    ['not known by enough calls', 100, 1],
+  ])('is unchanged if another upstream is %s', (why, first, other) => {
     const { took, order } = ranked(0, 0);
     took(0, first);
     took(1, other, why.includes('known') ? 9 : 20);
     expect(order()).toBe('ab');
   });
 
-  it('reckons failures in, and not those that are the call’s affair', () => {
+  it('depends on failures, except on those that the call causes', () => {
     const { took, failed, order } = ranked(0, 0);
     took(0, 20);
     took(1, 30);
@@ -75,14 +75,14 @@ describe('the order of upstreams', () => {
     expect(order()).toBe('ba');
   });
 
-  it('is another for methods of another kind', () => {
+  it('is separate for each group of methods', () => {
     const { took, order } = ranked(0, 0);
     took(0, 100, 20, 'execution');
     took(1, 10, 20, 'execution');
     expect([order('execution'), order('lookup')]).toEqual(['ba', 'ab']);
   });
 
-  it('changes no sooner than after half a minute, however much better another one is', () => {
+  it('changes at most every 30 s, however much better another upstream is', () => {
     const { took, order, pass } = ranked(0, 0);
     took(0, 100);
     took(1, 50);
@@ -95,7 +95,7 @@ describe('the order of upstreams', () => {
     expect(order()).toBe('ab');
   });
 
-  it('is the file’s again after five minutes, with nothing held against the first', () => {
+  it('is that of the file again after 5 minutes, without the old score of the first upstream', () => {
     const { took, order, pass } = ranked(0, 0);
     took(0, 100);
     took(1, 50);
@@ -107,7 +107,7 @@ describe('the order of upstreams', () => {
     expect(order()).toBe('ab');
   });
 
-  it('lets no other kind of method forget how long it takes', () => {
+  it('is reset for one group of methods only', () => {
     const { took, order, pass, all } = ranked(0, 0);
     took(0, 100);
     took(1, 50);
@@ -119,30 +119,30 @@ describe('the order of upstreams', () => {
     expect(all[0]?.latencyScore.score('lookup', 1_300_000)).toBeUndefined();
   });
 
-  it('stays as it was when the file changes, where the same one leads and the better one is still there', () => {
+  it('is unchanged by a reload if the file has the same first upstream and still has the best one', () => {
     const { all, took, order, ranking, now } = ranked(0, 0, 0);
     took(0, 100);
     took(2, 50);
     expect(order()).toBe('cab');
-    const [a, b, c] = all as [RankedOne, RankedOne, RankedOne];
-    const after = (...inFile: RankedOne[]): string => namesOf(new Ranking(inFile, ranking).order('lookup', now()));
+    const [a, b, c] = all as [RankedUpstream, RankedUpstream, RankedUpstream];
+    const after = (...inFile: RankedUpstream[]): string => namesOf(new Ranking(inFile, ranking).order('lookup', now()));
     expect(after(a, c, b)).toBe('cab');
     expect(after(a, b)).toBe('ab');
     expect(after(b, a, c)).toBe('bac');
-    // No sooner than after half a minute, as before.
+    // The minimum of 30 s continues.
     took(2, 200, 64);
     expect(order()).toBe('cab');
     expect(after(a, b, c)).toBe('cab');
   });
 
-  it('lets no priority be overtaken', () => {
+  it('never places an upstream before one of lower priority number', () => {
     const { took, order } = ranked(0, 1);
     took(0, 1_000);
     took(1, 1);
     expect(order()).toBe('ab');
   });
 
-  it('does not remember for longer than five minutes', () => {
+  it('depends on the last 5 minutes only', () => {
     const { took, failed, order, pass } = ranked(0, 0);
     took(0, 100);
     failed(0, 50);
@@ -152,8 +152,8 @@ describe('the order of upstreams', () => {
   });
 });
 
-describe('priority in a network’s file', () => {
-  it('goes before the order, and the next one answers when the first cannot', async () => {
+describe('priority in a network file', () => {
+  it('has precedence over the order, and the next upstream is tried if the first fails', async () => {
     const { nodes, request, requestCounts } = await withNodes(3, {}, {}, [
       { priority: 2 },
       { priority: 0 },

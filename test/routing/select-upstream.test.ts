@@ -8,7 +8,7 @@ import { shiftClock, storageParams, until, withNodes, word, type WithNodes } fro
 const at = (block: string): readonly unknown[] => [storageParams[0], storageParams[1], block];
 const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
 
-/** Both heads are seen: of the first node at 0x10000, of the others as given. */
+/** Waits until all heads are polled: the given ones, or 0x10000. */
 async function withHeads({ nodes, request }: WithNodes, ...heads: string[]): Promise<void> {
   const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
   nodes.forEach((node, index) => {
@@ -16,20 +16,20 @@ async function withHeads({ nodes, request }: WithNodes, ...heads: string[]): Pro
   });
   await request();
   await until(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
-  // The gateway has read them when this is answered.
+  // The gateway has parsed the polls when this call ends.
   await request();
   for (const node of nodes) node.calls.length = 0;
 }
 
 describe('a call for a block', () => {
-  it('goes to an archive at once, where there is one and the state is old', async () => {
+  it('is sent to an archive upstream first, if the state is old', async () => {
     const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
     await withHeads(all);
     const old = await all.send('eth_getStorageAt', at('0x100'));
     const recent = await all.send('eth_getStorageAt', at('0xffff'));
     const newest = await all.send('eth_getStorageAt', at('latest'));
     expect([old, recent, newest].map(({ response }) => response.result)).toEqual([word(2), word(1), word(1)]);
-    // What is in a block every node has.
+    // Every node has the contents of blocks.
     for (const node of all.nodes) node.response('eth_getLogs', []);
     await all.send('eth_getLogs', [{ fromBlock: '0x100', toBlock: '0x101' }]);
     expect(all.nodes.map((node) => node.calls.length)).toEqual([3, 1]);
@@ -37,7 +37,7 @@ describe('a call for a block', () => {
     expect(value('gatehouse_upstream_skipped_total', { upstream: 'node-0', reason: 'missing-block' })).toBe(1);
   });
 
-  it('goes elsewhere once an upstream has said that it lacks it, or a later one, and comes back after a while', async () => {
+  it('skips an upstream that did not have that or a later state, for 10 minutes', async () => {
     const clock = shiftClock();
     const all = await withNodes(2);
     await withHeads(all);
@@ -53,7 +53,7 @@ describe('a call for a block', () => {
     expect(all.requestCounts()).toEqual([3, 4]);
   });
 
-  it('teaches nothing where the block is new: the node has not heard of it yet', async () => {
+  it('records nothing if the block is new, because the node has not received it yet', async () => {
     const all = await withNodes(2);
     await withHeads(all);
     all.nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
@@ -61,7 +61,7 @@ describe('a call for a block', () => {
     expect(all.requestCounts()).toEqual([2, 2]);
   });
 
-  it('goes to one that has come so far', async () => {
+  it('is sent to an upstream whose head is high enough', async () => {
     const all = await withNodes(2);
     await withHeads(all, '0x10000', '0x10004');
     expect((await all.send('eth_getStorageAt', at('0x10003'))).response.result).toBe(word(2));
@@ -70,7 +70,7 @@ describe('a call for a block', () => {
     expect(all.requestCounts()).toEqual([2, 1]);
   });
 
-  it('is asked all the same of one that lacks it when nobody else can answer', async () => {
+  it('is sent to a skipped upstream as the last resort', async () => {
     const all = await withNodes(2, {}, {}, [{}, { archive: true }]);
     await withHeads(all);
     all.nodes[1]?.always(status(503));
@@ -79,8 +79,8 @@ describe('a call for a block', () => {
   });
 });
 
-describe('an upstream out of step with the head', () => {
-  it('is passed over, and is better than one that does not answer', async () => {
+describe('an upstream behind the head', () => {
+  it('is skipped, but used if the other one fails', async () => {
     const all = await withNodes(2);
     await withHeads(all, '0x10000', '0x10010');
     expect(await all.request()).toMatchObject({ result: word(2) });
@@ -89,39 +89,39 @@ describe('an upstream out of step with the head', () => {
     expect(all.requestCounts()).toEqual([1, 2]);
   });
 
-  it('is not one that is seconds behind on a network with many blocks a second', async () => {
+  it('is not skipped for a lag of seconds on a network with many blocks per second', async () => {
     const clock = shiftClock();
     const all = await withNodes(2);
-    // Four blocks a second, as the clock of the blocks has it.
+    // Four blocks per second by their timestamps.
     const block = (number: number) => ({
       ...{ number: `0x${number.toString(16)}`, timestamp: `0x${Math.floor(1e9 + number / 4).toString(16)}` },
       ...{ gasLimit: '0x1c9c380', transactions: [] },
     });
-    const looks = (times: number): boolean =>
+    const arePolled = (times: number): boolean =>
       all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length === times);
-    const lag = async (): Promise<unknown> =>
+    const measuredLag = async (): Promise<unknown> =>
       (await readMetrics(all.gateway.address)).value('gatehouse_upstream_head_lag_blocks', { upstream: 'node-0' });
-    // Heard of after the other one, so that it is seen to be behind.
+    // Polled after the other one, so that the lag is measured.
     all.nodes[0]?.always(slow(50), 'eth_getBlockByNumber');
     let round = 0;
-    for (const [behind, says] of [
+    for (const [lag, result] of [
       [0, word(1)],
       [60, word(1)],
       [70, word(2)],
     ] as const) {
       const head = 100_000 + 1_000 * round++;
-      all.nodes[0]?.response('eth_getBlockByNumber', block(head - behind));
+      all.nodes[0]?.response('eth_getBlockByNumber', block(head - lag));
       all.nodes[1]?.response('eth_getBlockByNumber', block(head));
       await all.request();
-      await until(() => looks(round));
-      await eventually(async () => (await lag()) === behind, 2_000);
-      expect(await all.request()).toMatchObject({ result: says });
+      await until(() => arePolled(round));
+      await eventually(async () => (await measuredLag()) === lag, 2_000);
+      expect(await all.request()).toMatchObject({ result });
       clock.forward(16_000);
     }
     expect(all.requestCounts()).toEqual([5, 1]);
   });
 
-  it('is one that is further behind than the network’s file allows', async () => {
+  it('is skipped if its lag is above the limit of the network file', async () => {
     const all = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(all, '0x10000', '0x10002');
     expect(await all.request()).toMatchObject({ result: word(1) });
@@ -136,9 +136,9 @@ describe('an upstream out of step with the head', () => {
 });
 
 describe('an upstream with limits', () => {
-  it('is passed over at its rate, and not held to have failed', async () => {
+  it('is skipped at its rate limit, and has not failed', async () => {
     const clock = shiftClock();
-    // Two for looking at its chain id and its head.
+    // Two requests are for the chain id and the head.
     const all = await withNodes(2, {}, {}, [{ limits: { perSecond: 0.1, burst: 4 } }]);
     for (let times = 0; times < 4; times++) await all.request();
     expect(all.requestCounts()).toEqual([2, 2]);
@@ -149,50 +149,50 @@ describe('an upstream with limits', () => {
     expect(await all.request()).toMatchObject({ result: word(1) });
   });
 
-  it('has no more than so many calls under way', async () => {
+  it('has no more calls in flight than its limit', async () => {
     const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 2 } }]);
     await all.request();
     await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
-    let letGo: () => void = () => undefined;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
-    all.nodes[0]?.always(({ response, text }) => void gone.then(() => response.writeHead(200).end(text)));
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    all.nodes[0]?.always(({ response, text }) => void released.then(() => response.writeHead(200).end(text)));
     const calls = [all.request(), all.request()];
     await until(() => all.requestCounts()[0] === 3);
     expect(await all.request()).toMatchObject({ result: word(2) });
-    letGo();
+    release();
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
     expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.requestCounts()).toEqual([4, 1]);
   });
 
-  it('is no last resort at its limit: what it lacks besides is no reason to overrun it', async () => {
+  it('is no last resort at its limit, even with another skip reason', async () => {
     const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 1 } }, { archive: true }]);
     await withHeads(all);
     all.nodes[1]?.always(status(503));
-    let letGo: () => void = () => undefined;
+    let release: () => void = () => undefined;
     all.nodes[0]?.next(
       (exchange) =>
-        void (letGo = () => {
+        void (release = () => {
           asUsual(exchange);
         }),
     );
     const call = all.request();
     await until(() => all.requestCounts()[0] === 1);
     expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
-    letGo();
+    release();
     expect(await call).toMatchObject({ result: word(1) });
     expect((await all.send('eth_getStorageAt', at('0x100'))).response.result).toBe(word(1));
     expect(all.requestCounts()[0]).toBe(2);
   });
 
-  it('has the caller come again in a second, where only its calls under way are limited', async () => {
+  it('causes a Retry-After of one second if only its calls in flight are limited', async () => {
     const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
     await all.request();
     await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
-    let letGo: () => void = () => undefined;
+    let release: () => void = () => undefined;
     all.nodes[0]?.next(
       (exchange) =>
-        void (letGo = () => {
+        void (release = () => {
           asUsual(exchange);
         }),
     );
@@ -201,12 +201,12 @@ describe('an upstream with limits', () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
     const response = await all.gateway.post('test', JSON.stringify(body));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '01']);
-    letGo();
+    release();
     expect(await call).toMatchObject({ result: word(1) });
     expect(all.requestCounts()).toEqual([2]);
   });
 
-  it('has the caller come again, too, where what a block may hold was to be learned first', async () => {
+  it('causes the same error if the gas limit is needed first', async () => {
     const { nodes, send } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 2 } }]);
     nodes[0]?.next(status(503));
     await send();
@@ -215,7 +215,7 @@ describe('an upstream with limits', () => {
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId', 'eth_getStorageAt']);
   });
 
-  it('has the caller come again, where there is no other one', async () => {
+  it('causes a Retry-After if there is no other upstream', async () => {
     const { gateway, send, requestCounts } = await withNodes(1, {}, {}, [{ limits: { perSecond: 0.1, burst: 3 } }]);
     await send();
     const rejected = await send();

@@ -7,11 +7,11 @@ export const CHAIN_ID = 7;
 export interface WithNodes {
   readonly gateway: TestGateway;
   readonly nodes: readonly FakeNode[];
-  /** Asks for the value at a storage position, another one each time: node 0 says `word(1)`, node 1 `word(2)` and so on. */
+  /** Calls eth_getStorageAt, each time for another position. Node 0 returns `word(1)`, node 1 `word(2)` and so on. */
   readonly request: () => Promise<JsonRpcAnswer>;
-  /** The same, or another call, with the HTTP status and with the text as it came. */
+  /** The same, or another call; returns the HTTP status and the response text as well. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
-  /** How often each node was asked for anything but its chain id and its head. */
+  /** Number of requests that each node received, except for its chain id and its head. */
   readonly requestCounts: () => number[];
 }
 
@@ -24,8 +24,9 @@ interface Sent {
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 
 /**
- * A gateway in front of so many fake nodes, best first. All of it is gone when the test is over.
- * @param keys of each upstream in the network's file, beside name and url
+ * Starts a gateway in front of this many fake nodes, best first, until the test ends.
+ * @param more keys of the network file
+ * @param keys of each upstream in the network file, beside name and url
  */
 export async function withNodes(
   count: number,
@@ -41,13 +42,13 @@ export async function withNodes(
   const urls = nodes.map(({ url }) => url);
   const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, ...keys[index] }));
   const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, ...more });
-  // What is looked at is what upstreams are asked.
+  // Without a cache, because the tests count upstream requests.
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0', ...env });
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));
   });
-  // What is asked twice at the same time is asked once.
+  // Different positions, because identical calls would be coalesced.
   let position = 0;
   const anotherPosition = (): unknown[] => [storageParams[0], `0x${(position++).toString(16)}`, 'latest'];
   return {
@@ -73,11 +74,11 @@ export function word(number: number): string {
 }
 
 /**
- * Moves the gateway's clock until the test is over. Timers are left alone.
- * @param isStopped between two moves the clock stands still, so that no window of time ends on a slow machine
+ * Moves performance.now() until the test ends. Timers are not affected.
+ * @param isStopped the clock stops between two moves, so that no time window ends on a slow machine
  */
 export function shiftClock({ isStopped = false } = {}): { forward(ms: number): void } {
-  // Whole, so that differences are exact.
+  // An integer, so that differences are exact.
   const startedAt = Math.ceil(performance.now());
   const real = isStopped ? () => startedAt : performance.now.bind(performance);
   let ahead = 0;
@@ -88,7 +89,7 @@ export function shiftClock({ isStopped = false } = {}): { forward(ms: number): v
   return { forward: (ms) => void (ahead += ms) };
 }
 
-/** Waits for what the gateway does in the background. */
-export async function until(validity: () => boolean): Promise<void> {
-  await vi.waitUntil(validity, { timeout: 10_000, interval: 5 });
+/** Waits until a condition is true. */
+export async function until(condition: () => boolean): Promise<void> {
+  await vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
 }

@@ -7,16 +7,16 @@ import { CHAIN_ID, storageParams, withNodes, word } from '../with-nodes.ts';
 const hash = word(5);
 const call = [{ to: `0x${'22'.repeat(20)}` }];
 
-/** What every node says to every call. */
-async function allSay(count: number, method: string, response: RpcResponse) {
+/** Nodes that return the same response to a method. */
+async function withResponse(count: number, method: string, response: RpcResponse) {
   const all = await withNodes(count);
   for (const node of all.nodes) node.response(method, response);
   return all;
 }
 
-describe('a method that every upstream lacks', () => {
-  it('does not exist, in the words that clients know', async () => {
-    const { send, requestCounts } = await allSay(2, 'eth_estimateGas', rpcError(-32_601, 'Method not found'));
+describe('a method that no upstream supports', () => {
+  it('does not exist, with the message that clients know', async () => {
+    const { send, requestCounts } = await withResponse(2, 'eth_estimateGas', rpcError(-32_601, 'Method not found'));
     const message = 'The method eth_estimateGas does not exist/is not available';
     expect(await send('eth_estimateGas', call)).toMatchObject({
       status: 200,
@@ -28,7 +28,7 @@ describe('a method that every upstream lacks', () => {
   it.each([
     ['eth_getUncleByBlockHashAndIndex', [hash, '0x0']],
     ['eth_getUncleByBlockNumberAndIndex', ['0x5', '0x0']],
-  ])('is null for an uncle, which many clients do not have: %s', async (method, params) => {
+  ])('is null for an uncle, because many nodes do not support uncles: %s', async (method, params) => {
     const { send, requestCounts } = await withNodes(2);
     expect(await send(method, params)).toMatchObject({ status: 200, text: '{"jsonrpc":"2.0","id":1,"result":null}' });
     expect(requestCounts()).toEqual([1, 1]);
@@ -45,14 +45,14 @@ describe('a method that every upstream lacks', () => {
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('is asked of one that has it', async () => {
+  it('is sent to an upstream that supports it', async () => {
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_getStorageAt', rpcError(-32_601, 'the method eth_getStorageAt does not exist'));
     expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('is not said to be missing while one upstream was not heard', async () => {
+  it('is not reported as missing if one upstream failed', async () => {
     const { nodes, send, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_getTransactionByHash', rpcError(-32_601, 'Method not found'));
     nodes[1]?.always(status(503));
@@ -64,9 +64,9 @@ describe('a method that every upstream lacks', () => {
   });
 });
 
-describe('when the answer would be too large for every upstream', () => {
+describe('when the response is too large for every upstream', () => {
   it('the caller gets -32005 and the node’s text', async () => {
-    const { send, requestCounts } = await allSay(
+    const { send, requestCounts } = await withResponse(
       2,
       'eth_getStorageAt',
       rpcError(-32_003, 'response too large', { max: 1 }),
@@ -78,7 +78,7 @@ describe('when the answer would be too large for every upstream', () => {
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('and they say so by HTTP 413, it gets -32005 too', async () => {
+  it('the caller gets -32005 for HTTP 413, too', async () => {
     const { nodes, send, requestCounts } = await withNodes(2);
     for (const node of nodes) node.always(status(413));
     expect(await send()).toMatchObject({ status: 200, response: { error: { code: -32_005 } } });
@@ -89,14 +89,14 @@ describe('when the answer would be too large for every upstream', () => {
 describe('when no upstream has the state that a call needs', () => {
   const missing = 'missing trie node 5ac1 (path 0102) state 0x5ac1 is not available, not found';
 
-  it('the caller gets the node’s text, under HTTP 200', async () => {
-    const { send, requestCounts } = await allSay(2, 'eth_getStorageAt', rpcError(-32_000, missing));
+  it('the caller gets the node’s text, with HTTP 200', async () => {
+    const { send, requestCounts } = await withResponse(2, 'eth_getStorageAt', rpcError(-32_000, missing));
     const error = { code: -32_603, message: `no upstream could answer: ${missing}` };
     expect(await send()).toMatchObject({ status: 200, response: { error } });
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('and the others are away, it gets that text all the same', async () => {
+  it('the caller gets that text even if the other upstreams fail', async () => {
     const { nodes, send, requestCounts } = await withNodes(3);
     nodes[0]?.always(status(503));
     nodes[1]?.response('eth_getStorageAt', rpcError(-32_000, missing));
@@ -105,21 +105,21 @@ describe('when no upstream has the state that a call needs', () => {
     expect(requestCounts()).toEqual([1, 1, 0]);
   });
 
-  it('it is asked of one that has it', async () => {
+  it('the call is sent to another upstream, which has it', async () => {
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_getStorageAt', rpcError(-32_000, missing));
     expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('a transaction is not said not to exist', async () => {
+  it('a receipt is not null', async () => {
     const indexing = rpcError(-32_000, 'transaction indexing is in progress', 'transaction indexing is in progress');
-    const { send, requestCounts } = await allSay(2, 'eth_getTransactionReceipt', indexing);
+    const { send, requestCounts } = await withResponse(2, 'eth_getTransactionReceipt', indexing);
     expect((await send('eth_getTransactionReceipt', [hash])).response.error?.code).toBe(-32_603);
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('null in place of a value is no answer', async () => {
+  it('null is no usable response for a value', async () => {
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_getStorageAt', null);
     expect(await request()).toMatchObject({ result: word(2) });
@@ -128,32 +128,32 @@ describe('when no upstream has the state that a call needs', () => {
 });
 
 describe('an error that no rule knows', () => {
-  const unheardOf = rpcError(-32_099, 'the moon is in the wrong phase', '0xdead');
+  const unknownError = rpcError(-32_099, 'the moon is in the wrong phase', '0xdead');
 
-  it('gets exactly one more try elsewhere, and is passed on as it came', async () => {
-    const { send, requestCounts } = await allSay(4, 'eth_getStorageAt', unheardOf);
+  it('is retried once at another upstream, and then passed on unchanged', async () => {
+    const { send, requestCounts } = await withResponse(4, 'eth_getStorageAt', unknownError);
     const error = { code: -32_099, message: 'the moon is in the wrong phase', data: '0xdead' };
     const { status: http, response } = await send();
     expect([http, response]).toEqual([200, { jsonrpc: '2.0', id: 1, error }]);
     expect(requestCounts()).toEqual([1, 1, 0, 0]);
   });
 
-  it('is forgotten when the next upstream knows the answer', async () => {
+  it('is dropped if the next upstream has a result', async () => {
     const { nodes, request, requestCounts } = await withNodes(3);
-    nodes[0]?.response('eth_getStorageAt', unheardOf);
+    nodes[0]?.response('eth_getStorageAt', unknownError);
     expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([1, 1, 0]);
   });
 
-  it('is passed on at once by the only upstream, and does not make it rest', async () => {
-    const { send, requestCounts } = await allSay(1, 'eth_getStorageAt', unheardOf);
+  it('of the only upstream is passed on at once, and does not open the circuit', async () => {
+    const { send, requestCounts } = await withResponse(1, 'eth_getStorageAt', unknownError);
     expect(await send()).toMatchObject({ status: 200, response: { error: { code: -32_099 } } });
     expect(await send()).toMatchObject({ status: 200, response: { error: { code: -32_099 } } });
     expect(requestCounts()).toEqual([2]);
   });
 
-  it('under code 3, which is kept for reverts, becomes -32000', async () => {
-    const { send, requestCounts } = await allSay(
+  it('with code 3, which is reserved for reverts, becomes -32000', async () => {
+    const { send, requestCounts } = await withResponse(
       1,
       'eth_estimateGas',
       rpcError(3, 'something about a transaction', '0x'),
@@ -163,7 +163,7 @@ describe('an error that no rule knows', () => {
     expect(requestCounts()).toEqual([1]);
   });
 
-  it('may be a text by itself', async () => {
+  it('may be a plain text', async () => {
     const { nodes, send, requestCounts } = await withNodes(1);
     nodes[0]?.always(body('{"error":"the moon"}'));
     expect((await send()).response.error).toEqual({ code: -32_000, message: 'the moon' });
@@ -178,27 +178,31 @@ describe('an error that no rule knows', () => {
   });
 });
 
-describe('an error that is the same everywhere is passed on without a second try', () => {
+describe('an error that every upstream would return is passed on without a retry', () => {
   it.each([
     ['eth_getStorageAt', storageParams, -32_602, 'storage key too long (want at most 32 bytes)'],
     ['eth_estimateGas', call, -32_000, 'insufficient funds for gas * price + value: address 0xaa have 0 want 1'],
     ['eth_estimateGas', call, -32_000, 'gas required exceeds allowance (30000000)'],
     ['eth_estimateGas', call, -32_603, 'EVM error InvalidFEOpcode'],
   ])('%s: %j gives %i %s', async (method, params, code, message) => {
-    const { send, requestCounts } = await allSay(2, method, rpcError(code, message));
+    const { send, requestCounts } = await withResponse(2, method, rpcError(code, message));
     expect(await send(method, params)).toMatchObject({ status: 200, response: { error: { code, message } } });
     expect(requestCounts()).toEqual([1, 0]);
   });
 
   it('a revert', async () => {
-    const { send, requestCounts } = await allSay(2, 'eth_estimateGas', rpcError(3, 'execution reverted', '0x'));
+    const { send, requestCounts } = await withResponse(2, 'eth_estimateGas', rpcError(3, 'execution reverted', '0x'));
     const { response } = await send('eth_estimateGas', call);
     expect(response.error).toEqual({ code: 3, message: 'execution reverted', data: '0x' });
     expect(requestCounts()).toEqual([1, 0]);
   });
 
-  it('whatever the HTTP status and the id that it comes under', async () => {
-    const { nodes, send, requestCounts } = await allSay(2, 'eth_getStorageAt', rpcError(-32_602, 'invalid argument 1'));
+  it('with any HTTP status and id', async () => {
+    const { nodes, send, requestCounts } = await withResponse(
+      2,
+      'eth_getStorageAt',
+      rpcError(-32_602, 'invalid argument 1'),
+    );
     nodes[0]?.next(statusWithReply(400));
     nodes[0]?.next(withId(null));
     nodes[0]?.next(body('{"code":-32602,"message":"invalid argument 1"}'));
@@ -209,7 +213,7 @@ describe('an error that is the same everywhere is passed on without a second try
   });
 });
 
-it('an object that is not the one asked for is no answer: the next upstream is asked', async () => {
+it('an object other than the requested one is no usable response: the next upstream is tried', async () => {
   const { nodes, send, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getBlockByHash', { hash: word(6), number: '0x1' });
   nodes[1]?.response('eth_getBlockByHash', { hash, number: '0x2' });
@@ -217,7 +221,7 @@ it('an object that is not the one asked for is no answer: the next upstream is a
   expect(requestCounts()).toEqual([1, 1]);
 });
 
-describe('what a node’s error says', () => {
+describe('the text of a node’s error', () => {
   it('is cleaned of the upstream’s host and URL', async () => {
     const { nodes, send, requestCounts } = await withNodes(1);
     const url = nodes[0]?.url ?? '';
@@ -230,7 +234,7 @@ describe('what a node’s error says', () => {
     expect(requestCounts()).toEqual([1]);
   });
 
-  it('is cleaned of other hosts behind it, wherever in the error it stands', async () => {
+  it('is cleaned of internal hosts, in every part of the error', async () => {
     const { nodes, send, requestCounts } = await withNodes(1);
     const inner = 'Post "http://geth-internal-7:8545/abc": dial tcp 10.1.2.3:8545: connection refused';
     const wrapped = { code: -32_603, message: 'Internal error', data: { code: -32_000, message: inner } };
@@ -243,7 +247,7 @@ describe('what a node’s error says', () => {
     expect(requestCounts()).toEqual([2]);
   });
 
-  it('is cleaned of our keys in it, wherever in the error they stand', async () => {
+  it('is cleaned of provider keys, in every part of the error', async () => {
     const key = 'SECRETKEY1234567';
     const node = await startFakeNode({ chainId: CHAIN_ID });
     const gateway = await startGateway({ test: network(CHAIN_ID, [`${node.url}/v2/${key}`]) });
@@ -251,9 +255,9 @@ describe('what a node’s error says', () => {
       await gateway.stop();
       await node.close();
     });
-    const said = `the token ${key.toLowerCase()} at /v2/${key} is odd`;
-    for (const data of [undefined, { code: -32_000, message: said }, JSON.stringify({ error: { message: said } })]) {
-      node.response('eth_getStorageAt', rpcError(-32_099, data === undefined ? said : 'Internal error', data));
+    const text = `the token ${key.toLowerCase()} at /v2/${key} is odd`;
+    for (const data of [undefined, { code: -32_000, message: text }, JSON.stringify({ error: { message: text } })]) {
+      node.response('eth_getStorageAt', rpcError(-32_099, data === undefined ? text : 'Internal error', data));
       const response = await gateway.call('test', 'eth_getStorageAt', storageParams);
       expect(JSON.stringify(response)).not.toMatch(new RegExp(key, 'i'));
     }
@@ -261,9 +265,9 @@ describe('what a node’s error says', () => {
   });
 
   it.each([{ reason: 'objects' }, ['arrays'], 'plain text', '0xabc', 7, true, null])(
-    'has data in hexadecimal or none: %j is dropped',
+    'has hexadecimal data or none: %j is dropped',
     async (data) => {
-      const { send, requestCounts } = await allSay(1, 'eth_getStorageAt', rpcError(-32_099, 'no', data));
+      const { send, requestCounts } = await withResponse(1, 'eth_getStorageAt', rpcError(-32_099, 'no', data));
       expect((await send()).response.error).toEqual({ code: -32_099, message: 'no' });
       expect(requestCounts()).toEqual([1]);
     },

@@ -7,7 +7,7 @@ import { withNodes } from '../with-nodes.ts';
 const call = { to: `0x${'22'.repeat(20)}`, data: '0x12345678' };
 const custom = '0xd144d9e3';
 
-/** Two nodes, of which the first says that the estimate reverts, and nothing of the payload. */
+/** Two nodes, of which the first reports a revert of the estimate without the payload. */
 async function withLostPayload(message = 'execution reverted', env: Record<string, string> = {}) {
   const all = await withNodes(2, env);
   const [first] = all.nodes;
@@ -16,26 +16,26 @@ async function withLostPayload(message = 'execution reverted', env: Record<strin
   return { ...all, first };
 }
 
-describe('a revert whose payload the node has lost', () => {
+describe('a revert without its payload', () => {
   it.each([
-    ['as geth gives it', rpcError(3, 'execution reverted', custom)],
-    ['as parity gives it', rpcError(-32_015, 'VM execution error.', `Reverted ${custom}`)],
+    ['as geth returns it', rpcError(3, 'execution reverted', custom)],
+    ['as parity returns it', rpcError(-32_015, 'VM execution error.', `Reverted ${custom}`)],
     [
-      'as ganache-cli 6 gives it',
+      'as ganache-cli 6 returns it',
       rpcError(-32_000, 'VM Exception while processing transaction: revert', {
         [`0x${'ab'.repeat(32)}`]: { error: 'revert', return: custom },
       }),
     ],
-  ])('gets it from one eth_call to the same node, %s', async (_, said) => {
+  ])('gets it from one eth_call to the same node, %s', async (_, response) => {
     const { first, send, requestCounts } = await withLostPayload();
-    first.response('eth_call', said);
+    first.response('eth_call', response);
     expect((await send('eth_estimateGas', [call])).response).toMatchObject({
       error: { code: 3, message: 'execution reverted', data: custom },
     });
     expect(requestCounts()).toEqual([2, 0]);
   });
 
-  it('is asked for with the same parameters, of the same block', async () => {
+  it('is fetched with the same parameters, for the same block', async () => {
     const { first, send } = await withLostPayload();
     await send('eth_estimateGas', [call]);
     await send('eth_estimateGas', [call, '0x10']);
@@ -48,7 +48,7 @@ describe('a revert whose payload the node has lost', () => {
     ]);
   });
 
-  it('has its reason from the payload, whatever the estimate said', async () => {
+  it('has its reason from the payload, not from the error of the estimate', async () => {
     const { first, send, requestCounts } = await withLostPayload('execution reverted: words of the node');
     first.response('eth_call', rpcError(3, 'execution reverted', encodePanic('11')));
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
@@ -59,7 +59,7 @@ describe('a revert whose payload the node has lost', () => {
     expect(requestCounts()).toEqual([2, 0]);
   });
 
-  it('may be a result of eth_call, as geth to 1.9.13 has it', async () => {
+  it('may have its payload in a result of eth_call, as from geth up to 1.9.13', async () => {
     const { first, send, requestCounts } = await withLostPayload();
     first.response('eth_call', encodeReason('plain'));
     expect((await send('eth_estimateGas', [call])).response.error).toMatchObject({
@@ -72,12 +72,12 @@ describe('a revert whose payload the node has lost', () => {
   it.each([
     ['has none either', rpcError(-32_000, 'execution reverted')],
     ['succeeds', '0x'],
-    ['gives a result that is no revert', custom],
-    ['is an error of another kind', rpcError(-32_000, 'header not found')],
-    ['is null', null],
-  ])('is rebuilt from the reason when eth_call %s', async (_, said) => {
+    ['returns a result that is no revert', custom],
+    ['returns another error', rpcError(-32_000, 'header not found')],
+    ['returns null', null],
+  ])('has its payload built from the reason if eth_call %s', async (_, response) => {
     const { first, send, requestCounts } = await withLostPayload('execution reverted: plain');
-    first.response('eth_call', said);
+    first.response('eth_call', response);
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
       code: 3,
       message: 'execution reverted: plain',
@@ -89,7 +89,7 @@ describe('a revert whose payload the node has lost', () => {
   it.each([
     ['fails', status(500)],
     ['hangs', hang],
-  ])('is empty when eth_call %s and there is no reason, in time', async (_, behaviour) => {
+  ])('has an empty payload in time if eth_call %s and there is no reason', async (_, behaviour) => {
     const { first, send, requestCounts } = await withLostPayload('execution reverted', { CALL_TIMEOUT_MS: '300' });
     first.always(behaviour, 'eth_call');
     const start = performance.now();
@@ -102,7 +102,7 @@ describe('a revert whose payload the node has lost', () => {
     expect(requestCounts()).toEqual([2, 0]);
   });
 
-  it('is not asked for when it is there, empty or not', async () => {
+  it('causes no eth_call if the payload is present, empty or not', async () => {
     const { first, send, requestCounts } = await withLostPayload();
     for (const data of ['0x', custom]) {
       first.response('eth_estimateGas', rpcError(3, 'execution reverted', data));

@@ -9,9 +9,9 @@ const hash = word(77);
 const future = '0x5000';
 const gethNone = rpcError(-32_000, 'header not found');
 
-/** Heads of all nodes have been seen: of each as given. */
+/** Nodes with these heads, all of which have been polled. */
 async function withHeads(...heads: string[]): Promise<WithNodes> {
-  // The gateway looks at no head again.
+  // With a stopped clock, the gateway does not poll again.
   shiftClock({ isStopped: true });
   const all = await withNodes(heads.length, {}, { hedge: 'off', methods: ['eth', 'debug_traceCall'] });
   all.nodes.forEach((node, index) => {
@@ -20,13 +20,13 @@ async function withHeads(...heads: string[]): Promise<WithNodes> {
   });
   await all.request();
   await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
-  // The gateway has read them when this is answered.
+  // The gateway has parsed the polls when this call ends.
   await all.request();
   for (const node of all.nodes) node.calls.length = 0;
   return all;
 }
 
-function allSay({ nodes }: WithNodes, method: string, response: RpcResponse): void {
+function setResponse({ nodes }: WithNodes, method: string, response: RpcResponse): void {
   for (const node of nodes) node.response(method, response);
 }
 
@@ -43,18 +43,15 @@ describe('a block above the newest known head', () => {
     ],
     ['eth_getLogs', [{ fromBlock: future, toBlock: future }], -32_602, 'block range extends beyond current head block'],
     ['eth_getProof', [address, [], future], -39_001, 'Unknown block'],
-  ])(
-    'is not there, in the words and under the code of one upstream at the head: %s',
-    async (method, params, ...said) => {
-      const all = await withHeads('0x10', '0x10');
-      const [code, message] = said;
-      all.nodes[0]?.response(method, rpcError(code, message));
-      expect(await all.send(method, params)).toMatchObject({ status: 200, response: { error: { code, message } } });
-      expect(all.requestCounts()).toEqual([1, 0]);
-    },
-  );
+  ])('does not exist, with the message and code of one upstream at the head: %s', async (method, params, ...error) => {
+    const all = await withHeads('0x10', '0x10');
+    const [code, message] = error;
+    all.nodes[0]?.response(method, rpcError(code, message));
+    expect(await all.send(method, params)).toMatchObject({ status: 200, response: { error: { code, message } } });
+    expect(all.requestCounts()).toEqual([1, 0]);
+  });
 
-  it('is asked of another where the first upstream is behind the head', async () => {
+  it('is requested from another upstream if the first is behind the head', async () => {
     const all = await withHeads('0x10', '0x11');
     all.nodes[0]?.response('eth_getBalance', gethNone);
     all.nodes[1]?.response('eth_getBalance', '0x7');
@@ -62,7 +59,7 @@ describe('a block above the newest known head', () => {
     expect(all.requestCounts()).toEqual([1, 1]);
   });
 
-  it('is null for an uncle, however the upstreams say it', async () => {
+  it('is null for an uncle, whatever the error of the upstreams', async () => {
     const method = 'eth_getUncleByBlockNumberAndIndex';
     const all = await withHeads('0x10', '0x10');
     all.nodes[0]?.response(
@@ -74,38 +71,38 @@ describe('a block above the newest known head', () => {
   });
 });
 
-describe('a block of which nothing is known', () => {
+describe('an unknown block', () => {
   const at = [address, { blockHash: hash }];
 
   it.each([
     [-32_000, 'header for hash not found'],
     [-32_001, 'Resource not found'],
-  ])('is not there when all say so: %i %s', async (code, message) => {
+  ])('does not exist if all upstreams return that: %i %s', async (code, message) => {
     const all = await withHeads('0x10', '0x10');
-    allSay(all, 'eth_getBalance', rpcError(code, message));
+    setResponse(all, 'eth_getBalance', rpcError(code, message));
     expect(await all.send('eth_getBalance', at)).toMatchObject({ status: 200, response: { error: { code, message } } });
     expect(all.requestCounts()).toEqual([1, 1]);
   });
 
-  it('is asked of the next where one says that it is not there', async () => {
+  it('is requested from the next upstream if one does not have it', async () => {
     const all = await withHeads('0x10', '0x10');
     all.nodes[0]?.response('eth_getBalance', gethNone);
     all.nodes[1]?.response('eth_getBalance', '0x7');
     expect((await all.send('eth_getBalance', at)).response.result).toBe('0x7');
   });
 
-  it('may be at one that fails: the error is the gateway’s', async () => {
+  it('may exist if another upstream fails: the error is the gateway’s', async () => {
     const all = await withHeads('0x10', '0x10');
     all.nodes[0]?.response('eth_getBalance', gethNone);
     all.nodes[1]?.always(status(503), 'eth_getBalance');
     const error = { code: -32_603, message: 'no upstream could answer: header not found' };
     expect((await all.send('eth_getBalance', at)).response).toMatchObject({ error });
-    // It is known to be down by now, and does not count.
+    // Its circuit is open now, and it does not count.
     const own = { code: -32_000, message: 'header not found' };
     expect((await all.send('eth_getBalance', at)).response).toMatchObject({ error: own });
   });
 
-  it('is not there in the words of the only upstream', async () => {
+  it('does not exist, with the message of the only upstream', async () => {
     const all = await withNodes(1);
     all.nodes[0]?.response('eth_call', gethNone);
     const error = { code: -32_000, message: 'header not found' };
@@ -114,7 +111,7 @@ describe('a block of which nothing is known', () => {
   });
 });
 
-it('a block that callers were given is not denied: its lookup is 503 and not null', async () => {
+it('a lookup in a served block is 503 and not null', async () => {
   const all = await withNodes(1);
   const block = { number: '0x20', hash, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
   all.nodes[0]?.response('eth_getBlockByNumber', block);

@@ -23,7 +23,7 @@ function sign(chainId: number): Promise<Hex> {
 const raw = await sign(CHAIN_ID);
 const hash = keccak256(raw);
 
-/** Three upstreams; each takes transactions unless told otherwise. */
+/** Three upstreams that accept transactions by default. */
 async function senders() {
   const { nodes, send: call } = await withNodes(3);
   for (const node of nodes) {
@@ -37,7 +37,7 @@ async function senders() {
   };
 }
 
-describe('a refusal that is not about the transaction', () => {
+describe('a rejection that is not about the transaction', () => {
   it.each([
     [-32_000, 'txpool is full'],
     [-32_002, 'Transaction pool not enabled. (Either txpool explicitly disabled, or node not yet in sync).'],
@@ -46,15 +46,15 @@ describe('a refusal that is not about the transaction', () => {
     [-32_000, 'invalid API key'],
     [-32_000, 'no backends available'],
     [-32_000, '404 page not found'],
-    [-32_077, 'never heard of'],
-  ])('gets the transaction to one other upstream: %i %s', async (code, message) => {
+    [-32_077, 'unknown error text'],
+  ])('causes one retry at another upstream: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1, 0]);
   });
 
-  it('and to no third, when that one refuses it in the same words: they are the response', async () => {
+  it('is the response if the second upstream returns the same error; a third is not tried', async () => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].response(send, rpcError(-32_000, 'txpool is full'));
     nodes[1].response(send, rpcError(-32_000, 'txpool is full'));
@@ -62,7 +62,7 @@ describe('a refusal that is not about the transaction', () => {
     expect(sent()).toEqual([1, 1, 0]);
   });
 
-  it('is followed by the verdict of the other one', async () => {
+  it('is replaced by the error of the second upstream about the transaction', async () => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].response(send, rpcError(-32_000, 'txpool is full'));
     nodes[1].response(send, rpcError(-32_000, 'intrinsic gas too low'));
@@ -70,7 +70,7 @@ describe('a refusal that is not about the transaction', () => {
     expect(sent()).toEqual([1, 1, 0]);
   });
 
-  it('is success where the other one has the transaction', async () => {
+  it('is success if the second upstream already has the transaction', async () => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].response(send, rpcError(-32_603, 'Internal error'));
     nodes[1].response(send, rpcError(-32_000, 'already known'));
@@ -78,14 +78,14 @@ describe('a refusal that is not about the transaction', () => {
     expect(sent()).toEqual([1, 1, 0]);
   });
 
-  it('is the response where there is no other upstream', async () => {
+  it('is the response if there is no other upstream', async () => {
     const { nodes, send: call } = await withNodes(1);
     nodes[0]?.response(send, rpcError(-32_000, 'txpool is full'));
     expect((await call(send, [raw])).response.error).toEqual({ code: -32_000, message: 'txpool is full' });
     expect(nodes[0]?.callsOf(send)).toHaveLength(1);
   });
 
-  it('HTTP 404 is one, whatever its body is', async () => {
+  it('may be HTTP 404 with any body', async () => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].always(status(404), send);
     expect((await sendRaw()).response.result).toBe(hash);
@@ -93,14 +93,14 @@ describe('a refusal that is not about the transaction', () => {
   });
 });
 
-describe('a verdict about the transaction', () => {
+describe('an error about the transaction', () => {
   it.each([
     [-32_000, 'invalid sender'],
     [-32_000, 'transaction gas price below minimum: gas tip cap 0, minimum needed 1'],
     [-32_602, 'Invalid transaction type'],
     [-32_000, 'INVALID: oversized data'],
     [-32_000, `[${hash}]: transaction overdraws from account, balance: 0, cost: 1`],
-  ])('is sent nowhere else: %i %s', async (code, message) => {
+  ])('is final: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await senders();
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.error).toEqual({ code, message });
@@ -109,24 +109,21 @@ describe('a verdict about the transaction', () => {
 });
 
 describe('on a development chain', () => {
-  it.each([1337, 31_337])(
-    'an error that no rule knows is final: the transaction may be mined (%i)',
-    async (chainId) => {
-      const nodes = await Promise.all([startFakeNode({ chainId }), startFakeNode({ chainId })]);
-      const gateway = await startGateway({
-        test: network(
-          chainId,
-          nodes.map(({ url }) => url),
-        ),
-      });
-      onTestFinished(async () => {
-        await gateway.stop();
-        await Promise.all(nodes.map((node) => node.close()));
-      });
-      const said = { code: -32_603, message: 'something that a dev node says of what it has mined' };
-      nodes[0].response(send, rpcError(said.code, said.message));
-      expect((await gateway.call('test', send, [await sign(chainId)])).error).toEqual(said);
-      expect(nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
-    },
-  );
+  it.each([1337, 31_337])('an unknown error is final, because the transaction may be mined (%i)', async (chainId) => {
+    const nodes = await Promise.all([startFakeNode({ chainId }), startFakeNode({ chainId })]);
+    const gateway = await startGateway({
+      test: network(
+        chainId,
+        nodes.map(({ url }) => url),
+      ),
+    });
+    onTestFinished(async () => {
+      await gateway.stop();
+      await Promise.all(nodes.map((node) => node.close()));
+    });
+    const error = { code: -32_603, message: 'an error of a development node about a mined transaction' };
+    nodes[0].response(send, rpcError(error.code, error.message));
+    expect((await gateway.call('test', send, [await sign(chainId)])).error).toEqual(error);
+    expect(nodes.map((node) => node.callsOf(send).length)).toEqual([1, 0]);
+  });
 });

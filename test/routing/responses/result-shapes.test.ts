@@ -23,9 +23,9 @@ const filled = (count: number, signature: object): object => ({
   transactions: Array.from({ length: count }, () => ({ ...transaction, ...signature })),
 });
 
-// One transaction is parsed, 200 are more than the gateway parses where nothing changes in them.
+// The gateway parses one transaction. It does not parse 200 if nothing changes in them.
 describe.each([1, 200])('a block of %d transactions', (count) => {
-  it('keeps short signatures, byte for byte', async () => {
+  it('with short signatures is unchanged, byte for byte', async () => {
     const { nodes, send } = await withNodes(1);
     const text = JSON.stringify(filled(count, short));
     nodes[0]?.response('eth_getBlockByHash', JSON.parse(text));
@@ -34,14 +34,14 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
     );
   });
 
-  it('loses the zeros of padded signatures, and empty addresses', async () => {
+  it('is returned without the zeros of padded signatures, and with null for empty addresses', async () => {
     const { nodes, send } = await withNodes(1);
     nodes[0]?.response('eth_getBlockByHash', filled(count, { ...padded, to: '0x' }));
     const { response } = await send('eth_getBlockByHash', [hash('a'), true]);
     expect(response.result).toEqual(filled(count, { ...short, to: null }));
   });
 
-  it('is asked of another upstream where transactions are not as the flag asked', async () => {
+  it('is requested from another upstream if its transactions do not match the flag', async () => {
     const { nodes, send, requestCounts } = await withNodes(2);
     const hashes = { ...block, transactions: Array.from({ length: count }, () => hash('b')) };
     nodes[0]?.response('eth_getBlockByHash', ([, isFull]: [string, boolean]) =>
@@ -55,7 +55,7 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
     expect(requestCounts()[1]).toBe(2);
   });
 
-  it('is passed on as it is while it is pending', async () => {
+  it('is passed on unchanged while it is pending', async () => {
     const { nodes, send } = await withNodes(1);
     const pending = {
       ...filled(count, { ...padded, blockHash: null }),
@@ -72,7 +72,7 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
 describe('zks_estimateFee', () => {
   const params = [{ from: address, to: address }];
 
-  it('is asked of another upstream where a member is no quantity', async () => {
+  it('is requested from another upstream if a member is no quantity', async () => {
     const { nodes, send, requestCounts } = await withNodes(2);
     nodes[0]?.response('zks_estimateFee', { ...fee, max_fee_per_gas: 'lots' });
     nodes[1]?.response('zks_estimateFee', fee);
@@ -80,7 +80,7 @@ describe('zks_estimateFee', () => {
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  it('is an error where no upstream gives four quantities', async () => {
+  it('is an error if no upstream returns four quantities', async () => {
     const { nodes, send } = await withNodes(1);
     nodes[0]?.response('zks_estimateFee', { gas_limit: '0x1', gas_per_pubdata_limit: '0x2' });
     const { response } = await send('zks_estimateFee', params);
@@ -107,7 +107,7 @@ describe('eth_feeHistory', () => {
   });
 });
 
-it('a receipt whose root is 0x has a status, or is asked of another upstream', async () => {
+it('a receipt with root 0x has a status, or is requested from another upstream', async () => {
   const { nodes, send } = await withNodes(2);
   const receipt = {
     ...{ blockHash: hash('a'), blockNumber: '0x10', contractAddress: null, cumulativeGasUsed: '0x1', to: null },

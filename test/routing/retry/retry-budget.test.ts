@@ -4,32 +4,32 @@ import { readMetrics } from '../../metrics/read-metrics.ts';
 import { status, type Exchange } from '../../support/behaviours.ts';
 import { shiftClock, until, withNodes, word } from '../with-nodes.ts';
 
-function drawAll(budget: RetryBudget, now: number): number {
-  let drawn = 0;
-  while (budget.takeExtra(now)) drawn++;
-  return drawn;
+function takeAll(budget: RetryBudget, now: number): number {
+  let taken = 0;
+  while (budget.takeExtra(now)) taken++;
+  return taken;
 }
 
-describe('the budget of a network', () => {
-  it('lets the first retries pass, however few calls there are', () => {
-    expect(drawAll(new RetryBudget(), 0)).toBe(20);
+describe('the retry budget of a network', () => {
+  it('allows 20 retries, however few calls there are', () => {
+    expect(takeAll(new RetryBudget(), 0)).toBe(20);
   });
 
-  it('is a fifth of the calls of the last seconds beyond that', () => {
+  it('allows 20 % of the calls of the last seconds in addition', () => {
     const budget = new RetryBudget();
     for (let calls = 0; calls < 1_000; calls++) budget.countCall(calls);
-    expect(drawAll(budget, 1_000)).toBe(220);
+    expect(takeAll(budget, 1_000)).toBe(220);
     for (let calls = 0; calls < 100; calls++) budget.countCall(6_000);
-    expect(drawAll(budget, 6_000)).toBe(20);
-    // All of that is forgotten.
-    expect(drawAll(budget, 20_000)).toBe(20);
+    expect(takeAll(budget, 6_000)).toBe(20);
+    // The window has ended.
+    expect(takeAll(budget, 20_000)).toBe(20);
   });
 
-  it('counts those, too, that are made in any case', () => {
+  it('counts retries that are always allowed, too', () => {
     const budget = new RetryBudget();
     budget.countCall(0);
     for (let times = 0; times < 15; times++) budget.countExtra();
-    expect(drawAll(budget, 0)).toBe(6);
+    expect(takeAll(budget, 0)).toBe(6);
   });
 });
 
@@ -40,14 +40,14 @@ describe('an outage of all upstreams', () => {
     for (const node of all.nodes) node.always(status(503));
     for (let times = 0; times < 6; times++) await Promise.all(Array.from({ length: 25 }, () => all.send()));
     const [first = 0, second = 0] = all.requestCounts();
-    // A fifth of the calls and 20 more, and those that were under way when nobody knew yet.
+    // 150 calls, 20 % and 20 retries, and 26 calls in flight before the circuits opened.
     expect(first + second).toBeLessThanOrEqual(150 + 30 + 20 + 26);
     expect(first + second).toBeGreaterThanOrEqual(150);
     const { value } = await readMetrics(all.gateway.address);
     expect(value('gatehouse_retry_budget_exhausted_total', { what: 'retry' })).toBeGreaterThan(0);
   });
 
-  it('is over with the first call that is answered', async () => {
+  it('ends with the first successful call', async () => {
     const all = await withNodes(2);
     for (const node of all.nodes) node.always(status(503));
     for (let times = 0; times < 30; times++) await all.send();
@@ -61,7 +61,7 @@ describe('an outage of all upstreams', () => {
   });
 });
 
-it('an upstream that works is asked, though the budget has none left for one before it that is on trial', async () => {
+it('a call skips an upstream with a half-open circuit if the budget is used up, and is sent to one with a closed circuit', async () => {
   const clock = shiftClock();
   const all = await withNodes(3, {}, { hedge: 'off' });
   await all.request();
@@ -81,7 +81,7 @@ it('an upstream that works is asked, though the budget has none left for one bef
   expect(value('gatehouse_retry_budget_exhausted_total', { what: 'retry' })).toBe(1);
 });
 
-it('the loss of one upstream of two is seen by no caller, however many calls are under way', async () => {
+it('the failure of one upstream of two affects no caller, however many calls are in flight', async () => {
   const all = await withNodes(2);
   await all.request();
   all.nodes[0]?.always(status(503));
