@@ -99,7 +99,7 @@ export class Authenticator {
         return known.access;
       }
     }
-    if (!this.#store.available) {
+    if (!this.#store.isAvailable) {
       this.counts.unreachable += 1;
       throw new RpcError('key-store-unreachable');
     }
@@ -116,13 +116,13 @@ export class Authenticator {
   confirm(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
     if (known !== undefined && this.#freshness(known, marginMs) !== undefined) return known.access;
-    if (!this.#store.available) return Promise.reject(new RpcError('key-store-unreachable'));
+    if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#find(digest, undefined);
   }
 
   /** Whether any key can be let in: the store answers, or memory still has keys from when it did. */
   get canCheckKeys(): boolean {
-    return this.#store.available || this.#known.size > 0;
+    return this.#store.isAvailable || this.#known.size > 0;
   }
 
   /** @param guesser address that the look-up counts against, where the key is not known to it */
@@ -147,7 +147,7 @@ export class Authenticator {
   #freshness(known: Known, marginMs = 0): 'hit' | 'stale' | undefined {
     const age = performance.now() + marginMs - known.confirmedAt;
     if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
-    return !this.#store.available && age < this.#staleMaxMs ? 'stale' : undefined;
+    return !this.#store.isAvailable && age < this.#staleMaxMs ? 'stale' : undefined;
   }
 
   #lookUp(digest: string, guesser: string | undefined): Lookup {

@@ -8,7 +8,7 @@ import { importKeys } from '../auth/manage/import-keys.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyManager, readName, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
-import { displayedRecord } from '../auth/manage/shown-record.ts';
+import { displayedRecord } from '../auth/manage/displayed-record.ts';
 import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
@@ -42,7 +42,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     attempt(keys, async () => {
       const store = openKeyStore(context.settings(), openLog('silent'));
       try {
-        await store.opened(openTimeoutMs);
+        await store.waitUntilReady(openTimeoutMs);
         await work(store);
       } finally {
         await store.close();
@@ -182,7 +182,7 @@ export function keysCommand(context: KeysCommandContext): Command {
         await manager.show(id);
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
-          await usage.opened(openTimeoutMs);
+          await usage.waitUntilReady(openTimeoutMs);
           const rows = await usage.read(id, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
           else out(rows.length === 0 ? 'Nothing so far.\n' : usageTable(rows));

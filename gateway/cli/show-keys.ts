@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../auth/stores/key-store.ts';
 import { hasExpired, problemsIn, type CreatedKey } from '../auth/manage/manage-keys.ts';
-import { displayedPermissions } from '../auth/manage/shown-record.ts';
+import { displayedPermissions } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
 export function tableOf(records: readonly KeyRecord[]): string {

@@ -16,7 +16,7 @@ export const leaseMs = 50;
 /** Smaller ones are not worth it. */
 const minLease = 8;
 
-export interface Verdict {
+export interface ChargeOutcome {
   /** Undefined: nothing was refused. */
   readonly shortage: Shortage | undefined;
   readonly allowance: Allowance | undefined;
@@ -43,7 +43,7 @@ export interface Account {
 export interface WaitingCharge {
   readonly limits: KeyLimits;
   readonly charge: Charge;
-  readonly decide: (verdict: Verdict) => void;
+  readonly decide: (outcome: ChargeOutcome) => void;
 }
 
 export function newAccount(): Account {
@@ -70,7 +70,7 @@ export function leaseFor(account: Account, now: number): number {
   return account.demand < minLease ? 0 : account.demand;
 }
 
-export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): Verdict {
+export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
   const now = performance.now();
   const date = utcDate();
   const shortage = shortageOf(state, limits, charge, now, date);

@@ -4,7 +4,7 @@ import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../auth/key-access.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
-import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type Verdict, type WaitingCharge } from './account.ts';
+import { leaseFor, leaseMs, newAccount, takeFrom, type Account, type ChargeOutcome, type WaitingCharge } from './account.ts';
 import { allowanceOf, shortageOf, type Charge } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -57,13 +57,13 @@ export class Limiter {
   }
 
   /** Takes a charge, if all of it is there. Never rejects. */
-  charge(limits: KeyLimits, charge: Charge): Verdict | Promise<Verdict> {
+  charge(limits: KeyLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
     const account = this.#accountOf(limits.account);
     if (this.#link === undefined) {
       this.counts.memory += 1;
       return takeFrom(account, limits, charge);
     }
-    if (!this.#link.up) return this.#chargeWithoutRedis(account, limits, charge);
+    if (!this.#link.isUp) return this.#chargeWithoutRedis(account, limits, charge);
     const now = performance.now();
     const { state } = account;
     const fromLease = this.#chargeFromLease(account, limits, charge, now);
@@ -86,17 +86,17 @@ export class Limiter {
   }
 
   /** Waits until Redis answers, for `limitMs` at most. */
-  async opened(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     await this.#link?.waitUntilUp(timeoutMs);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#link?.up === true) await this.#returnLeases(Infinity);
+    if (this.#link?.isUp === true) await this.#returnLeases(Infinity);
     await this.#link?.close();
   }
 
-  #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): Verdict | undefined {
+  #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): ChargeOutcome | undefined {
     const { lease, state } = account;
     if (lease.left < charge.units || now >= lease.deadline || limits.methodRates !== undefined) return undefined;
     lease.left -= charge.units;
@@ -109,12 +109,12 @@ export class Limiter {
     while (account.waiting.length > 0) {
       const now = performance.now();
       const batch = account.waiting.splice(0, maxChargesPerTrip).filter(({ limits, charge, decide }) => {
-        const verdict = this.#chargeFromLease(account, limits, charge, now);
-        if (verdict !== undefined) decide(verdict);
-        return verdict === undefined;
+        const outcome = this.#chargeFromLease(account, limits, charge, now);
+        if (outcome !== undefined) decide(outcome);
+        return outcome === undefined;
       });
       if (batch.length === 0) continue;
-      if (this.#link?.up === true && this.#redis !== undefined) {
+      if (this.#link?.isUp === true && this.#redis !== undefined) {
         await this.#chargeInRedis(account, batch, this.#redis, this.#link);
       } else {
         for (const one of batch) one.decide(this.#chargeWithoutRedis(account, one.limits, one.charge));
@@ -146,7 +146,7 @@ export class Limiter {
       Object.assign(lease, { left: result.leased, deadline: now + leaseMs, limits });
     } catch (error) {
       account.owed += owed;
-      this.#logRejection(link.failed(error));
+      this.#logRejection(link.reportFailure(error));
       for (const one of batch) one.decide(this.#chargeWithoutRedis(account, one.limits, one.charge));
       return;
     }
@@ -184,16 +184,16 @@ export class Limiter {
     }
   }
 
-  #chargeWithoutRedis(account: Account, limits: KeyLimits, charge: Charge): Verdict {
+  #chargeWithoutRedis(account: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
     const hasQuota = limits.daily !== undefined || limits.monthly !== undefined;
     if (hasQuota && !this.#quotasFailOpen) {
       this.counts['quota-unreachable'] += 1;
       return { shortage: { reason: 'quota-unreachable', waitS: 1 }, allowance: undefined };
     }
     this.counts['without-redis'] += 1;
-    const verdict = takeFrom(account, limits, charge);
-    if (verdict.shortage === undefined) account.owed += charge.units;
-    return verdict;
+    const outcome = takeFrom(account, limits, charge);
+    if (outcome.shortage === undefined) account.owed += charge.units;
+    return outcome;
   }
 
   #accountOf(id: string): Account {

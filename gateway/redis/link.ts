@@ -8,7 +8,7 @@ const heartbeatIntervalMs = 500;
 
 export interface RedisLinkOptions {
   /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'answers';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'cache';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;
@@ -57,7 +57,7 @@ export class RedisLink {
   }
 
   /** Whether Redis answered at the last occasion, and the connection is prepared. */
-  get up(): boolean {
+  get isUp(): boolean {
     return this.#up;
   }
 
@@ -86,7 +86,7 @@ export class RedisLink {
    * heartbeat, which follows at once: no second command waits in vain.
    * @returns the error that says most of the cause.
    */
-  failed(error: unknown): unknown {
+  reportFailure(error: unknown): unknown {
     if (isRedisError(error)) return error;
     this.#rememberError(error);
     this.#setState(false);

@@ -23,7 +23,7 @@ const minGrowthBytes = 100_000;
  * while one is summed up, some milliseconds where thousands of keys are in use.
  */
 export class FileUsageStore implements UsageStore {
-  readonly up = true;
+  readonly isUp = true;
   readonly #folder: string;
   readonly #log: Log;
   /** Bytes that files had when they were summed up last, by path. */
@@ -59,7 +59,7 @@ export class FileUsageStore implements UsageStore {
     return Promise.resolve(rows.sort(byDayAndMethod));
   }
 
-  opened(): Promise<void> {
+  waitUntilReady(): Promise<void> {
     return Promise.resolve();
   }
 

@@ -58,7 +58,7 @@ export class MethodUsage {
   }
 
   /** Forgets keys that did nothing since the last time; their next call makes them anew. */
-  forgetIdle(): void {
+  removeIdle(): void {
     for (const [key, count] of this.#counts) {
       if (count.isIdle) this.#counts.delete(key);
       else count.isIdle = count.calls === 0;

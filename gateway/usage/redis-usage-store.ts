@@ -55,8 +55,8 @@ export class RedisUsageStore implements UsageStore {
     this.#redis = link.redis as CountingRedis;
   }
 
-  get up(): boolean {
-    return this.#link.up;
+  get isUp(): boolean {
+    return this.#link.isUp;
   }
 
   async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
@@ -74,11 +74,11 @@ export class RedisUsageStore implements UsageStore {
       const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
     } catch (error) {
-      throw storeUnreachable(this.#link.failed(error));
+      throw storeUnreachable(this.#link.reportFailure(error));
     }
   }
 
-  async opened(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     await this.#link.waitUntilUp(timeoutMs);
   }
 
@@ -87,7 +87,7 @@ export class RedisUsageStore implements UsageStore {
   }
 
   async #write({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
-    if (!this.#link.up) return false;
+    if (!this.#link.isUp) return false;
     try {
       await this.#redis.gatehouseUse(
         nameOf(key, day),
@@ -98,7 +98,7 @@ export class RedisUsageStore implements UsageStore {
       );
       return true;
     } catch (error) {
-      this.#link.failed(error);
+      this.#link.reportFailure(error);
       return false;
     }
   }

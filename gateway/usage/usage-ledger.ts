@@ -34,7 +34,7 @@ export class UsageLedger {
     this.#timers = [
       setInterval(() => void this.write(), writeIntervalMs).unref(),
       setInterval(() => {
-        for (const usage of this.#methods.values()) usage.forgetIdle();
+        for (const usage of this.#methods.values()) usage.removeIdle();
       }, forgetIntervalMs).unref(),
     ];
   }
@@ -48,7 +48,7 @@ export class UsageLedger {
   }
 
   /** A network is no more: what was counted is written all the same. */
-  forget(network: string): void {
+  removeNetwork(network: string): void {
     for (const place of this.#methods.keys()) if (place.startsWith(`${network} `)) this.#methods.delete(place);
   }
 
@@ -80,7 +80,7 @@ export class UsageLedger {
     const today = dayOf(Date.now());
     if (today !== this.#day) this.#pending.push(this.#take(Infinity));
     this.#day = today;
-    if (!this.#store.up || !(await this.#flush()) || this.#active.size === 0) return;
+    if (!this.#store.isUp || !(await this.#flush()) || this.#active.size === 0) return;
     this.#pending.push(this.#take(maxKeys));
     await this.#flush();
   }

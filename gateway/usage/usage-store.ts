@@ -37,7 +37,7 @@ export interface UsageRow extends Amounts {
 /** Where usage is kept, by key and day. */
 export interface UsageStore {
   /** Whether `add` has a chance at the moment. */
-  readonly up: boolean;
+  readonly isUp: boolean;
   /**
    * Adds each batch once, however often it is given. Never rejects.
    * @returns those that are not known to be kept, to be given again
@@ -46,7 +46,7 @@ export interface UsageStore {
   /** By day, network and method. @throws KeyStoreUnreachable, or what the system says of a file */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
   /** Waits until it can be asked, for `limitMs` at most. */
-  opened(timeoutMs: number): Promise<void>;
+  waitUntilReady(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 

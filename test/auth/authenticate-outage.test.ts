@@ -24,7 +24,7 @@ describe.concurrent('when Redis goes away', () => {
     const [seen, unseen] = [await addByHand(redis), await addByHand(redis)];
     await remember(gate, seen);
     await redis.kill();
-    await eventually(() => !gate.store.available, 1_000);
+    await eventually(() => !gate.store.isAvailable, 1_000);
     const access = gate.authenticator.authenticate(seen, address);
     expect(access).toMatchObject({ record: { name: 'alice' } });
     const start = performance.now();
@@ -42,7 +42,7 @@ describe.concurrent('when Redis goes away', () => {
     const key = await addByHand(redis);
     await remember(gate, key);
     await redis.kill();
-    await eventually(() => !gate.store.available, 900);
+    await eventually(() => !gate.store.isAvailable, 900);
     expect(await gate.try(key)).toBe('in');
     await sleep(1_050);
     expect(await gate.try(key)).toBe('key-store-unreachable');
@@ -139,7 +139,7 @@ describe.concurrent('when only the connection that hears of changes is lost', ()
     const redis = await startOwnRedis();
     await redis.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-client|tracking');
     const gate = makeGate(new RedisKeyStore(redis.url.replace('//', '//managed:pass@'), silent));
-    await gate.store.opened(1_000);
+    await gate.store.waitUntilReady(1_000);
     await sleep(50);
     const [deleted, revoked] = [await addByHand(redis), await addByHand(redis)];
     await remember(gate, deleted, revoked);

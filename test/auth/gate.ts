@@ -50,7 +50,7 @@ export async function startOwnRedis(port?: number): Promise<RedisServer> {
 /** A gate that is connected and hears of changes. */
 export async function openGate(url: string, options: Partial<AuthenticatorOptions> = {}): Promise<Gate> {
   const gate = makeGate(new RedisKeyStore(url, silent), options);
-  await eventually(() => gate.store.available && gate.store.freshForMs > 1_000, 2_000);
+  await eventually(() => gate.store.isAvailable && gate.store.freshForMs > 1_000, 2_000);
   return gate;
 }
 

@@ -22,7 +22,7 @@ export interface Limited {
   readonly id: string;
   readonly digest: string;
   /** Changes the key's rules, and waits until the gateway knows. */
-  rules(change: PermissionChange): Promise<void>;
+  setPermissions(change: PermissionChange): Promise<void>;
   /** Sends one call. */
   send(call: readonly [method: string, params?: unknown], headers?: Record<string, string>): Promise<Sent>;
   /** Sends a batch with ids from 0. */
@@ -57,7 +57,7 @@ export async function limited(env: Record<string, string> = {}): Promise<Limited
     gateway,
     id,
     digest,
-    async rules(change) {
+    async setPermissions(change) {
       let told = false;
       gateway.gateway.keys.onChange((changed) => (told ||= changed === digest || changed === undefined));
       await gateway.gateway.keys.update(id, change);

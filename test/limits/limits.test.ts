@@ -29,7 +29,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('let the burst through, refuse what comes after, and say so in headers that a page may read', async () => {
-    await one.rules({ rate: '0.1', burst: '3' });
+    await one.setPermissions({ rate: '0.1', burst: '3' });
     const first = await one.send(storage);
     expect([first.status, ...rateHeaders(first)]).toEqual([200, '3', '2', '10']);
     for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
@@ -43,7 +43,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('come back with time, and Retry-After has two digits', async () => {
-    await one.rules({ rate: '1', burst: '1' });
+    await one.setPermissions({ rate: '1', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     const over = await one.send(storage);
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '01']);
@@ -51,7 +51,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('count weights, and nothing for what no upstream is asked', async () => {
-    await one.rules({ rate: '0.01', burst: '4' });
+    await one.setPermissions({ rate: '0.01', burst: '4' });
     expect(rateHeaders(await one.send(estimate))[1]).toBe('2');
     for (const free of [['eth_chainId'], ['no_such'], ['eth_getStorageAt', [1]]] as const) {
       expect(rateHeaders(await one.send(free))).toEqual([null, null, null]);
@@ -63,7 +63,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('charge a batch as a whole, and refuse it as a whole with an error for each id', async () => {
-    await one.rules({ rate: '0.01', burst: '5' });
+    await one.setPermissions({ rate: '0.01', burst: '5' });
     const passed = await one.batch([storage, ['eth_chainId'], estimate]);
     expect([passed.status, ...rateHeaders(passed)]).toEqual([200, '5', '2', '300']);
     const over = await one.batch([storage, ['eth_chainId'], storage, storage]);
@@ -75,7 +75,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('tell a batch that can never pass so, without asking it to come again', async () => {
-    await one.rules({ rate: '1', burst: '2' });
+    await one.setPermissions({ rate: '1', burst: '2' });
     const over = await one.batch([storage, storage, storage]);
     const message = `${tooFast}: what was sent at once is more than the limit ever allows`;
     expect(over.body).toEqual([0, 1, 2].map((id) => rejected(message, id)));
@@ -83,7 +83,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('hold single methods, beside the whole', async () => {
-    await one.rules({ methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2', rate: '0.01', burst: '5' });
+    await one.setPermissions({ methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2', rate: '0.01', burst: '5' });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).status).toBe(429);
     expect((await one.send(estimate)).status).toBe(200);
@@ -96,7 +96,7 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     ['daily', 'daily request count exceeded, request rate limited', 86_400],
     ['monthly', 'monthly request count exceeded, request rate limited', 31 * 86_400],
   ])('hold a %s quota', async (quota, message, longest) => {
-    await one.rules({ [quota]: '3' });
+    await one.setPermissions({ [quota]: '3' });
     const first = await one.batch([storage, storage]);
     expect(rateHeaders(first).slice(0, 2)).toEqual(['3', '1']);
     const over = await one.send(estimate);
@@ -108,24 +108,24 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('follow a change of the key at once', async () => {
-    await one.rules({ rate: '0.01', burst: '1' });
+    await one.setPermissions({ rate: '0.01', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).status).toBe(429);
-    await one.rules({ rate: undefined, burst: undefined });
+    await one.setPermissions({ rate: undefined, burst: undefined });
     const free = await one.send(storage);
     expect([free.status, ...rateHeaders(free)]).toEqual([200, null, null, null]);
   });
 
   it('that were raised do not wait for what the lower ones owed', async () => {
-    await one.rules({ rate: '0.001', burst: '1' });
+    await one.setPermissions({ rate: '0.001', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).headers.get('retry-after')).toBe('1000');
-    await one.rules({ rate: '20', burst: '1' });
+    await one.setPermissions({ rate: '20', burst: '1' });
     await eventually(async () => (await one.send(storage)).status === 200, 2_000);
   });
 
   it('of what is open at once cost calls nothing', async () => {
-    await one.rules({ sockets: '1', subscriptions: '5' });
+    await one.setPermissions({ sockets: '1', subscriptions: '5' });
     const before = one.gateway.gateway.keys.kind === 'redis' ? await commands('evalsha') : 0;
     const sent = await one.send(storage);
     expect([sent.status, ...rateHeaders(sent)]).toEqual([200, null, null, null]);
@@ -141,13 +141,13 @@ describe('limits in Redis', () => {
   it('cost one round trip for a whole batch, and none for a key without limits', async () => {
     const one = await limited({ REDIS_URL: redis.url });
     await one.send(storage);
-    await one.rules({ origins: 'app.example.org' });
+    await one.setPermissions({ origins: 'app.example.org' });
     await one.send(storage, { origin: 'https://app.example.org' });
     const before = await commands('evalsha');
     await one.send(storage, { origin: 'https://app.example.org' });
     expect(await commands('evalsha')).toBe(before);
 
-    await one.rules({ origins: undefined, rate: '1000', daily: '1000', methodRates: 'eth_estimateGas=1000' });
+    await one.setPermissions({ origins: undefined, rate: '1000', daily: '1000', methodRates: 'eth_estimateGas=1000' });
     await one.send(storage);
     const between = await commands('evalsha');
     await one.batch(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? storage : estimate)));
@@ -158,7 +158,7 @@ describe('limits in Redis', () => {
 
   it('cost fewer round trips than calls when many come at once', async () => {
     const one = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '10000' });
+    await one.setPermissions({ rate: '10000' });
     // Connections are made.
     await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
     const before = await commands('evalsha');
@@ -173,7 +173,7 @@ describe('limits in Redis', () => {
 
   it('can be read and forgiven by hand, and begin anew with the day', async () => {
     const one = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '0.01', burst: '2', methodRates: 'eth_estimateGas=1', daily: '2' });
+    await one.setPermissions({ rate: '0.01', burst: '2', methodRates: 'eth_estimateGas=1', daily: '2' });
     await one.send(storage);
     await one.send(storage);
     const today = new Date().toISOString().slice(0, 10);
@@ -200,8 +200,8 @@ describe('limits in Redis', () => {
   it('are one for two gateways, and for a key and the one that took over from it', async () => {
     const one = await limited({ REDIS_URL: redis.url });
     const two = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '0.01', burst: '4' });
-    await two.rules({ rate: '0.01', burst: '4', account: one.id });
+    await one.setPermissions({ rate: '0.01', burst: '4' });
+    await two.setPermissions({ rate: '0.01', burst: '4', account: one.id });
     const statuses: number[] = [];
     for (let count = 0; count < 4; count++) {
       statuses.push((await one.send(storage)).status, (await two.send(storage)).status);

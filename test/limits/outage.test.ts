@@ -13,7 +13,7 @@ async function ownRedis(): Promise<RedisServer> {
 it('when Redis hangs, limits go on from memory within 100 ms of the first failure, and nothing waits after it', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ rate: '0.01', burst: '12', daily: '1000' });
+  await one.setPermissions({ rate: '0.01', burst: '12', daily: '1000' });
   for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
   redis.pause();
   const started = performance.now();
@@ -32,14 +32,14 @@ it('when Redis hangs, limits go on from memory within 100 ms of the first failur
 it('when Redis is back, it is told what was used meanwhile, once, and is not stormed', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ rate: '0.01', burst: '50' });
+  await one.setPermissions({ rate: '0.01', burst: '50' });
   await one.send(storage);
   await redis.kill();
   await sleep(300);
   for (let count = 0; count < 20; count++) expect((await one.send(storage)).status).toBe(200);
   await redis.restart();
   // The key was lost with the Redis: it is made again, as an operator would.
-  await eventually(() => one.gateway.gateway.keys.available, 3_000);
+  await eventually(() => one.gateway.gateway.keys.isAvailable, 3_000);
   await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '50');
   await sleep(700);
   const sent = await Promise.all(Array.from({ length: 20 }, () => one.send(storage)));
@@ -54,7 +54,7 @@ it('when Redis is back, it is told what was used meanwhile, once, and is not sto
 it('keys with a quota are refused while Redis is away where that is chosen, and it is counted; others go on', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'closed' });
-  await one.rules({ daily: '1000' });
+  await one.setPermissions({ daily: '1000' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
   await sleep(300);
@@ -71,7 +71,7 @@ it('keys with a quota are refused while Redis is away where that is chosen, and 
 it('a quota goes on from memory while Redis is away, by default', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ daily: '3' });
+  await one.setPermissions({ daily: '3' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
   await sleep(300);
@@ -84,7 +84,7 @@ it('a Redis that refuses to count is told of once, and limits go on from memory'
   const redis = await ownRedis();
   await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~gatehouse:key:*', '&*', '+@all');
   const one = await limited({ REDIS_URL: redis.url.replace('//', '//gateway:pass@') });
-  await one.rules({ rate: '0.01', burst: '2' });
+  await one.setPermissions({ rate: '0.01', burst: '2' });
   const statuses = [];
   for (let count = 0; count < 3; count++) statuses.push((await one.send(storage)).status);
   expect(statuses).toEqual([200, 200, 429]);

@@ -15,7 +15,7 @@ let limiters: Limiter[];
 beforeAll(async () => {
   redis = await startRedis();
   limiters = [0, 1].map(() => openLimiter({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'open' }, silent));
-  await Promise.all(limiters.map((limiter) => limiter.opened(2_000)));
+  await Promise.all(limiters.map((limiter) => limiter.waitUntilReady(2_000)));
 });
 afterAll(async () => {
   await Promise.all(limiters.map((limiter) => limiter.close()));

@@ -14,14 +14,14 @@ it('a key that does nothing for a while is forgotten by the counter, but not wha
   const begun: Count[] = [];
   const usage = new MethodUsage('test', 'eth_call', (_key, count) => begun.push(count));
   usage.add('a', 1, true, 10);
-  for (let time = 0; time < 3; time += 1) usage.forgetIdle();
+  for (let time = 0; time < 3; time += 1) usage.removeIdle();
   usage.add('a', 1, false, 10);
   expect(begun.map((count) => count.take())).toEqual([
     { place: 'test eth_call', calls: 2, units: 2, errors: 1, bytes: 20 },
   ]);
-  usage.forgetIdle();
+  usage.removeIdle();
   expect(usage.size).toBe(1);
-  usage.forgetIdle();
+  usage.removeIdle();
   expect(usage.size).toBe(0);
 });
 
@@ -83,13 +83,13 @@ it('what a store did not keep is given to it again before anything new, each day
   const given: string[][] = [];
   const keeps = [false, false, true, true, true];
   const store: UsageStore = {
-    up: true,
+    isUp: true,
     add: (batches) => {
       given.push(batches.map(({ day, number }) => `${day}/${number}`));
       return Promise.resolve(keeps.shift() === true ? [] : batches);
     },
     read: () => Promise.resolve([]),
-    opened: () => Promise.resolve(),
+    waitUntilReady: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
   const ledger = new UsageLedger(store);

@@ -84,7 +84,7 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
 
   it('counts what limits refuse, under `other`, free of charge', async () => {
     await start();
-    await own.rules({ daily: '2' });
+    await own.setPermissions({ daily: '2' });
     for (let time = 0; time < 5; time += 1) await own.send(receipt);
     await eventually(async () => (await rows()).length === 2, 3_000);
     expect(await rows()).toMatchObject([

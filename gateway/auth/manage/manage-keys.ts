@@ -23,7 +23,7 @@ export interface CreatedKey {
 
 /** Why an act cannot be done. The message ends with what to do about it at the command line. */
 export class KeyOperationError extends KeyStoreError {
-  readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret' | 'no-redis';
+  readonly kind: 'missing' | 'already-exists' | 'inactive' | 'no-secret' | 'no-redis';
   /** The message without that. */
   readonly sentence: string;
 
@@ -66,7 +66,7 @@ export class KeyManager {
     const digest = digestOf(key);
     const id = keyIdOf(digest);
     if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: all }))) {
-      throw new KeyOperationError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
+      throw new KeyOperationError('already-exists', 'This key is there already', `gatehouse keys show ${id}`);
     }
     // A key that came from elsewhere is known there: it is not shown again.
     const created = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
@@ -91,7 +91,7 @@ export class KeyManager {
     const record = await this.#existing(id);
     const { name, permissions } = record;
     if (!isActive(record))
-      throw new KeyOperationError('ended', `The key ${id} opens nothing any more`, 'make a new one');
+      throw new KeyOperationError('inactive', `The key ${id} opens nothing any more`, 'make a new one');
     const key = makeKey();
     const digest = digestOf(key);
     // Both draw on one account: to rotate a key gives nobody twice its limits.

@@ -22,7 +22,7 @@ const pollIntervalMs = 200;
 /** Keys in `keys.json` under DATA_DIR: a gateway and its command line on one machine, without Redis. */
 export class FileKeyStore implements KeyStore {
   readonly kind = 'file';
-  readonly available = true;
+  readonly isAvailable = true;
   /** Every change is told of, and asking reads the same memory. */
   readonly freshForMs = Number.POSITIVE_INFINITY;
   readonly path: string;
@@ -48,7 +48,7 @@ export class FileKeyStore implements KeyStore {
     }, pollIntervalMs).unref();
   }
 
-  opened(): Promise<void> {
+  waitUntilReady(): Promise<void> {
     return Promise.resolve();
   }
 

@@ -26,14 +26,14 @@ export type StoredKey = Omit<KeyRecord, 'id'>;
 export interface KeyStore {
   readonly kind: 'redis' | 'file';
   /** Whether a look-up has a chance at the moment. Costs nothing to read. */
-  readonly available: boolean;
+  readonly isAvailable: boolean;
   /**
    * Milliseconds that a record found may be trusted without asking again, provided that `onChange` said nothing. It
    * shrinks while the store cannot tell of changes, so read it each time.
    */
   readonly freshForMs: number;
   /** Waits until the store answers. @throws KeyStoreUnreachable if it does not within `limitMs`. */
-  opened(timeoutMs: number): Promise<void>;
+  waitUntilReady(timeoutMs: number): Promise<void>;
   find(digest: string): Promise<KeyRecord | undefined>;
   /**
    * Adds a key. One that is there already is left as it is, save that a revocation is carried over, never undone.

@@ -80,15 +80,15 @@ export class RedisKeyStore implements KeyStore {
     });
   }
 
-  get available(): boolean {
-    return this.#commands.up;
+  get isAvailable(): boolean {
+    return this.#commands.isUp;
   }
 
   get freshForMs(): number {
-    return this.#tracked === true && this.#changes.up ? trackedTtlMs : untrackedTtlMs;
+    return this.#tracked === true && this.#changes.isUp ? trackedTtlMs : untrackedTtlMs;
   }
 
-  async opened(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     // Both: what is changed from now on is heard of in its order, not found out afterwards.
     const [isUp] = await Promise.all([this.#commands.waitUntilUp(timeoutMs), this.#changes.waitUntilUp(timeoutMs)]);
     if (!isUp) throw storeUnreachable(this.#commands.lastError);
@@ -217,11 +217,11 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async #run<Result>(command: (redis: RedisClient) => Promise<Result>): Promise<Result> {
-    if (!this.#commands.up) throw storeUnreachable(this.#commands.lastError);
+    if (!this.#commands.isUp) throw storeUnreachable(this.#commands.lastError);
     try {
       return await command(this.#commands.redis);
     } catch (error) {
-      throw storeUnreachable(this.#commands.failed(error));
+      throw storeUnreachable(this.#commands.reportFailure(error));
     }
   }
 }

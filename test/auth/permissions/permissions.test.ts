@@ -35,7 +35,7 @@ describe('a key that says what it may do', () => {
     ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'curl' }, 403],
     ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'MyApp' }, 200],
   ])('is held to its %s: %j with %j', async (_, rules, headers, status) => {
-    await one.rules(rules);
+    await one.setPermissions(rules);
     const sent = await one.send(storage, headers);
     expect(sent.status).toBe(status);
     if (status === 403) expect(sent.body).toEqual({ jsonrpc: '2.0', id: null, error: settings });
@@ -43,7 +43,7 @@ describe('a key that says what it may do', () => {
   });
 
   it('is held to its methods and namespaces, in a batch each call by itself', async () => {
-    await one.rules({ methods: 'eth_getStorageAt,net' });
+    await one.setPermissions({ methods: 'eth_getStorageAt,net' });
     expect(await statusOf(storage)).toBe(200);
     expect(await statusOf(['net_version'])).toBe(200);
     const rejected = await one.send(receipt);
@@ -59,7 +59,7 @@ describe('a key that says what it may do', () => {
   });
 
   it('is held to its contracts, wherever a call names one, and where it could', async () => {
-    await one.rules({ contracts: contract });
+    await one.setPermissions({ contracts: contract });
     one.node.response('eth_getLogs', []);
     const allowed = [
       storageOf(contract.toLowerCase()),
@@ -112,7 +112,7 @@ describe('a key that says what it may do', () => {
   });
 
   it('ends when its time is over, without a look at the store', async () => {
-    await one.rules({ expiresAt: new Date(Date.now() + 400).toISOString() });
+    await one.setPermissions({ expiresAt: new Date(Date.now() + 400).toISOString() });
     expect(await statusOf(storage)).toBe(200);
     await eventually(async () => (await statusOf(storage)) === 401, 1_500);
     expect((await one.send(storage)).body).toMatchObject({ error: { code: -32002, message: 'invalid project id' } });
@@ -120,7 +120,7 @@ describe('a key that says what it may do', () => {
 
   it('may demand a secret, of which two may be live for a while', async () => {
     const soon = new Date(Date.now() + 500).toISOString();
-    await one.rules({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
+    await one.setPermissions({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
     for (const good of [':new secret', ':old:secret']) expect(await statusOf(storage, basic(good))).toBe(200);
     const bad = [
       basic('user:new secret'),

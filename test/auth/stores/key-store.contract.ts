@@ -20,7 +20,7 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
 
     const open = async (): Promise<KeyStore> => {
       const one = await place.open();
-      await one.opened(2_000);
+      await one.waitUntilReady(2_000);
       opened.push(one);
       return one;
     };
@@ -37,7 +37,7 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
 
     it('says what it is and that it is there', () => {
       expect(store.kind).toBe(kind);
-      expect(store.available).toBe(true);
+      expect(store.isAvailable).toBe(true);
       expect(store.freshForMs).toBeGreaterThanOrEqual(1_000);
     });
 

@@ -44,7 +44,7 @@ describe('two gateways on a cluster of three Redis', () => {
     gateways = [await open(cluster.url), await open(cluster.url)];
     store = new RedisKeyStore(cluster.url, silent);
     manager = new KeyManager(store);
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
   }, 40_000);
   afterAll(async () => {
     await store.close();
@@ -108,7 +108,7 @@ describe('two gateways on a cluster of three Redis', () => {
     const { id, key = '' } = await manager.create('counted', {});
     for (let time = 0; time < 3; time += 1) await statuses(key);
     const usage = openUsageStore({ REDIS_URL: cluster.url, DATA_DIR: '' }, silent);
-    await usage.opened(2_000);
+    await usage.waitUntilReady(2_000);
     await eventually(async () => (await usage.read(id, lastDays(1)))[0]?.calls === 6, 3_000);
     await usage.close();
   });
@@ -145,7 +145,7 @@ describe('a gateway on a cluster of which a node hangs for good', () => {
       await store.close();
       await gateway.stop();
     });
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
     const [first] = cluster.nodes as [RedisServer];
     first.pause();
     const manager = new KeyManager(store);
@@ -188,11 +188,11 @@ describe('a gateway with a Sentinel', () => {
     const made = eventually(async () => {
       // Known keys go on throughout.
       expect(await statusOf(gateway, key)).toBe(200);
-      return (await follower.cli('ROLE')).startsWith('master') && gateway.gateway.keys.available;
+      return (await follower.cli('ROLE')).startsWith('master') && gateway.gateway.keys.isAvailable;
     }, 15_000);
     await made;
     const store = new RedisKeyStore(group.url, silent);
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
     const fresh = await new KeyManager(store).create('fresh', {});
     await store.close();
     expect(await statusOf(gateway, fresh.key ?? '')).toBe(200);

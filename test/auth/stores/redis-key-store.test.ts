@@ -25,7 +25,7 @@ describe('keys in Redis', () => {
   async function open(url: string, log = silent): Promise<RedisKeyStore> {
     const store = new RedisKeyStore(url, log);
     onTestFinished(() => store.close());
-    await store.opened(2_000);
+    await store.waitUntilReady(2_000);
     return store;
   }
 
@@ -72,8 +72,8 @@ describe('keys in Redis', () => {
     const port = await freePort();
     const store = new RedisKeyStore(`redis://user:secret@127.0.0.1:${port}`, silent);
     onTestFinished(() => store.close());
-    await expect(store.opened(300)).rejects.toThrow('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?');
-    expect(store.available).toBe(false);
+    await expect(store.waitUntilReady(300)).rejects.toThrow('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?');
+    expect(store.isAvailable).toBe(false);
     const start = performance.now();
     await expect(store.find(digestOf('a'))).rejects.toMatchObject({
       name: 'KeyStoreUnreachable',
@@ -98,7 +98,7 @@ describe('keys in Redis', () => {
     await redis.cli('CONFIG', 'SET', 'requirepass', 'right');
     const store = new RedisKeyStore(redis.url.replace('//', '//:wrong@'), silent);
     onTestFinished(() => store.close());
-    await expect(store.opened(300)).rejects.toThrow('Redis refuses (WRONGPASS): is REDIS_URL right?');
+    await expect(store.waitUntilReady(300)).rejects.toThrow('Redis refuses (WRONGPASS): is REDIS_URL right?');
     const right = await open(redis.url.replace('//', '//:right@'));
     expect(await right.list()).toEqual([]);
   });
@@ -135,10 +135,10 @@ describe('keys in Redis', () => {
     const store = await open(redis.url.replace('//', '//:secret@'), log);
     await eventually(() => lines.length === 2, 1_000);
     await redis.kill();
-    await eventually(() => !store.available, 1_000);
+    await eventually(() => !store.isAvailable, 1_000);
     await eventually(() => lines.length === 4, 1_000);
     // Several attempts to connect fail in this time.
-    await expect(store.opened(800)).rejects.toThrow('ECONNREFUSED');
+    await expect(store.waitUntilReady(800)).rejects.toThrow('ECONNREFUSED');
     await store.close();
     const said = lines.map((line) => JSON.parse(line) as { connection: string; error?: string; msg: string });
     expect(said.map(({ connection, msg }) => `${connection}: ${msg}`).sort()).toEqual([
@@ -162,15 +162,15 @@ describe('keys in Redis', () => {
       await eventually(() => resources().length <= before, 1_000);
     };
     await close(() => Promise.resolve());
-    await close((store) => store.opened(1_000));
+    await close((store) => store.waitUntilReady(1_000));
     await close(async (store) => {
-      await store.opened(1_000);
+      await store.waitUntilReady(1_000);
       redis.pause();
       await expect(store.find(digestOf('a'))).rejects.toThrow('ETIMEDOUT');
     });
     redis.resume();
     await redis.kill();
-    await close((store) => expect(store.opened(300)).rejects.toThrow('ECONNREFUSED'));
+    await close((store) => expect(store.waitUntilReady(300)).rejects.toThrow('ECONNREFUSED'));
   });
 });
 
