@@ -79,7 +79,10 @@ export async function openGateway(
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
-  await Promise.all([keys.waitUntilReady(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined), limiter.waitUntilReady(KEYS_OPEN_TIMEOUT_MS)]);
+  await Promise.all([
+    keys.waitUntilReady(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined),
+    limiter.waitUntilReady(KEYS_OPEN_TIMEOUT_MS),
+  ]);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(

@@ -86,9 +86,9 @@ it('the script in Redis decides as the gateway does in memory', async () => {
       for (const { charges, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const request = { state: told, owed: 0, lease: 0, leaseMs: 50, date };
-        const { taken, leased } = await chargeAtRedis(redis, of, charges, request);
-        expect([taken, leased]).toEqual([expected(own, of, charges, date), 0]);
+        const request = { state: told, debtUnits: 0, leaseUnits: 0, leaseMs: 50, date };
+        const { taken, leasedUnits } = await chargeAtRedis(redis, of, charges, request);
+        expect([taken, leasedUnits]).toEqual([expected(own, of, charges, date), 0]);
         // A clock that is behind changes nothing: the page was turned.
         if (taken.includes(true)) {
           expect([told.day, told.dayUsed, told.monthUsed]).toEqual([own.day, own.dayUsed, own.monthUsed]);
@@ -107,7 +107,7 @@ describe('a gateway’s clock', () => {
     const of: KeyLimits = { account: `clock-${requested++}`, daily: 3, ...none, ...open };
     const one: Charge = { units: 2, byMethod: new Map() };
     return async (date) =>
-      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), owed: 0, lease: 0, leaseMs: 50, date }))
+      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), debtUnits: 0, leaseUnits: 0, leaseMs: 50, date }))
         .taken[0];
   };
 

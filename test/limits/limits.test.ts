@@ -83,7 +83,11 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   });
 
   it('hold single methods, beside the whole', async () => {
-    await one.setPermissions({ methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2', rate: '0.01', burst: '5' });
+    await one.setPermissions({
+      methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2',
+      rate: '0.01',
+      burst: '5',
+    });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).status).toBe(429);
     expect((await one.send(estimate)).status).toBe(200);

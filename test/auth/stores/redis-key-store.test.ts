@@ -72,7 +72,9 @@ describe('keys in Redis', () => {
     const port = await freePort();
     const store = new RedisKeyStore(`redis://user:secret@127.0.0.1:${port}`, silent);
     onTestFinished(() => store.close());
-    await expect(store.waitUntilReady(300)).rejects.toThrow('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?');
+    await expect(store.waitUntilReady(300)).rejects.toThrow(
+      'Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?',
+    );
     expect(store.isAvailable).toBe(false);
     const start = performance.now();
     await expect(store.find(digestOf('a'))).rejects.toMatchObject({
