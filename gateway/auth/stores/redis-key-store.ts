@@ -19,16 +19,15 @@ import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
 /**
- * A key is one hash, `gatehouse:key:<sha256>`, with the fields name and createdAt; revokedAt, development and the fields
- * of `permissions.ts` are optional. DEL removes the key. Only keys may have this prefix: each write to it is a change.
+ * A hash per key, `gatehouse:key:<sha256>`: name, createdAt; optionally revokedAt, development and permissions. Only keys
+ * may have this prefix: each write to it is a change.
  */
 const keyPrefix = 'gatehouse:key:';
-/** A stream with an entry for each operation on keys. */
 const auditKey = 'gatehouse:audit';
 const maxAuditEntries = 10_000;
 /** Gatehouse publishes the digest of each key that it changes, for a Redis that rejects CLIENT TRACKING. */
 const changesChannel = 'gatehouse:keys';
-/** The channel on which Redis reports changes (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
+/** Channel of Redis' reports (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
 const invalidationChannel = '__redis__:invalidate';
 
 /** Redis reports each change within milliseconds. The limit covers lost reports. */
@@ -111,8 +110,8 @@ export class RedisKeyStore implements KeyStore {
     const digests = await this.#digests('');
     const records: (KeyRecord | undefined)[] = [];
     for (let from = 0; from < digests.length; from += maxConcurrentLookups) {
-      const step = digests.slice(from, from + maxConcurrentLookups);
-      records.push(...(await Promise.all(step.map((digest) => this.find(digest)))));
+      const part = digests.slice(from, from + maxConcurrentLookups);
+      records.push(...(await Promise.all(part.map((digest) => this.find(digest)))));
     }
     return records.filter((record) => record !== undefined).sort(byAge);
   }
