@@ -258,7 +258,7 @@ it('carries the keys of the key file over to Redis, once, and leaves a line of e
   await open();
   const { id, key } = await create();
   const rejected = await ask('POST', '/admin/import');
-  const message = 'keys import carries keys over to Redis';
+  const message = 'keys import copies keys to Redis';
   expect([rejected.status, rejected.body]).toEqual([409, { error: { message } }]);
 
   const redis = await startRedis();
