@@ -207,7 +207,7 @@ function startHaproxy(port: number, gateways: readonly number[]): number {
 
 async function makeKeys(url: string, count: number, rules: Record<string, string>): Promise<string[]> {
   const store = new RedisKeyStore(url, openLog('silent'));
-  await store.opened(2_000);
+  await store.waitUntilReady(2_000);
   const keys = Array.from({ length: count }, makeKey);
   const record = { name: 'bench', createdAt: new Date().toISOString(), permissions: rules };
   for (let from = 0; from < count; from += 200) {

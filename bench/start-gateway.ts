@@ -61,7 +61,7 @@ async function storeKeys(folder: string, { keys: count = 1, rules = {}, redisUrl
   if (redisUrl === undefined) writeKeyFile(join(folder, 'keys.json'), new Map(entries));
   else {
     const store = new RedisKeyStore(redisUrl, openLog('silent'));
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
     for (let from = 0; from < count; from += 500) {
       await Promise.all(entries.slice(from, from + 500).map(([digest, key]) => store.add(digest, key)));
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs the compiled gateway, and compiles it first where the sources are newer: so that `npm ci && npm start` is all
-// there is to it. An image runs dist/gateway/main.js itself.
+// Runs the compiled gateway, and compiles it first if the sources are newer: so `npm ci && npm start` is enough. Images
+// run dist/gateway/main.js directly.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -41,8 +41,8 @@ function compile() {
     const startedAt = new Date();
     const args = [compiler, '-p', join(root, 'tsconfig.build.json')];
     status = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status;
-    // Where nothing has changed but times, the compiler leaves this file as it is, and every start would compile.
-    // What has errors is compiled all the same, but is never fresh.
+    // If only file times changed, the compiler does not write the stamp, and every start would compile again.
+    // Code with errors is compiled too, but its stamp is never fresh.
     const builtAt = status === 0 ? startedAt : new Date(0);
     if (existsSync(stamp)) utimesSync(stamp, builtAt, builtAt);
   }
@@ -50,7 +50,7 @@ function compile() {
   if (status !== 0) process.exit(1);
 }
 
-/** One compiles, the others wait: `npm start` in one shell and `npx gatehouse keys …` in the next. */
+/** Only one process compiles: `npm start` in one shell, `npx gatehouse keys …` in another. */
 function takeLock() {
   for (;;) {
     try {
@@ -58,7 +58,7 @@ function takeLock() {
       writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
-      // A folder that cannot be written to: the compiler says so better.
+      // The folder is not writable: the compiler reports that with a better message.
       if (error.code !== 'EEXIST') return;
     }
     if (isLockHeld()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
@@ -69,7 +69,7 @@ function takeLock() {
 function isLockHeld() {
   try {
     const pid = Number(readFileSync(lock, 'utf8'));
-    // Made, but not yet written: its owner needs a moment.
+    // The lock is created, but its pid is not yet written.
     if (pid === 0) return Date.now() - statSync(lock).mtimeMs < 1000;
     process.kill(pid, 0);
     return true;

@@ -41,17 +41,17 @@ program
   .action(start);
 program
   .command('demo')
-  .description('Print curl lines to try, for the local chain of a gateway that runs')
-  .option('--key <key>', 'in place of the development key')
+  .description('Print curl examples for the local chain of the running gateway')
+  .option('--key <key>', 'use this key instead of the development key')
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
   });
 program
   .command('check')
-  .description('Read the network files as `start` does: one line for each, or every mistake')
-  .option('--live', 'ask each upstream and Redis, too, as `doctor` does: exit code 1 where something is wrong')
-  .option('--json', 'print what was found on one line')
-  .option('--limit <seconds>', 'with --live: for each upstream', '10')
+  .description('Validate the network files as `start` does: print a line per network, or all diagnostics')
+  .option('--live', 'also test each upstream and Redis, as `doctor` does; exit code 1 if there are problems')
+  .option('--json', 'print the result as JSON on one line')
+  .option('--limit <seconds>', 'with --live: timeout for each upstream', '10')
   .action(async ({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
     if (live) {
       await examine(json, limit);
@@ -66,13 +66,13 @@ program
   });
 program
   .command('doctor')
-  .description('Ask each upstream and Redis whether calls can be answered: `check --live`')
-  .option('--json', 'print what was found on one line')
-  .option('--limit <seconds>', 'for each upstream', '10')
+  .description('Test each upstream and Redis; the same as `check --live`')
+  .option('--json', 'print the result as JSON on one line')
+  .option('--limit <seconds>', 'timeout for each upstream', '10')
   .action(({ json = false, limit }: { json?: boolean; limit: string }) => examine(json, limit));
 program
   .command('init')
-  .description('Make the folder of network files here, with the networks that come with the gateway')
+  .description('Create the folder of network files, with the networks that Gatehouse ships')
   .action(() => {
     out(initNetworks(settings().NETWORKS_DIR));
   });
@@ -80,9 +80,9 @@ program
   .command('networks')
   .description('Write network files')
   .command('add')
-  .description('Write the file of a network that is known by its chain id')
+  .description('Write the file of a known network, by chain id')
   .argument('<chainId>', '8453 for Base')
-  .option('--slug <slug>', 'name of the file, and of the path on every host')
+  .option('--slug <slug>', 'file name and URL path of the network')
   .action((chainId: string, { slug }: { slug?: string }) => {
     out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
   });
@@ -113,7 +113,7 @@ async function examine(asJson: boolean, limit: string): Promise<void> {
     timeoutMs: limitS * 1000,
     open: (upstream) => openTransport(upstream, chosen),
     onProgress: (done, all) => {
-      if (isWatched) err(done === all ? '\r\x1b[K' : `\rasked ${done} of ${all} …`);
+      if (isWatched) err(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
     },
   });
   const shown = asJson

@@ -8,61 +8,68 @@ import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, keyMaxLength } from './formats/key.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
 
-const maxKnown = 10_000;
-const maxUnknown = 10_000;
-/** How long a key that the store does not know is refused without asking again. */
+const maxKnownKeys = 10_000;
+const maxUnknownKeys = 10_000;
+/** For this time an unknown key is rejected without another lookup. */
 const unknownTtlMs = 5_000;
-/** Over how long the unknown keys of an address are counted. */
+/** Period in which the unknown keys of an address are counted. */
 const guessWindowMs = 10_000;
-/** Of so many addresses. Whoever has more of them makes us forget some, but no memory is lost. */
-const maxGuessers = 50_000;
+/** Addresses with a count. Above this number the least recently used counts are dropped, so memory is bounded. */
+const maxGuessingAddresses = 50_000;
 
 export interface AuthenticatorOptions {
-  /** How long a key seen before goes on while the store cannot be asked. */
+  /** For this time a cached key stays valid while the store is unavailable. */
   readonly keyStaleMaxS: number;
-  /** Unknown keys that one address may try in 10 s. Each is a look-up, whatever the caller sends. */
+  /** Unknown keys that one address may try in 10 s. Each costs a lookup. */
   readonly unknownKeysMax: number;
-  /** Whether keys that were made for a first start are let in. Default: no. */
+  /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
   readonly log: Log;
 }
 
-/** A key as the store last confirmed it. */
-interface Known {
+/** A cached key, as the store last confirmed it. */
+interface KnownKey {
   readonly access: KeyAccess;
   readonly confirmedAt: number;
   readonly generation: number;
 }
 
-/** One look-up under way, shared by all calls that wait for it. */
+/** One lookup in progress, shared by all calls that wait for it. */
 interface Lookup {
-  /** What the key opens; undefined: nothing. */
+  /** Undefined if the key is not valid. */
   readonly access: Promise<KeyAccess | undefined>;
-  /** A change was told of meanwhile: the answer may be from before it. */
-  outdated: boolean;
+  /** Whether the key changed during the lookup: the found record may be older than the change. */
+  isOutdated: boolean;
 }
 
 /**
- * Lets calls in by their key. What the store said is kept in memory until the store tells of a change, so that most
- * calls are answered at once, without a promise; and it stands in for the store for a while when that is away.
+ * Authenticates calls by their key; it does not check the permissions of a request. Keys are cached until the store
+ * reports a change, so most calls need no promise. Cached keys stay valid for a limited time while the store is
+ * unavailable.
  */
 export class Authenticator {
   /**
-   * Calls with a well-formed key, by what was known of it: confirmed in memory, in memory while the store is away,
-   * found by a look-up, not known (or revoked), not to be looked up.
+   * Calls with a well-formed key, by outcome: cached, cached while the store is unavailable, found by a lookup, unknown
+   * or revoked, no lookup possible.
    */
   readonly counts = { hit: 0, stale: 0, found: 0, unknown: 0, unreachable: 0 };
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, Known>(maxEntries(maxKnown));
-  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxUnknown), ttl: unknownTtlMs });
+  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxKnownKeys));
+  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxUnknownKeys), ttl: unknownTtlMs });
   readonly #lookups = new Map<string, Lookup>();
-  /** Keys by address that are unknown, or not known yet; an entry ends some time after the first, however many follow. */
-  readonly #guesses = new LRUCache<string, { count: number }>({ ...maxEntries(maxGuessers), ttl: guessWindowMs });
+  /**
+   * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
+   * not extend it.
+   */
+  readonly #guesses = new LRUCache<string, { count: number }>({
+    ...maxEntries(maxGuessingAddresses),
+    ttl: guessWindowMs,
+  });
   readonly #maxGuesses: number;
   readonly #log: Log;
-  /** Counts the occasions on which anything may have changed: what was confirmed before is to be confirmed anew. */
+  /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
@@ -77,9 +84,9 @@ export class Authenticator {
   }
 
   /**
-   * @param address of the caller, by which unknown keys are limited
-   * @param digest of the key, where it is known
-   * @returns what the key opens, its entry rules not yet asked; not a promise where memory has the answer
+   * @param address of the caller; unknown keys are limited by address
+   * @param digest of the key, if the caller of this function has it
+   * @returns the key's access, with entry permissions not yet checked; no promise if the key is cached
    * @throws RpcError (or rejects with it): key-missing, key-invalid, key-store-unreachable, unknown-key-limit
    */
   authenticate(keyText: string, address: string, digest = digestOf(keyText)): KeyAccess | Promise<KeyAccess> {
@@ -99,41 +106,41 @@ export class Authenticator {
         return known.access;
       }
     }
-    if (!this.#store.available) {
+    if (!this.#store.isAvailable) {
       this.counts.unreachable += 1;
       throw new RpcError('key-store-unreachable');
     }
-    // A key that was good a moment ago pays nothing for an address that guesses.
+    // A known key does not count against its address, and is not limited by it.
     return this.#find(digest, known === undefined ? address : undefined);
   }
 
   /**
-   * For a key whose holder stays connected: whether a call with it would still be let in, now and `aheadMs` from now.
-   * Asks the store only where memory cannot tell.
-   * @returns what the key opens by now, its entry rules not yet asked
+   * Checks the key of an open WebSocket: whether it is valid now and `marginMs` from now. Queries the store only if the
+   * cached key is not fresh.
+   * @returns the key's current access, with entry permissions not yet checked
    * @throws RpcError (rejects with it): key-invalid, key-store-unreachable
    */
   confirm(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
     if (known !== undefined && this.#freshness(known, marginMs) !== undefined) return known.access;
-    if (!this.#store.available) return Promise.reject(new RpcError('key-store-unreachable'));
+    if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#find(digest, undefined);
   }
 
-  /** Whether any key can be let in: the store answers, or memory still has keys from when it did. */
+  /** Whether any key can be authenticated: the store is available, or keys are cached. */
   get canCheckKeys(): boolean {
-    return this.#store.available || this.#known.size > 0;
+    return this.#store.isAvailable || this.#known.size > 0;
   }
 
-  /** @param guesser address that the look-up counts against, where the key is not known to it */
-  async #find(digest: string, guesser: string | undefined): Promise<KeyAccess> {
-    if (guesser !== undefined) this.#limitGuessing(guesser);
-    const lookup = this.#lookups.get(digest) ?? this.#lookUp(digest, guesser);
+  /** @param address that an unknown key counts against; undefined if the key was known */
+  async #find(digest: string, address: string | undefined): Promise<KeyAccess> {
+    if (address !== undefined) this.#limitGuesses(address);
+    const lookup = this.#lookups.get(digest) ?? this.#startLookup(digest, address);
     let access: KeyAccess | undefined;
     try {
       access = await lookup.access;
     } catch (error) {
-      return this.#withoutStore(digest, error);
+      return this.#accessWithoutStore(digest, error);
     }
     if (access === undefined) {
       this.counts.unknown += 1;
@@ -143,18 +150,18 @@ export class Authenticator {
     return access;
   }
 
-  /** Why memory is enough, `aheadMs` from now; undefined: it is not. */
-  #freshness(known: Known, marginMs = 0): 'hit' | 'stale' | undefined {
+  /** Whether the cached key suffices, and is still valid `marginMs` from now; undefined if it needs a lookup. */
+  #freshness(known: KnownKey, marginMs = 0): 'hit' | 'stale' | undefined {
     const age = performance.now() + marginMs - known.confirmedAt;
     if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
-    return !this.#store.available && age < this.#staleMaxMs ? 'stale' : undefined;
+    return !this.#store.isAvailable && age < this.#staleMaxMs ? 'stale' : undefined;
   }
 
-  #lookUp(digest: string, guesser: string | undefined): Lookup {
-    // Before anything is known: many guesses at once are many guesses.
-    const guesses = guesser === undefined ? undefined : this.#guessesOf(addressGroup(guesser));
+  #startLookup(digest: string, address: string | undefined): Lookup {
+    // Counted before the result is known, so that concurrent guesses are limited too.
+    const guesses = address === undefined ? undefined : this.#guessesOf(addressGroup(address));
     if (guesses !== undefined) guesses.count += 1;
-    // Before the question goes out: what is confirmed is the state of no earlier moment.
+    // Taken before the request is sent: the record is at least as new as this.
     const confirmedAt = performance.now();
     const generation = this.#generation;
     const run = async (): Promise<KeyAccess | undefined> => {
@@ -164,7 +171,7 @@ export class Authenticator {
         isGuess = found === undefined;
         const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
         if (access === undefined) this.#known.delete(digest);
-        if (!lookup.outdated) {
+        if (!lookup.isOutdated) {
           if (access === undefined) this.#unknown.set(digest, true);
           else this.#known.set(digest, { access, confirmedAt, generation });
         }
@@ -174,15 +181,15 @@ export class Authenticator {
         if (this.#lookups.get(digest) === lookup) this.#lookups.delete(digest);
       }
     };
-    // Begun a tick later, when `flight` is there for `land` to see.
-    const lookup: Lookup = { access: Promise.resolve().then(run), outdated: false };
+    // `run` starts one microtask later, when `lookup` is assigned.
+    const lookup: Lookup = { access: Promise.resolve().then(run), isOutdated: false };
     this.#lookups.set(digest, lookup);
     return lookup;
   }
 
-  /** The store was thought to be there, but gave no answer. */
-  #withoutStore(digest: string, cause: unknown): KeyAccess {
-    // Looked for again: a change may have been told of since.
+  /** Falls back to the cached key after a failed lookup. */
+  #accessWithoutStore(digest: string, cause: unknown): KeyAccess {
+    // Read again: the key may have changed during the lookup.
     const known = this.#known.get(digest);
     if (known !== undefined && performance.now() - known.confirmedAt < this.#staleMaxMs) {
       this.counts.stale += 1;
@@ -192,29 +199,29 @@ export class Authenticator {
     throw new RpcError('key-store-unreachable', undefined, { cause });
   }
 
-  #limitGuessing(address: string): void {
-    const guesser = addressGroup(address);
-    if ((this.#guesses.get(guesser)?.count ?? 0) < this.#maxGuesses) return;
+  #limitGuesses(address: string): void {
+    const group = addressGroup(address);
+    if ((this.#guesses.get(group)?.count ?? 0) < this.#maxGuesses) return;
     throw new RpcError('unknown-key-limit', undefined, {
-      retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(guesser) / 1000)),
+      retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(group) / 1000)),
     });
   }
 
-  #guessesOf(guesser: string): { count: number } {
-    const known = this.#guesses.get(guesser);
-    if (known !== undefined) return known;
+  #guessesOf(group: string): { count: number } {
+    const existing = this.#guesses.get(group);
+    if (existing !== undefined) return existing;
     const guesses = { count: 0 };
-    this.#guesses.set(guesser, guesses);
+    this.#guesses.set(group, guesses);
     return guesses;
   }
 
-  /** A record with a rule that nobody understands opens nothing: it was written to restrict. */
+  /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
       return compileAccess(record);
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
-      this.#log.error({ key: record.id, mistakes: error.problems }, 'a key is refused: its record has mistakes');
+      this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');
       return undefined;
     }
   }
@@ -227,7 +234,7 @@ export class Authenticator {
     if (digest === undefined) {
       this.#generation += 1;
       this.#unknown.clear();
-      for (const lookup of this.#lookups.values()) lookup.outdated = true;
+      for (const lookup of this.#lookups.values()) lookup.isOutdated = true;
       this.#lookups.clear();
       return;
     }
@@ -235,8 +242,8 @@ export class Authenticator {
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup === undefined) return;
-    lookup.outdated = true;
-    // Who asks from now on shall not be given the outdated answer.
+    lookup.isOutdated = true;
+    // Later calls start a new lookup.
     this.#lookups.delete(digest);
   }
 }

@@ -5,9 +5,10 @@ import type { KeyStore } from './stores/key-store.ts';
 import { writePrivateFile } from './stores/private-file.ts';
 
 /**
- * The key that the banner of a first start shows, kept in plain text in `DATA_DIR/development-key` so that the next
- * start shows the same. Made anew where it is missing, unknown to the store or revoked. Only ever called on a machine
- * of one person (`isDevelopment`); its record is marked, and production refuses it.
+ * Returns the development key, which the banner of `gatehouse start` shows. It is stored in plain text in
+ * `DATA_DIR/development-key`, so that the next start shows the same key. Creates a new key if the file is missing, or
+ * if the store does not have the key or it is revoked. Called only if `isDevelopment` is true. The record is marked as
+ * a development key, and production rejects it.
  */
 export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Promise<string> {
   const path = join(dataDir, 'development-key');

@@ -3,36 +3,36 @@ import { EntryPermissions } from './permissions/entry-permissions.ts';
 import { rateOf, parsePermissions, type KeyPermissions, type Rate } from './permissions/permissions.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 
-/** A key that was let in, with its rules compiled. What it has no rules of is not there: one look shows that. */
+/** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
-  /** Whether it may ask how its calls came to their answers. */
+  /** Whether the key has the capability `explain`. */
   readonly canExplain: boolean;
 }
 
-/** How much a key may do. Rates and quotas count weights of methods. */
+/** Limits of a key. Rates and quotas are in request units. */
 export interface KeyLimits {
-  /** Whose account is charged: a key's own id, or that of the key it took over from. */
+  /** Id of the account that is charged: the key's own id, or the id of the key that it replaced by rotation. */
   readonly account: string;
   readonly rate: Rate | undefined;
   readonly methodRates: ReadonlyMap<string, Rate> | undefined;
   readonly daily: number | undefined;
   readonly monthly: number | undefined;
-  /** Whether there is any of these. What follows bounds what is open at once, and costs calls nothing. */
+  /** Whether any of the limits above is set. The limits below count open connections: calls are not charged to them. */
   readonly isCharged: boolean;
   readonly sockets: number | undefined;
   readonly subscriptions: number | undefined;
 }
 
-/** What is open at once is counted by it, too: to rotate a key gives nobody twice its limits. */
+/** Open sockets and subscriptions are counted by account too, so that rotating a key does not double its limits. */
 export function accountOf({ record: { id, permissions } }: KeyAccess): string {
   return permissions?.['account'] ?? id;
 }
 
-/** Done once for each record that is looked up. @throws KeyRulesError */
+/** Runs once per lookup. @throws InvalidPermissionsError */
 export function compileAccess(record: KeyRecord): KeyAccess {
   if (record.permissions === undefined)
     return { record, entry: undefined, calls: undefined, limits: undefined, canExplain: false };

@@ -2,18 +2,20 @@ import { suggest } from '../config/suggest.ts';
 import { entriesOf, type PermissionTexts } from './permissions/permissions.ts';
 
 /**
- * Sentences about methods that rules name and the spec does not: misspelt, or of a network's file. No mistakes, since
- * what networks serve changes with their files.
+ * Warns of methods in permissions that the spec does not have: either misspelt, or defined in a network file. They are
+ * not errors, because the methods of networks change with their files.
  * @param known names of the spec's methods
  */
 export function unknownMethodWarnings(permissions: PermissionTexts, known: readonly string[]): string[] {
   const names = (field: string): string[] => (permissions[field] === undefined ? [] : entriesOf(permissions[field]));
   const named = [
-    // A namespace by itself, without `_` or `.`, may hold methods of networks' files only.
+    // A namespace, without `_` or `.`, may have only methods from network files.
     ...names('methods').filter((name) => /[_.]/.test(name)),
     ...names('methodRates').map((entry) => entry.split('=')[0] ?? ''),
   ];
   return [...new Set(named)]
     .filter((name) => !known.includes(name))
-    .map((name) => `${name} counts on networks whose file names it only, the spec has none${suggest(name, known)}`);
+    .map(
+      (name) => `${name} is not in the spec; it applies only to networks whose file lists it${suggest(name, known)}`,
+    );
 }

@@ -13,7 +13,7 @@ export function openRedisCache(
 ): RedisCache | undefined {
   if (url === undefined) return undefined;
   return new RedisCache(
-    new RedisLink({ purpose: 'answers', address: parseRedisUrl(url, 'CACHE_REDIS_URL'), log }),
+    new RedisLink({ purpose: 'cache', address: parseRedisUrl(url, 'CACHE_REDIS_URL'), log }),
     count,
   );
 }

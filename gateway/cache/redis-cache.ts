@@ -70,7 +70,7 @@ export class RedisCache {
   }
 
   get #isUsable(): boolean {
-    return this.#link.up && performance.now() >= this.#pausedUntil;
+    return this.#link.isUp && performance.now() >= this.#pausedUntil;
   }
 
   async #read(name: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
@@ -95,7 +95,7 @@ export class RedisCache {
 
   /** What cannot be unpacked says nothing of Redis. */
   #failed(error: unknown): void {
-    if (!isContentError(error)) this.#link.failed(error);
+    if (!isContentError(error)) this.#link.reportFailure(error);
   }
 }
 

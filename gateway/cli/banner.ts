@@ -1,22 +1,23 @@
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { curlLine } from './demo.ts';
 
+/** The facts that the banner shows. */
 export interface BannerFacts {
   readonly version: string;
   readonly host: string;
   readonly port: number;
   readonly opsPort: number | undefined;
   readonly networks: readonly NetworkConfig[];
-  /** Networks that were left out, and why. */
+  /** A line with the reason for each network that is not served. */
   readonly leftOut: readonly string[];
-  /** Where keys are kept, in words. */
+  /** Description of the key store. */
   readonly keyPlace: string;
   readonly developmentKey: string | undefined;
-  /** A line to paste that asks the local chain; undefined where there is none. */
+  /** A shell line that calls the local chain; undefined without one. */
   readonly tryIt: string | undefined;
 }
 
-/** What a person who starts the gateway wants to know, in plain words. */
+/** Makes the text that `gatehouse start` prints on a terminal. */
 export function banner(facts: BannerFacts): string {
   const address = addressOf(facts.host, facts.port);
   const lines = [
@@ -33,7 +34,7 @@ export function banner(facts: BannerFacts): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** As a URL without a path; an IPv6 address stands in brackets there. */
+/** Makes a URL without a path; a URL has IPv6 addresses in brackets. */
 export function addressOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -48,10 +49,10 @@ function networkLines(networks: readonly NetworkConfig[], address: string): stri
 }
 
 function keyLines({ developmentKey, tryIt, networks: [first] }: BannerFacts, address: string): string[] {
-  if (developmentKey === undefined) return ['Make one: npx gatehouse keys create --name alice'];
+  if (developmentKey === undefined) return ['Create a key: npx gatehouse keys create --name alice'];
   const shown = `Development key, for this machine only: ${developmentKey}`;
   if (tryIt !== undefined) return [shown, '', 'Try it in another shell (more: npx gatehouse demo):', '', tryIt];
-  // The gateway itself has the answer, so that it comes without the internet.
+  // The gateway answers eth_chainId without an upstream, so the line works without internet access.
   if (first?.methods.includes('eth_chainId') !== true) return [shown];
   const url = `${address}/${first.slug}/v3/${developmentKey}`;
   return [shown, '', 'Try it in another shell:', '', curlLine(url, 'eth_chainId', [])];

@@ -11,27 +11,28 @@ import type { NetworkConfig } from '../network-files/network-config.ts';
 import { describeActive } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 
-/** What `gatehouse check` found. */
+/** Result of `gatehouse check`. */
 export interface CheckReport {
   readonly ok: boolean;
-  /** One line a network, or one a mistake; as JSON everything on one line. */
+  /** One line per network, or one per diagnostic; JSON is a single line. */
   readonly text: string;
 }
 
-/** Neither base URLs nor upstreams' URLs: the report may go into the log of a build. */
+/** Has no URLs, because the report may be in a build log. */
 interface CheckedNetwork {
   readonly file: string;
   readonly slug: string;
   readonly name: string;
   readonly chainId: number;
-  /** How many there are. */
+  /** Number of upstreams. */
   readonly upstreams: number;
+  /** Number of methods. */
   readonly methods: number;
 }
 
 /**
- * Reads all network files of a folder as `gatehouse start` does, and asks no upstream anything.
- * @param running what a gateway that runs has in force
+ * Validates all network files of a folder as `gatehouse start` does. Sends nothing to upstreams.
+ * @param running active configuration of a running gateway
  */
 export function checkNetworks(
   folder: string,
@@ -39,18 +40,21 @@ export function checkNetworks(
   asJson: boolean,
   running?: Configuration,
 ): CheckReport {
-  const also = running === undefined ? '' : describeActive(running, readFolder(folder).digest);
+  const activeLine = running === undefined ? '' : describeActive(running, readFolder(folder).digest);
   try {
     const networks = checkedNetworks(folder, env);
-    return { ok: true, text: asJson ? jsonLine(networks, [], running) : networks.map(writeNetwork).join('') + also };
+    return {
+      ok: true,
+      text: asJson ? jsonLine(networks, [], running) : networks.map(formatNetwork).join('') + activeLine,
+    };
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
-    // No network would be served: one mistake keeps the gateway from starting.
-    return { ok: false, text: asJson ? jsonLine([], error.diagnostics, running) : `${error.message}\n${also}` };
+    // No networks: one diagnostic stops `gatehouse start`.
+    return { ok: false, text: asJson ? jsonLine([], error.diagnostics, running) : `${error.message}\n${activeLine}` };
   }
 }
 
-/** @throws NetworkFilesError */
+/** Loads the network files of a folder. @throws NetworkFilesError */
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const knownMethods = specs.map(({ name }) => name);
   return loadNetworks({ folder, knownMethods, env });
@@ -67,15 +71,15 @@ function checkedNetworks(folder: string, env: Readonly<Record<string, string | u
   }));
 }
 
-function writeNetwork({ file, name, chainId, upstreams, methods }: CheckedNetwork): string {
-  return `${file}: ${name}, chain ${chainId}, ${count(upstreams, 'upstream')}, ${count(methods, 'method')}\n`;
+function formatNetwork({ file, name, chainId, upstreams, methods }: CheckedNetwork): string {
+  return `${file}: ${name}, chain ${chainId}, ${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}\n`;
 }
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
+function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Every mistake has all four members; null where it is of a whole file, or of the folder. */
+/** Each diagnostic has all four members. A position is null if the diagnostic is about a whole file or the folder. */
 function jsonLine(
   networks: readonly CheckedNetwork[],
   diagnostics: readonly FileDiagnostic[],

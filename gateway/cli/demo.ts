@@ -2,38 +2,38 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { DemoChain } from '../local-chain/demo-chain.ts';
 
-/** What a running gateway leaves for `gatehouse demo`: how to reach its local chain, and what there is to ask about. */
+/** Data that a running gateway writes for `gatehouse demo`: address, key and content of its local chain. */
 export interface Demo {
   /** Base URL of the local chain's network. */
   readonly baseUrl: string;
-  /** The development key, where there is one. */
+  /** The development key, if any. */
   readonly key?: string;
   readonly chain: DemoChain;
 }
 
-/** The file also names its gateway's process, so that the file of one that was killed is known to be stale. */
+/** The file also has the pid of its gateway, so that the file of a killed gateway is recognised. */
 type DemoFile = Demo & { readonly pid: number };
 
-/** Writes DATA_DIR/demo.json. It holds a key in the clear, hence 0600. */
+/** Writes DATA_DIR/demo.json with mode 0600, because it has a key in plain text. */
 export function writeDemo(dataDir: string, demo: Demo): void {
   mkdirSync(dataDir, { recursive: true });
   const file: DemoFile = { pid: process.pid, ...demo };
   const temporary = `${demoPath(dataDir)}.${process.pid}`;
-  // A new file put in the old one's place: neither half a file nor an old file's mode is ever seen.
+  // A new file replaces the old one: no reader gets a partial file, and the mode of an old file is not retained.
   rmSync(temporary, { force: true });
   writeFileSync(temporary, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   renameSync(temporary, demoPath(dataDir));
 }
 
-/** Removes the file unless another gateway has put its own there. */
+/** Removes the file, unless it is from another gateway. */
 export function removeDemo(dataDir: string): void {
   if (readDemoFile(dataDir)?.pid === process.pid) rmSync(demoPath(dataDir), { force: true });
 }
 
 /**
- * A comment and a line for the shell, for each thing that the local chain can show.
- * @param givenKey in place of the development key
- * @throws DemoError when no gateway with a local chain runs, or no key is known.
+ * Makes a comment and a shell line for each example on the local chain.
+ * @param givenKey replaces the development key
+ * @throws DemoError if no gateway with a local chain runs, or without a key
  */
 export function demoLines(dataDir: string, givenKey?: string): string[] {
   const demo = readDemoFile(dataDir);
@@ -44,11 +44,11 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
   }
   const key = givenKey ?? demo.key;
   if (key === undefined) {
-    throw new DemoError('this gateway has no development key: give one of yours with --key <key>');
+    throw new DemoError('this gateway has no development key: pass a key with --key <key>');
   }
   const { caller, counter, gate, setTransaction, transferTransaction, blockHash } = demo.chain;
   const url = callUrl(demo.baseUrl, key);
-  // Networks stand side by side: another's base URL differs in the last part only.
+  // Base URLs of networks differ only in the last part of the path.
   const zksyncUrl = callUrl(new URL('zksync-era', demo.baseUrl).href, key);
   const zksyncParams = [{ from: `0x${'1'.repeat(40)}`, to: `0x${'2'.repeat(40)}`, data: '0x' }];
 
@@ -66,27 +66,27 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
     curlLine(url, 'eth_getTransactionReceipt', [setTransaction]),
     '# The gas that setting the number again would take',
     curlLine(url, 'eth_estimateGas', [{ from: caller, to: counter.address, data: counter.calls.set }]),
-    '# A call that reverts: error code 3, with the reason that the contract gives',
+    '# A call that reverts: error code 3, with the revert reason of the contract',
     curlLine(url, 'eth_estimateGas', [{ from: caller, to: gate.address, data: gate.calls.open }]),
     '# A transaction: one ether from one account to another',
     curlLine(url, 'eth_getTransactionByHash', [transferTransaction]),
     '# The number of the newest block',
     curlLine(url, 'eth_blockNumber', []),
-    '# What the sender of that ether still owns, in Wei',
+    '# The balance of the sender of that ether, in Wei',
     curlLine(url, 'eth_getBalance', [caller, 'latest']),
-    '# A call: the counter gives its number back',
+    '# A call: the counter returns its number',
     curlLine(url, 'eth_call', [{ to: counter.address, data: counter.calls.number }, 'latest']),
-    '# The fee of a transaction on zkSync Era: asks a public node, so it needs the internet. To run it, take the # away',
+    '# The fee of a transaction on zkSync Era, from a public node: needs internet access. To run it, remove the #',
     `# ${curlLine(zksyncUrl, 'zks_estimateFee', zksyncParams)}`,
   ];
 }
 
-/** A line for people. */
+/** The demo cannot be shown. The message is one line for the operator. */
 export class DemoError extends Error {
   override readonly name = 'DemoError';
 }
 
-/** A JSON-RPC call as a line for a POSIX shell; its answer ends with a line break. */
+/** Makes a POSIX shell line that sends a JSON-RPC call; curl adds a line break to the response. */
 export function curlLine(url: string, method: string, params: unknown[]): string {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   return `curl -sSw '\\n' ${quoted(url)} -H 'content-type: application/json' -d ${quoted(body)}`;
@@ -117,6 +117,6 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // there, but another user's
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // exists, but belongs to another user
   }
 }

@@ -8,33 +8,33 @@ import { importKeys } from '../auth/manage/import-keys.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyManager, readName, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
-import { displayedRecord } from '../auth/manage/shown-record.ts';
+import { displayedRecord } from '../auth/manage/displayed-record.ts';
 import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
 import { addPermissionOptions, permissionsFrom } from './key-options.ts';
-import { onceTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
+import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
-/** Redis may be just starting beside us; longer than this nobody likes to wait. */
+/** Redis may be starting at the same time. An operator should not wait longer. */
 const openTimeoutMs = 1_500;
 
 export interface KeysCommandContext {
   readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
-  /** Write text, as it is, to standard output and standard error. */
+  /** Write text unchanged to standard output and standard error. */
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
 
 /**
- * `gatehouse keys …`. Every failure that a person can mend is printed as one line and thrown as a CommanderError,
- * whose `exitCode` is the process'.
+ * Makes the command `gatehouse keys …`. A failure that an operator can fix is printed as one line and thrown as a
+ * CommanderError, whose `exitCode` is for the process.
  */
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
   const keys = new Command('keys')
-    .description('Make, list, change and revoke keys')
+    .description('Create, list, change and revoke keys')
     .exitOverride()
     .configureOutput({ writeOut: out, writeErr: context.err });
 
@@ -42,7 +42,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     attempt(keys, async () => {
       const store = openKeyStore(context.settings(), openLog('silent'));
       try {
-        await store.opened(openTimeoutMs);
+        await store.waitUntilReady(openTimeoutMs);
         await work(store);
       } finally {
         await store.close();
@@ -51,19 +51,19 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
     withStore((store) => work(new KeyManager(store, methodNames)));
-  const told = (made: CreatedKey, json: true | undefined, sentence: string): void => {
-    out(json ? `${JSON.stringify(made)}\n` : `${sentence}${onceTexts(made)}\n`);
-    for (const warning of made.warnings ?? []) context.err(`warning: ${warning}\n`);
+  const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
+    out(json ? `${JSON.stringify(result)}\n` : `${summary}${secretTexts(result)}\n`);
+    for (const warning of result.warnings ?? []) context.err(`warning: ${warning}\n`);
   };
 
   const create = keys
     .command('create')
-    .description('Make a key; it is shown once')
-    .requiredOption('--name <name>', 'who or what it is for: 1 to 64 printable characters')
+    .description('Create a key; it is shown only once')
+    .requiredOption('--name <name>', 'name of the user or application: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…}')
-    .option('--key-stdin', 'take over a key of another service (32 hexadecimal digits) from standard input');
+    .option('--key-stdin', 'read an existing key of another service (32 hexadecimal digits) from standard input');
   addPermissionOptions(create)
-    .option('--secret', 'demand a secret besides, as the password of Basic authentication; it is made and shown once')
+    .option('--secret', 'also require a new secret, as the password of Basic authentication; it is shown only once')
     .addHelpText(
       'after',
       '\nEntries are separated by commas.\n' +
@@ -78,32 +78,32 @@ export function keysCommand(context: KeysCommandContext): Command {
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
         const permissions = mergePermissions(undefined, permissionsFrom(options));
-        const made = await manager.create(name, permissions, {
+        const created = await manager.create(name, permissions, {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
         });
-        told(made, options.json, `Key ${made.id} for ${name}${given === undefined ? '' : ' taken over'}`);
+        printResult(created, options.json, `Key ${created.id} for ${name}${given === undefined ? '' : ' added'}`);
       }),
     );
 
   keys
     .command('list')
-    .description('List all keys, revoked ones too')
+    .description('List all keys, including revoked keys')
     .option('--json', 'print an array of records on one line')
     .addHelpText('after', examples('list', 'list --json'))
     .action((options: { json?: true }) =>
       withManager(async (manager) => {
         const records = await manager.list();
         if (options.json) out(`${JSON.stringify(records.map(displayedRecord))}\n`);
-        else if (records.length === 0) out('No keys yet. Make one: gatehouse keys create --name <name>\n');
+        else if (records.length === 0) out('There are no keys. Create one: gatehouse keys create --name <name>\n');
         else out(tableOf(records));
       }),
     );
 
   keys
     .command('show')
-    .description('Show what is known of a key, and what it may do')
-    .argument('<id>', 'as `keys list` shows it')
+    .description('Show the record of a key and its permissions')
+    .argument('<id>', 'key id, from `keys list`')
     .option('--json', 'print the record on one line')
     .addHelpText('after', examples('show 0123456789ab', 'show 0123456789ab --json'))
     .action((id: string, options: { json?: true }) =>
@@ -117,12 +117,14 @@ export function keysCommand(context: KeysCommandContext): Command {
   addPermissionOptions(
     keys
       .command('update')
-      .description('Change what a key may do, on all gateways within a second; an empty value takes a rule away')
-      .argument('<id>', 'as `keys list` shows it')
-      .option('--json', 'print {"id":…} and, where one was made, the secret'),
+      .description(
+        'Change permissions and limits of a key, on all gateways within a second; an empty value removes one',
+      )
+      .argument('<id>', 'key id, from `keys list`')
+      .option('--json', 'print {"id":…} and the new secret, if any'),
   )
-    .option('--secret', 'demand a new secret in place of all others; it is shown once')
-    .option('--no-secret', 'demand no secret any more')
+    .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
+    .option('--no-secret', 'require no secret')
     .addHelpText('after', examples('update 0123456789ab --rate 20 --burst 100', 'update 0123456789ab --origins ""'))
     .action((id: string, options: { json?: true; secret?: boolean }) =>
       withManager(async (manager) => {
@@ -130,32 +132,32 @@ export function keysCommand(context: KeysCommandContext): Command {
         if (Object.keys(change).length === 0 && options.secret === undefined) {
           throw new UsageError('Nothing to change: see gatehouse keys update --help');
         }
-        told(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
+        printResult(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
       }),
     );
 
   keys
     .command('rotate')
-    .description('Make a new key with the same rules; the old one goes on for a while')
-    .argument('<id>', 'as `keys list` shows it')
-    .option('--grace <time>', 'how long the old one goes on: 7d, 24h, 0m', '24h')
-    .option('--secret', 'make a new secret instead; the key stays as it is')
-    .option('--json', 'print what was made')
+    .description('Create a new key with the same permissions and limits; the old key expires after a grace period')
+    .argument('<id>', 'key id, from `keys list`')
+    .option('--grace <time>', 'grace period of the old key or secret: 7d, 24h, 0m', '24h')
+    .option('--secret', 'create a new secret instead; the key does not change')
+    .option('--json', 'print the new key or secret')
     .addHelpText('after', examples('rotate 0123456789ab --grace 7d', 'rotate 0123456789ab --secret'))
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
       withManager(async (manager) => {
         const graceMs = durationOf(options.grace);
-        if (graceMs === undefined) throw new UsageError('--grace: expected a time such as 7d, 24h or 0m');
-        const made = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
-        const what = options.secret ? `A new secret for key ${id}` : `Key ${made.id} in place of ${id}`;
-        told(made, options.json, `${what}; the old one ends in ${options.grace}`);
+        if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
+        const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
+        const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
+        printResult(result, options.json, `${subject}; the old one expires in ${options.grace}`);
       }),
     );
 
   keys
     .command('revoke')
-    .description('End a key on all gateways, within a second')
-    .argument('<id>', 'as `keys list` shows it')
+    .description('Revoke a key on all gateways, within a second')
+    .argument('<id>', 'key id, from `keys list`')
     .option('--json', 'print the record on one line')
     .addHelpText('after', examples('revoke 0123456789ab'))
     .action((id: string, options: { json?: true }) =>
@@ -168,9 +170,9 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('usage')
-    .description('Show what a key did, by day, network and method')
-    .argument('<id>', 'as `keys list` shows it')
-    .option('--days <number>', `of the last so many days, ${usageRetentionDays} at most`, '30')
+    .description('Show the usage of a key by day, network and method')
+    .argument('<id>', 'key id, from `keys list`')
+    .option('--days <number>', `number of days, at most ${usageRetentionDays}`, '30')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage 0123456789ab --days 7 --json'))
     .action((id: string, options: { days: string; json?: true }) =>
@@ -182,10 +184,10 @@ export function keysCommand(context: KeysCommandContext): Command {
         await manager.show(id);
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
-          await usage.opened(openTimeoutMs);
+          await usage.waitUntilReady(openTimeoutMs);
           const rows = await usage.read(id, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
-          else out(rows.length === 0 ? 'Nothing so far.\n' : usageTable(rows));
+          else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
         } finally {
           await usage.close();
         }
@@ -194,27 +196,27 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('import')
-    .description('Carry the keys of the key file in DATA_DIR over to Redis; may be repeated')
+    .description('Copy the keys of the key file in DATA_DIR to Redis; safe to repeat')
     .option('--json', 'print {"added":…,"there":…,"leftOut":…}')
     .addHelpText('after', examples('import', 'import --json'))
     .action((options: { json?: true }) =>
       withStore(async (store) => {
-        const imported = await importKeys(context.settings().DATA_DIR, store, new KeyManager(store));
-        const { added, there, leftOut } = imported;
-        const sentence = `Carried over to Redis: ${added}; there already: ${there}; development keys left out: ${leftOut}.`;
-        out(`${options.json ? JSON.stringify(imported) : sentence}\n`);
+        const counts = await importKeys(context.settings().DATA_DIR, store, new KeyManager(store));
+        const { added, there, leftOut } = counts;
+        const summary = `Copied to Redis: ${added}; already in Redis: ${there}; development keys skipped: ${leftOut}.`;
+        out(`${options.json ? JSON.stringify(counts) : summary}\n`);
       }),
     );
 
   return keys;
 }
 
-/** For a command's help. */
+/** Makes the examples of a command's help. */
 function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  gatehouse keys ${line}`).join('\n')}`;
 }
 
-/** Something a person asked for that cannot be done; the message says why. */
+/** An argument or option is invalid. The message is one line for the operator. */
 class UsageError extends Error {}
 
 async function attempt(command: Command, work: () => Promise<void>): Promise<void> {
@@ -222,20 +224,20 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
     await work();
   } catch (error) {
     if (error instanceof CommanderError) throw error;
-    const known = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some(
+    const isExpected = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some(
       (kind) => error instanceof kind,
     );
-    // What the operating system says of a file (EACCES …) is one clear line, too.
-    const ofSystem = error instanceof Error && 'syscall' in error;
-    if (known || ofSystem) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
+    // The message of a file system error (EACCES …) is one line, too.
+    const isSystemError = error instanceof Error && 'syscall' in error;
+    if (isExpected || isSystemError) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
     throw error;
   }
 }
 
 function checkedName(name: string): string {
-  const read = readName(name);
-  if (read === undefined) throw new UsageError('--name: expected 1 to 64 printable characters');
-  return read;
+  const trimmed = readName(name);
+  if (trimmed === undefined) throw new UsageError('--name: expected 1 to 64 printable characters');
+  return trimmed;
 }
 
 async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {

@@ -9,69 +9,73 @@ import { methods as specs } from '../spec/methods.generated.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Something asked for that cannot be done; the message says why and what else to do. */
+/** A network file cannot be written. The message has the reason and advice. */
 export class NetworkFileError extends Error {
-  override readonly name = 'NetworkFileRefusal';
+  override readonly name = 'NetworkFileError';
 }
 
-const own = join(packageRoot, 'networks');
+const shippedFolder = join(packageRoot, 'networks');
 
-/** More is rarely of use: each is one more to be asked when the others fail. */
+/** More public endpoints rarely help: each is one more attempt if the others fail. */
 const MAX_ENDPOINTS = 3;
 
 /**
- * Makes the folder of network files, with those that come with the gateway.
- * @returns what is to be said of it
- * @throws NetworkFileRefusal where the folder has something in it
+ * Creates the folder of network files, with the files that Gatehouse ships.
+ * @returns a text for the operator
+ * @throws NetworkFileError if the folder exists and is not empty
  */
 export function initNetworks(folder: string): string {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new NetworkFileError(`${folder} is there already: to add a network, gatehouse networks add <chainId>`);
+    throw new NetworkFileError(`${folder} already exists: to add a network, gatehouse networks add <chainId>`);
   }
   mkdirSync(folder, { recursive: true });
-  const names = readdirSync(own).filter((name) => name.endsWith('.yaml'));
-  // It would be left out at each start, with a line that says so.
-  const cached = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
-  for (const name of cached) writeNew(join(folder, name), withSchema(readFileSync(join(own, name), 'utf8'), folder));
+  const names = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
+  // Without anvil each start would skip the local network, with a message.
+  const copied = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
+  for (const name of copied)
+    writeNew(join(folder, name), withSchema(readFileSync(join(shippedFolder, name), 'utf8'), folder));
   return (
-    `Wrote ${cached.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
-    'the files that you do not need. What they do tells gatehouse doctor; then, gatehouse start.\n'
+    `Wrote ${copied.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
+    'the files that you do not need. Test them with gatehouse doctor, then run gatehouse start.\n'
   );
 }
 
 /**
- * Writes the file of one network: the gateway's own where there is one, else made of what is known of the chain.
- * @returns what is to be said of it
- * @throws NetworkFileRefusal
+ * Writes the file of one network: the shipped file if there is one, else a file made from the list of known chains.
+ * @returns a text for the operator
+ * @throws NetworkFileError
  */
 export function addNetwork(folder: string, env: Env, given: string, slug?: string): string {
   const chainId = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : undefined;
   if (chainId === undefined) throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
-  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder} here: gatehouse init makes it`);
+  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: gatehouse init creates it`);
   const file = shippedFile(chainId) ?? generatedFile(chainId, given);
   const name = slug ?? file.slug;
   if (!isSlug(name) || reservedSlugs.has(name)) {
     throw new NetworkFileError(
-      `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path of ours; give another by --slug`,
+      `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path that Gatehouse uses; set --slug`,
     );
   }
-  const twin = slug === undefined ? networkWithChainId(folder, env, chainId) : undefined;
-  if (twin !== undefined) {
+  const existing = slug === undefined ? networkWithChainId(folder, env, chainId) : undefined;
+  if (existing !== undefined) {
     throw new NetworkFileError(
-      `${join(folder, `${twin}.yaml`)} has chain ${chainId} already; for another, give --slug`,
+      `${join(folder, `${existing}.yaml`)} already has chain ${chainId}; to add a second one, set --slug`,
     );
   }
   const path = join(folder, `${name}.yaml`);
   writeNew(path, withSchema(file.text, folder));
   return (
     `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
-    'Whether it answers tells gatehouse doctor.\n'
+    'Test it with gatehouse doctor.\n'
   );
 }
 
 function shippedFile(chainId: number): { slug: string; text: string } | undefined {
-  const files = readdirSync(own).filter((name) => name.endsWith('.yaml'));
-  const read = files.map((name) => ({ slug: name.slice(0, -5), text: readFileSync(join(own, name), 'utf8') }));
+  const files = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
+  const read = files.map((name) => ({
+    slug: name.slice(0, -5),
+    text: readFileSync(join(shippedFolder, name), 'utf8'),
+  }));
   return read.find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
 }
 
@@ -79,7 +83,7 @@ function generatedFile(chainId: number, given: string): { slug: string; text: st
   const chain = knownChain(chainId);
   if (chain === undefined) {
     throw new NetworkFileError(
-      `chain ${given} is not in the list of known chains: write its file by hand, as README.md shows`,
+      `chain ${given} is not in the list of known chains: write its file by hand, see README.md`,
     );
   }
   return { slug: slugOf(chain.name, chainId), text: networkFileOf(chain, chainId) };
@@ -91,18 +95,18 @@ function slugOf(name: string, chainId: number): string {
   return isSlug(slug) && !reservedSlugs.has(slug) ? slug : `chain-${chainId}`;
 }
 
-/** A network file made of what is known of a chain. */
+/** Makes a network file from the data of a known chain. */
 export function networkFileOf({ name, rpc, zks, explorer }: KnownChain, chainId: number): string {
   const upstreams = rpc.slice(0, MAX_ENDPOINTS).map((url, index) => {
     return `  - name: public${index === 0 ? '' : `-${index + 1}`}\n    url: ${JSON.stringify(url)}\n`;
   });
   return [
     '# yaml-language-server: $schema=../schemas/network.schema.json',
-    `# Made of viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}`,
+    `# Made from viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}`,
     `name: ${JSON.stringify(name)}`,
     `chainId: ${chainId}`,
     ...(zks === true ? ['methods: [eth, net, web3, rpc, zks]'] : []),
-    '# Public endpoints: enough to try things, not for production. Put your own first, best first:',
+    '# Public endpoints, for tests only, not for production. Put your own first, best first:',
     '#   - name: our-node # shown in metrics and on the status page; the URL never is',
     '#     url: http://10.0.0.5:8545',
     'upstreams:',
@@ -110,14 +114,14 @@ export function networkFileOf({ name, rpc, zks, explorer }: KnownChain, chainId:
   ].join('\n');
 }
 
-/** Whose editors find the schema: where the package lies in the folder of the project; elsewhere its place may change. */
+/** Sets the schema comment for editors if the package is in the project's folder; otherwise removes it, since paths may change. */
 function withSchema(text: string, folder: string): string {
   const schema = relative(resolve(folder), join(packageRoot, 'schemas/network.schema.json'));
   const isNear = !schema.startsWith(`..${sep}..`);
   return text.replace(/^# yaml-language-server:.*\n/, isNear ? `# yaml-language-server: $schema=${schema}\n` : '');
 }
 
-/** The slug of a network of that chain. Mistakes in other files are told by `check`. */
+/** The slug of an existing network with this chain id. Invalid files are ignored: `gatehouse check` reports them. */
 function networkWithChainId(folder: string, env: Env, chainId: number): string | undefined {
   try {
     const knownMethods = specs.map(({ name }) => name);
@@ -133,6 +137,6 @@ function writeNew(path: string, text: string): void {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new NetworkFileError(`${path} is there already, and stays as it is`);
+    throw new NetworkFileError(`${path} already exists and is not changed`);
   }
 }

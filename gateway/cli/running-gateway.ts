@@ -2,7 +2,7 @@ import type { Configuration } from '../network-files/configuration.ts';
 
 const TIMEOUT_MS = 1_000;
 
-/** Of the gateway whose ops port this is: which files it has in force. Undefined where none says so. */
+/** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
 export async function fetchActiveConfiguration(address: string): Promise<Configuration | undefined> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -13,15 +13,15 @@ export async function fetchActiveConfiguration(address: string): Promise<Configu
   }
 }
 
-/** Who listens on all addresses is on this one, too. */
+/** Replaces a wildcard address by loopback. */
 export function reachable(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
 }
 
-/** A line for people. @param digest of the files that were checked */
+/** Makes a line for the operator. @param digest of the checked files */
 export function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
-  if (active === digest) return `the running gateway has these files in force, read ${loadedAt}\n`;
-  const others = `the running gateway has other files in force, read ${loadedAt}`;
+  if (active === digest) return `these files are active in the running gateway, loaded ${loadedAt}\n`;
+  const others = `other files are active in the running gateway, loaded ${loadedAt}`;
   if (rejected === null) return `${others}\n`;
-  return `${others}; it refused ${rejected.digest === digest ? 'these' : 'others'} ${rejected.at}\n`;
+  return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
 }

@@ -3,24 +3,24 @@ import type { RedisFindings } from '../doctor/probe-redis.ts';
 import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
 
 type Colour = 'red' | 'yellow' | 'green' | 'dim';
-/** A text in a colour, where there are colours. */
+/** Colours a text, if the output has colours. */
 export type Paint = (colour: Colour, text: string) => string;
 
 const codes: Readonly<Record<Colour, number>> = { red: 31, yellow: 33, green: 32, dim: 2 };
 
-/** https://no-color.org: any text but none at all. */
+/** Makes the function that colours. NO_COLOR is on if it is not empty (https://no-color.org). */
 export function painter(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   const isPlain = !isTerminal || (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb';
   return isPlain ? (_, text) => text : (colour, text) => `\x1b[${codes[colour]}m${text}\x1b[0m`;
 }
 
-/** What `gatehouse check --live` found, as tables: a network each, then Redis, then the sum of it. */
+/** Formats the result of `gatehouse check --live`: a table per network, then Redis, then a summary. */
 export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
   const { ok, networks, redis } = diagnosis;
-  const wrong = [...networks.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];
-  const count = wrong.filter(({ problems }) => problems.length > 0).length;
-  const last = ok ? paint('green', 'All is well.') : paint('red', `${count} of ${wrong.length} have something wrong.`);
-  return `${[...networks.map((network) => tableOf(network, paint)), ...(redis === undefined ? [] : [redisOf(redis, paint)])].join('\n')}\n${last}\n`;
+  const all = [...networks.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];
+  const failed = all.filter(({ problems }) => problems.length > 0).length;
+  const summary = ok ? paint('green', 'No problems.') : paint('red', `${failed} of ${all.length} have problems.`);
+  return `${[...networks.map((network) => tableOf(network, paint)), ...(redis === undefined ? [] : [redisOf(redis, paint)])].join('\n')}\n${summary}\n`;
 }
 
 const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'METHODS', 'WEBSOCKET'];
@@ -38,8 +38,8 @@ function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Pai
       ? paint('dim', text)
       : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
   });
-  const words = upstreams.flatMap((found) => problemLines(found.name, found, paint));
-  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...words].join('\n')}\n`;
+  const problems = upstreams.flatMap((found) => problemLines(found.name, found, paint));
+  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n`;
 }
 
 function rowOf(found: UpstreamFindings): string[] {
@@ -70,11 +70,11 @@ function redisOf(found: RedisFindings, paint: Paint): string {
 }
 
 function problemLines(name: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
-  const { lacking = [] } = 'methods' in found ? found.methods : {};
+  const { lacking: unsupported = [] } = 'methods' in found ? found.methods : {};
   return [
     ...found.problems.map((problem) => paint('red', `  ${name}: ${problem}`)),
     ...found.notes.map((note) => paint('yellow', `  ${name}: ${note}`)),
-    ...(lacking.length === 0 ? [] : [`  ${name}: lacks ${lacking.join(', ')}`]),
+    ...(unsupported.length === 0 ? [] : [`  ${name}: does not support ${unsupported.join(', ')}`]),
   ];
 }
 
@@ -86,6 +86,6 @@ function colourOf(found: Pick<UpstreamFindings, 'problems' | 'notes'>): Colour {
   return found.problems.length > 0 ? 'red' : found.notes.length > 0 ? 'yellow' : 'green';
 }
 
-function milliseconds(time: number | undefined): string {
-  return time === undefined ? '-' : `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+function milliseconds(timeMs: number | undefined): string {
+  return timeMs === undefined ? '-' : `${timeMs < 10 ? timeMs.toFixed(1) : Math.round(timeMs)} ms`;
 }

@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../auth/stores/key-store.ts';
 import { hasExpired, problemsIn, type CreatedKey } from '../auth/manage/manage-keys.ts';
-import { displayedPermissions } from '../auth/manage/shown-record.ts';
+import { displayedPermissions } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
 export function tableOf(records: readonly KeyRecord[]): string {
@@ -8,13 +8,13 @@ export function tableOf(records: readonly KeyRecord[]): string {
   return columns([['ID', 'NAME', 'CREATED', 'STATE'], ...rows]);
 }
 
-/** The rules of a key, and what is wrong with them. */
+/** Permissions and limits of a key, and the problems of its record. */
 export function permissionsText(record: KeyRecord): string {
-  const problems = problemsIn(record).map((diagnostic) => `refused until mended: ${diagnostic}\n`);
+  const problems = problemsIn(record).map((problem) => `rejected until corrected: ${problem}\n`);
   return columns(Object.entries(displayedPermissions(record))) + problems.join('');
 }
 
-/** What a key did, a line for each day, network and method. */
+/** The usage of a key, one line per day, network and method. */
 export function usageTable(rows: readonly UsageRow[]): string {
   const lines = rows.map(({ day, network, method, calls, units, errors, bytes }) => [
     ...[day, network, method],
@@ -31,7 +31,7 @@ function columns(lines: readonly (readonly string[])[]): string {
 
 function stateOf(record: KeyRecord): string {
   if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
-  if (problemsIn(record).length > 0) return 'refused: its record has mistakes';
+  if (problemsIn(record).length > 0) return 'rejected: its record is invalid';
   const end = record.permissions?.['expiresAt'];
   if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
   const state = record.development === true ? 'development' : 'live';
@@ -44,8 +44,8 @@ function shortTime(iso: string): string {
   return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}Z`;
 }
 
-/** What is never shown again. */
-export function onceTexts({ key, secret }: CreatedKey): string {
+/** The new key and secret, which are shown only once. */
+export function secretTexts({ key, secret }: CreatedKey): string {
   const texts = [...(key === undefined ? [] : [key]), ...(secret === undefined ? [] : [`secret: ${secret}`])];
-  return texts.length === 0 ? '.' : `, shown only this once:\n\n${texts.join('\n')}`;
+  return texts.length === 0 ? '.' : `, shown only once:\n\n${texts.join('\n')}`;
 }

@@ -10,7 +10,7 @@ export interface NetworkFindings {
   readonly upstreams: readonly UpstreamFindings[];
 }
 
-/** Whether calls can be answered; nothing in it is secret. */
+/** Whether calls can be served. It has no secrets. */
 export interface Diagnosis {
   readonly ok: boolean;
   readonly networks: readonly NetworkFindings[];
@@ -21,20 +21,20 @@ export interface Diagnosis {
 export interface DiagnoseOptions {
   readonly networks: readonly NetworkConfig[];
   readonly redisUrl: string | undefined;
-  /** For each upstream. */
+  /** Timeout for each upstream. */
   readonly timeoutMs: number;
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
-  /** Told with each step: how many of all were done. */
+  /** Called after each step with the number of finished steps. */
   readonly onProgress: (done: number, all: number) => void;
 }
 
-/** Redis is near, or of little use. */
+/** A slower Redis is useless for a gateway. */
 const REDIS_TIMEOUT_MS = 3_000;
 
-/** The others' newest block may be so much younger before an upstream counts as behind. */
+/** An upstream is behind if the newest block of another one is younger by more than this. */
 const MAX_LAG_S = 30;
 
-/** Asks every upstream and Redis, all at once, within the limit. @throws SettingsError */
+/** Tests every upstream and Redis concurrently, each within its timeout. @throws SettingsError */
 export async function diagnose({
   networks,
   redisUrl,
@@ -59,14 +59,13 @@ export async function diagnose({
       return { slug, name, chainId, upstreams };
     }),
   ]);
-  const problems = [...found.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];
-  return { ok: problems.every((one) => one.problems.length === 0), networks: found, redis };
+  const findings = [...found.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];
+  return { ok: findings.every(({ problems }) => problems.length === 0), networks: found, redis };
 }
 
 function addLagProblems(upstreams: readonly UpstreamFindings[]): void {
-  const youngest = Math.min(...upstreams.map(({ head }) => head?.ageS ?? Infinity));
+  const minAgeS = Math.min(...upstreams.map(({ head }) => head?.ageS ?? Infinity));
   for (const { head, notes } of upstreams) {
-    if (head !== undefined && head.ageS - youngest > MAX_LAG_S)
-      notes.push(`${head.ageS - youngest} s behind the others`);
+    if (head !== undefined && head.ageS - minAgeS > MAX_LAG_S) notes.push(`${head.ageS - minAgeS} s behind the others`);
   }
 }

@@ -6,16 +6,16 @@ import { readResponse } from '../upstreams/transport/read-response.ts';
 import { parsed, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 
-/** What came of one question. */
+/** Outcome of one request. */
 export type ProbeResult =
   | { readonly result: unknown }
-  /** `error`: the node's last word. */
-  | { readonly failure: FailureClass | 'error'; readonly words: string };
+  /** `error`: a final error of the node. */
+  | { readonly failure: FailureClass | 'error'; readonly message: string };
 
-/** Characters of a node's words that are shown. */
+/** Error messages of a node are cut to this length. */
 const MAX_ERROR_CHARS = 160;
 
-/** Asks one upstream, as calls are asked, but tells what came instead of asking another. */
+/** Sends requests to one upstream and normalises the responses like calls. It returns failures and does not retry. */
 export class ProbeClient {
   readonly #transport: Transport;
   readonly #deadline: number;
@@ -34,19 +34,19 @@ export class ProbeClient {
       const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
       const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
       const { status, body, retryAfter } = await this.#transport.exchange(text, timeoutMs, id);
-      const verdict = normalise(spec, params, readResponse(status, body, id, retryAfter));
-      const response = verdict.response === undefined ? undefined : parsed(verdict.response);
-      if (verdict.final && response?.kind === 'result') return { result: response.result };
+      const outcome = normalise(spec, params, readResponse(status, body, id, retryAfter));
+      const response = outcome.response === undefined ? undefined : parsed(outcome.response);
+      if (outcome.final && response?.kind === 'result') return { result: response.result };
       const message =
-        response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an impossible result';
-      return { failure: verdict.final ? 'error' : verdict.failure, words: message };
+        response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an invalid result';
+      return { failure: outcome.final ? 'error' : outcome.failure, message };
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      return { failure: error.failure, words: error.message };
+      return { failure: error.failure, message: error.message };
     }
   }
 
-  /** It is text from outside, and goes to a terminal. */
+  /** Removes URLs, control characters and secrets: the text is untrusted and is printed on a terminal. */
   #printable(message: string): string {
     const line = message.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
     return withoutSecrets(line, this.#transport.secrets).slice(0, MAX_ERROR_CHARS);

@@ -5,27 +5,27 @@ import { errorCode } from '../config/log.ts';
 
 const DAY_MS = 86_400_000;
 
-/** How many addresses a URL's host has. @throws Error with the resolver's code, and no host, as its message */
+/** Resolves a URL's host. @returns number of addresses. @throws Error with the resolver's code, without the host */
 export async function probeName({ hostname }: URL): Promise<number> {
-  const host = bare(hostname);
+  const host = withoutBrackets(hostname);
   if (isIP(host) !== 0) return 1;
   try {
     return (await lookup(host, { all: true })).length;
   } catch (error) {
-    throw new Error(`its name is not found (${errorCode(error)})`, { cause: error });
+    throw new Error(`its host name cannot be resolved (${errorCode(error)})`, { cause: error });
   }
 }
 
 /**
- * Days that the certificate behind an https or wss URL is still good for.
- * @throws Error without the host in its message, where there is none, or none that is trusted
+ * Reads the certificate of an https or wss URL. @returns days until it expires
+ * @throws Error without the host in its message, if there is no trusted certificate
  */
 export async function probeCertificate({ hostname, port }: URL, timeoutMs: number): Promise<number> {
-  const host = bare(hostname);
+  const host = withoutBrackets(hostname);
   let socket: TLSSocket | undefined;
   try {
     return await new Promise<number>((resolve, reject) => {
-      // What is wrong with it is told by its code; Node's own message names the host.
+      // Accepts untrusted certificates in order to report the code: Node's own message has the host.
       const servername = isIP(host) === 0 ? { servername: host } : {};
       socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, ...servername });
       socket.setTimeout(timeoutMs, () => {
@@ -46,7 +46,7 @@ export async function probeCertificate({ hostname, port }: URL, timeoutMs: numbe
   }
 }
 
-/** An IPv6 address stands in brackets in a URL. */
-function bare(hostname: string): string {
+/** Removes the brackets of an IPv6 address in a URL. */
+function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }

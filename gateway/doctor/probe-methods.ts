@@ -2,7 +2,7 @@ import type { ProbeClient } from './probe-client.ts';
 
 const zeroAddress = `0x${'0'.repeat(40)}`;
 
-/** Methods of the spec that not every node has, each with something cheap to ask. */
+/** Methods of the spec that some nodes do not support, with cheap parameters. */
 const probeParams: Readonly<Record<string, (head: string) => unknown[]>> = {
   eth_getLogs: (head) => [{ fromBlock: head, toBlock: head, address: zeroAddress }],
   eth_getBlockReceipts: (head) => [head],
@@ -20,9 +20,9 @@ export interface MethodFindings {
 }
 
 /**
- * Which of a network's methods an upstream has: those above, and those that the spec does not know. What it did not
- * answer for another reason is in neither list.
- * @param head as a quantity
+ * Finds out which of a network's methods an upstream supports: the methods above and pass-through methods. A method that
+ * fails for another reason is in neither list.
+ * @param head number of the newest block, as a quantity
  */
 export async function probeMethods(
   client: ProbeClient,
@@ -32,18 +32,18 @@ export async function probeMethods(
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {
-    const params = probeParams[method]?.(head) ?? paramsOfForeign(method);
+    const params = probeParams[method]?.(head) ?? passThroughParams(method);
     if (params === undefined) continue;
     const probed = await client.request(method, params);
     if (!('failure' in probed)) served.push(method);
     else if (probed.failure === 'unsupported') lacking.push(method);
-    // A wrong parameter is told by who has the method.
+    // An error about parameters proves that the method is supported.
     else if (probed.failure === 'error' || probed.failure === 'unknown') served.push(method);
   }
   return { served, lacking };
 }
 
-/** Without parameters most are refused, which tells as much; only what reads by its name is asked so. */
-function paramsOfForeign(method: string): unknown[] | undefined {
+/** No parameters: an error about them suffices. Only methods whose name suggests a read are sent. */
+function passThroughParams(method: string): unknown[] | undefined {
   return /^(?!eth_|net_|web3_|zks_)[a-z0-9]+_(get|trace|block|transaction)/.test(method) ? [] : undefined;
 }

@@ -3,7 +3,7 @@ import { primariesOf } from '../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 
-/** What was found out about Redis; of a cluster, about the first node that leads. */
+/** Findings about Redis; in a cluster about the first primary. */
 export interface RedisFindings {
   version?: string;
   latencyMs?: number;
@@ -12,10 +12,10 @@ export interface RedisFindings {
   readonly notes: string[];
 }
 
-/** Below it there is no client tracking, and reads are trusted for 0.9 s. */
+/** Older versions have no client tracking, so cached keys are valid for 0.9 s. */
 const TRACKING_VERSION = 6;
 
-/** Never rejects. @throws SettingsError for a URL that cannot be read */
+/** Tests Redis. Outages are findings, not errors. @throws SettingsError for a malformed URL */
 export async function probeRedis(url: string, timeoutMs: number): Promise<RedisFindings> {
   const found: RedisFindings = { problems: [], notes: [] };
   const address = parseRedisUrl(url);
@@ -23,42 +23,44 @@ export async function probeRedis(url: string, timeoutMs: number): Promise<RedisF
   try {
     if (!(await link.waitUntilUp(timeoutMs))) {
       const code = redisErrorCode(link.lastError);
-      found.problems.push(isRedisError(link.lastError) ? `it refuses (${code})` : `it cannot be reached (${code})`);
+      found.problems.push(
+        isRedisError(link.lastError) ? `it rejects the connection (${code})` : `it is unreachable (${code})`,
+      );
       return found;
     }
-    const [leader] = primariesOf(link.redis);
-    if (leader === undefined) return found;
+    const [primary] = primariesOf(link.redis);
+    if (primary === undefined) return found;
     const start = performance.now();
-    await leader.ping();
+    await primary.ping();
     found.latencyMs = performance.now() - start;
-    describe(found, await leader.info(), await savesOf(() => leader.config('GET', 'save')));
+    addFacts(found, await primary.info(), await hasSnapshots(() => primary.config('GET', 'save')));
   } catch (error) {
-    // An ACL may well refuse INFO: the gateway does not need it.
-    found.notes.push(`no more is to be learned of it (${redisErrorCode(error)})`);
+    // An ACL may forbid INFO, which the gateway does not need.
+    found.notes.push(`its version and persistence cannot be read (${redisErrorCode(error)})`);
   } finally {
     await link.close();
   }
   return found;
 }
 
-function describe(found: RedisFindings, info: string, saves: boolean | undefined): void {
+function addFacts(found: RedisFindings, info: string, saves: boolean | undefined): void {
   const fact = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
   found.version = fact('redis_version');
   if (parseInt(found.version, 10) < TRACKING_VERSION)
-    found.notes.push('it is older than 6: changes of keys take up to 0.9 s');
+    found.notes.push('it is older than version 6: changes of keys take up to 0.9 s');
   if (fact('aof_enabled') === '1') found.persistence = 'append-only file';
   else if (saves !== undefined) found.persistence = saves ? 'snapshots' : 'none';
-  if (found.persistence === 'none') found.notes.push('it keeps nothing on disk: keys are gone when it restarts');
+  if (found.persistence === 'none') found.notes.push('it has no persistence: keys are lost at a restart');
   const policy = fact('maxmemory_policy');
   if (policy.startsWith('allkeys-'))
-    found.notes.push(`keys are dropped when its memory is full (maxmemory-policy ${policy})`);
+    found.notes.push(`it evicts API keys when its memory is full (maxmemory-policy ${policy})`);
 }
 
-/** Undefined where a managed Redis forbids CONFIG. */
-async function savesOf(ask: () => Promise<unknown>): Promise<boolean | undefined> {
+/** Undefined if a managed Redis forbids CONFIG. */
+async function hasSnapshots(readSetting: () => Promise<unknown>): Promise<boolean | undefined> {
   try {
-    const probed = (await ask()) as readonly string[];
-    return probed[1] !== undefined && probed[1] !== '';
+    const setting = (await readSetting()) as readonly string[];
+    return setting[1] !== undefined && setting[1] !== '';
   } catch {
     return undefined;
   }

@@ -6,11 +6,11 @@ import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 import { probeMethods, type MethodFindings } from './probe-methods.ts';
 
-/** What was found out about one upstream; what is absent was not. */
+/** Findings about one upstream. A missing member was not determined. */
 export interface UpstreamFindings {
   readonly name: string;
   addresses?: number;
-  /** Days that its certificate is still good for. */
+  /** Days until its certificate expires. */
   tlsDays?: number;
   chainId?: number;
   head?: { readonly number: number; readonly ageS: number };
@@ -19,19 +19,19 @@ export interface UpstreamFindings {
   history?: History;
   methods?: MethodFindings;
   webSocketMs?: number;
-  /** What keeps calls from being answered. */
+  /** Problems that make calls fail. */
   readonly problems: string[];
-  /** Worth a look. */
+  /** Warnings. */
   readonly notes: string[];
 }
 
-/** How far back it knows the state: to the first block, or so many blocks at least. */
+/** Depth of the available state: all blocks, or at least this number of blocks below the head. */
 export type History = 'all' | 10_000 | 1_000 | 100 | 0;
 
 export interface ProbeOptions {
-  /** For all of it. */
+  /** Timeout for all tests of the upstream. */
   readonly timeoutMs: number;
-  /** Undefined for a node that the gateway spawns. */
+  /** Returns undefined for a node that the gateway starts itself. */
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
 }
 
@@ -40,7 +40,7 @@ const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
 const zeroAddress = `0x${'0'.repeat(40)}`;
 
-/** Asks one upstream all there is to know of it, gently: one call after the other. Never rejects, never takes longer. */
+/** Tests one upstream, one call at a time. Never rejects, and ends within the timeout. */
 export async function probeUpstream(
   network: Pick<NetworkConfig, 'chainId' | 'methods'>,
   upstream: UpstreamConfig,
@@ -50,18 +50,18 @@ export async function probeUpstream(
   const { url, websocketUrl, ...others } = upstream;
   const deadline = performance.now() + timeoutMs;
   const transports: Transport[] = [];
-  const over = (one: UpstreamConfig): ProbeClient | undefined => {
-    const transport = open(one);
+  const connect = (config: UpstreamConfig): ProbeClient | undefined => {
+    const transport = open(config);
     if (transport !== undefined) transports.push(transport);
     return transport === undefined ? undefined : new ProbeClient(transport, deadline);
   };
   const address = url ?? websocketUrl;
-  const client = address === undefined ? undefined : over(upstream);
+  const client = address === undefined ? undefined : connect(upstream);
   if (address === undefined || client === undefined) {
-    found.notes.push('it is started with the gateway, and was not asked');
+    found.notes.push('not tested: the gateway starts this node itself');
     return found;
   }
-  const socket = url === undefined || websocketUrl === undefined ? undefined : over({ ...others, websocketUrl });
+  const socket = url === undefined || websocketUrl === undefined ? undefined : connect({ ...others, websocketUrl });
   const work = Promise.all([
     probeCalls(client, new URL(address), network, found, timeoutMs),
     socket === undefined ? undefined : probeWebSocket(socket, network.chainId, found),
@@ -70,7 +70,7 @@ export async function probeUpstream(
     await withTimeout(work, timeoutMs, () => new TimedOut());
   } catch (error) {
     if (!(error instanceof TimedOut)) throw error;
-    if (found.problems.length === 0) found.problems.push(`not all was answered within ${timeoutMs / 1000} s`);
+    if (found.problems.length === 0) found.problems.push(`some tests did not finish within ${timeoutMs / 1000} s`);
   } finally {
     await Promise.all(transports.map((transport) => transport.close()));
     await work.catch(() => undefined);
@@ -93,7 +93,7 @@ async function probeCalls(
     return;
   }
   if ((found.tlsDays ?? MIN_TLS_DAYS) < MIN_TLS_DAYS) {
-    found.notes.push(`its certificate ends in ${found.tlsDays} days`);
+    found.notes.push(`its certificate expires in ${found.tlsDays} days`);
   }
   if (!(await probeChain(client, chainId, found, ''))) return;
   const head = await probeHead(client, found);
@@ -105,24 +105,24 @@ async function probeCalls(
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
   const start = performance.now();
-  const isRight = await probeChain(client, chainId, found, 'WebSocket: ');
-  // The handshake is in it, which opens the way for all calls after it.
-  if (isRight) found.webSocketMs = performance.now() - start;
+  const isSameChain = await probeChain(client, chainId, found, 'WebSocket: ');
+  // The time includes the handshake, which later calls do not need.
+  if (isSameChain) found.webSocketMs = performance.now() - start;
 }
 
 async function probeChain(
   client: ProbeClient,
   chainId: number,
   found: UpstreamFindings,
-  where: string,
+  prefix: string,
 ): Promise<boolean> {
   const probed = await client.request('eth_chainId', []);
-  const given = 'failure' in probed ? undefined : numberOf(probed.result);
-  if (given !== undefined) found.chainId = given;
-  if (given === chainId) return true;
-  const complaint =
-    given === undefined ? `eth_chainId: ${problemOf(probed)}` : `its chain id is ${given}, not ${chainId}`;
-  found.problems.push(where + complaint);
+  const actual = 'failure' in probed ? undefined : numberOf(probed.result);
+  if (actual !== undefined) found.chainId = actual;
+  if (actual === chainId) return true;
+  const problem =
+    actual === undefined ? `eth_chainId: ${problemOf(probed)}` : `its chain id is ${actual}, not ${chainId}`;
+  found.problems.push(prefix + problem);
   return false;
 }
 
@@ -151,18 +151,18 @@ async function probeLatency(client: ProbeClient): Promise<number> {
   return times.toSorted((a, b) => a - b)[LATENCY_CALLS >> 1] ?? 0;
 }
 
-/** Block 1 and the middle: nodes that keep no history may keep the genesis' state all the same. */
+/** Tests block 1 and the middle, not block 0: nodes without history may have the state of the genesis block. */
 async function probeHistory(client: ProbeClient, head: number): Promise<History> {
-  const knows = async (block: number): Promise<boolean> => {
+  const hasState = async (block: number): Promise<boolean> => {
     return !('failure' in (await client.request('eth_getBalance', [zeroAddress, quantity(block)])));
   };
-  if ((await knows(Math.min(1, head))) && (await knows(head >> 1))) return 'all';
-  for (const back of [10_000, 1_000, 100] as const) if (head > back && (await knows(head - back))) return back;
+  if ((await hasState(Math.min(1, head))) && (await hasState(head >> 1))) return 'all';
+  for (const depth of [10_000, 1_000, 100] as const) if (head > depth && (await hasState(head - depth))) return depth;
   return 0;
 }
 
 function problemOf(probed: ProbeResult): string {
-  return 'failure' in probed ? `${probed.words} (${probed.failure})` : 'no answer that makes sense';
+  return 'failure' in probed ? `${probed.message} (${probed.failure})` : 'invalid result';
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -11,31 +11,33 @@ import {
 } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
-/** How long a lease is good for. So much of a bucket stays unused meanwhile; see `charge-script.ts`. */
+/** Validity of a lease. While it is valid, this part of a bucket stays unused; see `charge-script.ts`. */
 export const leaseMs = 50;
-/** Smaller ones are not worth it. */
-const minLease = 8;
+/** A smaller lease saves too few round trips. */
+const minLeaseUnits = 8;
 
-export interface Verdict {
-  /** Undefined: nothing was refused. */
+/** Outcome of one charge. */
+export interface ChargeOutcome {
+  /** Undefined if the charge was taken. */
   readonly shortage: Shortage | undefined;
   readonly allowance: Allowance | undefined;
 }
 
-/** What a gateway knows of an account. */
+/** State of one account in this gateway. */
 export interface Account {
-  /** With Redis: what it last said, and what was taken since while it was away. */
+  /** With Redis: its last response, plus charges taken while it was unavailable. */
   readonly state: LimitState;
-  /** When Redis last said it. */
+  /** Time of the last response of Redis, on the clock of performance.now(). */
   confirmedAt: number;
-  /** Taken while Redis was away, and not told to it yet. */
-  owed: number;
-  /** What was taken in advance and not used yet. */
-  readonly lease: { left: number; deadline: number; limits: KeyLimits | undefined };
-  /** Weight that was let through since then, and in the time of a lease before. */
-  used: number;
-  countedFrom: number;
-  demand: number;
+  /** Units charged while Redis was unavailable, and not reported to it yet. */
+  debtUnits: number;
+  /** Units that were reserved in advance. */
+  readonly lease: { unusedUnits: number; deadline: number; limits: KeyLimits | undefined };
+  /** Units that were charged since `usedSince`. */
+  usedUnits: number;
+  usedSince: number;
+  /** Units that were charged lately in the time of one lease. */
+  demandUnits: number;
   waiting: WaitingCharge[];
   isCharging: boolean;
 }
@@ -43,34 +45,35 @@ export interface Account {
 export interface WaitingCharge {
   readonly limits: KeyLimits;
   readonly charge: Charge;
-  readonly decide: (verdict: Verdict) => void;
+  readonly decide: (outcome: ChargeOutcome) => void;
 }
 
 export function newAccount(): Account {
   return {
     state: newLimitState(),
     confirmedAt: -Infinity,
-    owed: 0,
-    lease: { left: 0, deadline: 0, limits: undefined },
-    used: 0,
-    countedFrom: 0,
-    demand: 0,
+    debtUnits: 0,
+    lease: { unusedUnits: 0, deadline: 0, limits: undefined },
+    usedUnits: 0,
+    usedSince: 0,
+    demandUnits: 0,
     waiting: [],
     isCharging: false,
   };
 }
 
-/** As much as was used lately in the time that a lease lasts. */
+/** Units for the next lease: as many as were used lately in the time of one lease. */
 export function leaseFor(account: Account, now: number): number {
-  const elapsed = now - account.countedFrom;
+  const elapsed = now - account.usedSince;
   if (elapsed >= leaseMs) {
-    account.demand = Math.floor((account.used * leaseMs) / elapsed);
-    [account.used, account.countedFrom] = [0, now];
+    account.demandUnits = Math.floor((account.usedUnits * leaseMs) / elapsed);
+    [account.usedUnits, account.usedSince] = [0, now];
   }
-  return account.demand < minLease ? 0 : account.demand;
+  return account.demandUnits < minLeaseUnits ? 0 : account.demandUnits;
 }
 
-export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): Verdict {
+/** Takes a charge from the state in memory, if the limits allow it. */
+export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
   const now = performance.now();
   const date = utcDate();
   const shortage = shortageOf(state, limits, charge, now, date);

@@ -4,43 +4,44 @@ import type { Rate } from '../auth/permissions/permissions.ts';
 import type { Charge, LimitState, UtcDate } from './limit-state.ts';
 
 /**
- * An account is one hash, `gatehouse:limit:<key id>`: day, dayUsed, month, monthUsed, and for each bucket when it will
- * be full (Unix time in ms), the whole key's under fullAt, a method's under `fullAt:<method>`. One key, so a cluster
- * needs no hash tag. DEL forgives all.
+ * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
+ * a field with the Unix time in ms at which it is full: `fullAt` for the key, `fullAt:<method>` for a method. It is one
+ * Redis key, so a cluster needs no hash tag. DEL resets the account.
  */
 const limitPrefix = 'gatehouse:limit:';
-/** Longer than a month, whose count must last. */
+/** Longer than a month, because the count of the month must not expire. */
 const quotaTtlMs = 32 * 86_400_000;
-/** The longest that anything is kept: thirty years, however slowly a bucket fills. */
+/** The maximum expiry, 30 years, for buckets that fill very slowly. */
 const maxTtlMs = 1e12;
 
 /**
- * What `tally.ts` does, for several charges at once and on Redis' clock, so that all gateways share one account. Each
- * charge is taken whole or not at all.
+ * Does the same as `limit-state.ts` for several charges at once, on Redis' clock, so that all gateways share one account.
+ * Each charge is taken as a whole or not at all.
  *
- * A script of our own in place of rate-limiter-flexible's limiters: those count in fixed windows, of which two may
- * meet within any second (twice the limit), and charge one call at a time. Measured (rate and day, Node 20): with 8 calls
- * under way at once theirs cost 23 µs a call in two round trips, ours 11 in one for all that came together, 0.7 with
- * leases. What it adds to a whole call: `npm run bench -- --scenario rate`.
+ * rate-limiter-flexible is not used: it counts in fixed windows, so twice the limit can pass within a second, and it
+ * charges one call at a time. Measured with rate and daily quota, Node 20, 8 concurrent calls: it takes 23 µs and two
+ * round trips per call. This script takes 11 µs per call, with one round trip for all concurrent charges; with leases 0.7 µs.
+ * The share of a whole call: `npm run bench -- --scenario rate`.
  *
- * A bucket that would take longer to fill than an empty one is from before its limit was changed, or Redis' clock set
- * back: it begins empty.
+ * If a bucket needs more time than an empty one to fill, its limit has changed or Redis' clock was set back. Such a
+ * bucket starts empty.
  *
- * A lease is taken in advance and used within so many ms. Used late, it could fall together with what came back
- * meanwhile; so it is taken as if at its end, and the bucket stays that much below its brim: in any time t no more
- * than burst + rate × t passes, leases or not. It is given only where four times as much is there.
+ * A lease reserves units in advance for `leaseMs`. Units used at the end of a lease could coincide with units that
+ * returned meanwhile. So a lease is charged as of its end, and the bucket stays that much below full: in any time t at
+ * most burst + rate × t passes, with or without leases. A lease is granted only if four times its units are available.
  *
- * ARGV: day, month, daily and monthly quota (0: none), owed (taken while Redis was away, less what is left of a lease),
- * ms to keep the hash, lease wanted (0: none), ms that it lasts, count of buckets, next day, next month; for each its field, ms a unit takes
- * to come back, ms of the whole burst; then for each charge its weight in all and in each bucket.
- * Returns, as text: a digit for each charge (1: taken), weight leased, dayUsed, monthUsed, day, month, ms until each
+ * ARGV: day, month, daily and monthly quota (0: none), debt (units charged while Redis was unavailable, minus unused
+ * units of a lease), expiry of the hash in ms, wanted lease in units (0: none), leaseMs, number of buckets, next day,
+ * next month. Then for each bucket: its field, ms in which a unit returns, ms in which the burst returns. Then for each
+ * charge: its units in total and in each bucket.
+ * Returns as text: a digit for each charge (1: taken), leased units, dayUsed, monthUsed, day, month, ms until each
  * bucket is full.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local day, month = ARGV[1], ARGV[2]
-local daily, monthly, owed = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local daily, monthly, debt = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local lease, leaseMs, buckets = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local names = {'day', 'dayUsed', 'month', 'monthUsed'}
 local unit, whole, full = {}, {}, {}
@@ -49,33 +50,33 @@ for i = 1, buckets do
   unit[i] = tonumber(ARGV[10 + 3 * i])
   whole[i] = tonumber(ARGV[11 + 3 * i])
 end
-local kept = redis.call('HMGET', KEYS[1], unpack(names))
+local stored = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
-if kept[1] and kept[1] >= day and kept[1] <= ARGV[10] then day = kept[1]; dayUsed = tonumber(kept[2]) or 0 end
-if kept[3] and kept[3] >= month and kept[3] <= ARGV[11] then month = kept[3]; monthUsed = tonumber(kept[4]) or 0 end
-local changed = owed ~= 0
+if stored[1] and stored[1] >= day and stored[1] <= ARGV[10] then day = stored[1]; dayUsed = tonumber(stored[2]) or 0 end
+if stored[3] and stored[3] >= month and stored[3] <= ARGV[11] then month = stored[3]; monthUsed = tonumber(stored[4]) or 0 end
+local changed = debt ~= 0
 for i = 1, buckets do
-  full[i] = math.max(now, tonumber(kept[4 + i] or '') or 0)
+  full[i] = math.max(now, tonumber(stored[4 + i] or '') or 0)
   if full[i] > now + whole[i] + 1 then
     full[i] = now + whole[i]
     changed = true
   end
 end
-if owed ~= 0 then
-  dayUsed = math.max(0, dayUsed + owed)
-  monthUsed = math.max(0, monthUsed + owed)
-  if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + owed * unit[1], now + whole[1])) end
+if debt ~= 0 then
+  dayUsed = math.max(0, dayUsed + debt)
+  monthUsed = math.max(0, monthUsed + debt)
+  if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + debt * unit[1], now + whole[1])) end
 end
 local taken = {}
 for at = 12 + 3 * buckets, #ARGV, buckets + 1 do
-  local weight = tonumber(ARGV[at])
-  local enough = (daily == 0 or dayUsed + weight <= daily) and (monthly == 0 or monthUsed + weight <= monthly)
+  local units = tonumber(ARGV[at])
+  local enough = (daily == 0 or dayUsed + units <= daily) and (monthly == 0 or monthUsed + units <= monthly)
   for i = 1, buckets do
     enough = enough and full[i] + ARGV[at + i] * unit[i] - now <= whole[i] + 0.001
   end
   if enough then
-    dayUsed = dayUsed + weight
-    monthUsed = monthUsed + weight
+    dayUsed = dayUsed + units
+    monthUsed = monthUsed + units
     for i = 1, buckets do full[i] = full[i] + ARGV[at + i] * unit[i] end
     changed = true
   end
@@ -95,10 +96,10 @@ else
   lease = 0
 end
 dayUsed, monthUsed = string.format('%.0f', dayUsed), string.format('%.0f', monthUsed)
-local answer = {table.concat(taken), string.format('%.0f', lease), dayUsed, monthUsed, day, month}
+local response = {table.concat(taken), string.format('%.0f', lease), dayUsed, monthUsed, day, month}
 local fields = {'day', day, 'dayUsed', dayUsed, 'month', month, 'monthUsed', monthUsed}
 for i = 1, buckets do
-  answer[6 + i] = string.format('%.3f', full[i] - now)
+  response[6 + i] = string.format('%.3f', full[i] - now)
   fields[7 + 2 * i] = names[4 + i]
   fields[8 + 2 * i] = string.format('%.3f', full[i])
 end
@@ -106,9 +107,9 @@ if changed then
   redis.call('HSET', KEYS[1], unpack(fields))
   redis.call('PEXPIRE', KEYS[1], ARGV[6])
 end
-return answer`;
+return response`;
 
-/** A connection that has the command. */
+/** A connection with the command `gatehouseCharge`. */
 export type ChargingRedis = RedisClient & {
   gatehouseCharge(key: string, ...args: (string | number)[]): Promise<string[]>;
 };
@@ -120,47 +121,47 @@ export function withChargeCommand(redis: RedisClient): ChargingRedis {
 
 export interface ChargeRequest {
   readonly state: LimitState;
-  /** Weight that was taken without Redis; negative: weight to be given back. */
-  readonly owed: number;
-  /** Weight to be taken in advance; only for limits without `methodRates`. */
-  readonly lease: number;
+  /** Units that were charged without Redis; negative: units to give back. */
+  readonly debtUnits: number;
+  /** Units to reserve in advance; only for limits without `methodRates`. */
+  readonly leaseUnits: number;
   readonly leaseMs: number;
   readonly date: UtcDate;
 }
 
 /**
- * One round trip for any number of charges of one account. What Redis says of the account goes into `tally`.
- * @returns for each charge whether it was taken, and the weight that was leased
+ * Charges one account in one round trip, and updates `state` from the response.
+ * @returns for each charge whether it was taken, and the leased units
  */
 export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { state, owed, lease, leaseMs, date }: ChargeRequest,
-): Promise<{ taken: boolean[]; leased: number }> {
+  { state, debtUnits, leaseUnits, leaseMs, date }: ChargeRequest,
+): Promise<{ taken: boolean[]; leasedUnits: number }> {
   const buckets = bucketsOf(limits, charges);
-  // From before the question goes out: then the tally never shows less than there is.
+  // Taken before the request is sent, so that `state` never shows a bucket emptier than it is.
   const sentAt = performance.now();
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
     limitPrefix + limits.account,
-    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, owed],
-    ...[ttlMs(limits, buckets), lease, leaseMs, buckets.length, date.nextDay, date.nextMonth],
+    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
+    ...[ttlMs(limits, buckets), leaseUnits, leaseMs, buckets.length, date.nextDay, date.nextMonth],
     ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
     ...charges.flatMap((charge) => [charge.units, ...buckets.map(({ method }) => unitsOf(charge, method))]),
   );
   Object.assign(state, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
   for (const [index, { method }] of buckets.entries()) state.fullAt.set(method, sentAt + Number(fullInMs[index]));
-  return { taken: charges.map((_, index) => taken[index] === '1'), leased: Number(leased) };
+  return { taken: charges.map((_, index) => taken[index] === '1'), leasedUnits: Number(leased) };
 }
 
 interface Bucket {
-  /** Empty: the whole key's. */
+  /** Empty for the bucket of the key. */
   readonly method: string;
   readonly field: string;
   readonly rate: Rate;
 }
 
-/** Those that the charges draw on. */
+/** The buckets that the charges use. */
 function bucketsOf({ rate, methodRates }: KeyLimits, charges: readonly Charge[]): Bucket[] {
   const buckets: Bucket[] = rate === undefined ? [] : [{ method: '', field: 'fullAt', rate }];
   if (methodRates === undefined) return buckets;
@@ -175,7 +176,7 @@ function unitsOf({ units, byMethod }: Charge, method: string): number {
   return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
-/** Full buckets need not be kept, counts of a month must. */
+/** Buckets may expire once they are full. The counts of a month must not expire before its end. */
 function ttlMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
   if (daily !== undefined || monthly !== undefined) return quotaTtlMs;
   const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];

@@ -2,19 +2,19 @@ import type { Reason } from '../jsonrpc/errors.ts';
 import type { KeyLimits } from '../auth/key-access.ts';
 import type { Rate } from '../auth/permissions/permissions.ts';
 
-/** What one body asks of a key's limits: the weights of its calls. */
+/** The request units of one request body. */
 export interface Charge {
   readonly units: number;
-  /** Of methods that have a limit of their own. */
+  /** Request units by method, only for methods with a rate of their own. */
   readonly byMethod: ReadonlyMap<string, number>;
 }
 
 /**
- * What an account has used. A bucket is one number: when it will be full again, on the clock of performance.now(); what
- * is missing until then has been used (the generic cell rate algorithm: in any time t no more than burst + rate × t).
+ * Usage of an account. A bucket is one number: the time at which it is full again, on the clock of performance.now().
+ * This is the generic cell rate algorithm: in any time t at most burst + rate × t passes.
  */
 export interface LimitState {
-  /** By method; the whole key's under ''. */
+  /** By method; the bucket of the key has the name ''. */
   readonly fullAt: Map<string, number>;
   day: string;
   dayUsed: number;
@@ -26,17 +26,18 @@ export function newLimitState(): LimitState {
   return { fullAt: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
 }
 
-/** How many of what a caller has left, for the RateLimit headers. */
+/** The values of the RateLimit headers. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
-  /** Until all of `limit` is there again. */
+  /** Seconds until `remaining` is `limit` again. */
   readonly resetS: number;
 }
 
+/** The limit that rejects a charge. */
 export interface Shortage {
   readonly reason: Reason;
-  /** Seconds until the same charge may pass; undefined: it never will, being more than the limit allows at once. */
+  /** Seconds until the same charge can be taken; undefined if it exceeds the limit even of an unused account. */
   readonly waitS: number | undefined;
 }
 
@@ -51,7 +52,7 @@ export interface UtcDate {
   readonly monthEndsInS: number;
 }
 
-/** What keeps a charge from being taken, if anything. Changes nothing but what has passed, or was from before a change. */
+/** Returns the limit that rejects a charge, if any. Does not charge: it only resets periods that have ended. */
 export function shortageOf(
   state: LimitState,
   limits: KeyLimits,
@@ -76,7 +77,7 @@ export function shortageOf(
   return { reason: 'rate-limit', waitS: waitMs === Infinity ? undefined : Math.max(1, Math.ceil(waitMs / 1000)) };
 }
 
-/** Takes a charge, whether there is enough or not. */
+/** Takes a charge without checking the limits. */
 export function take(
   state: LimitState,
   limits: KeyLimits,
@@ -94,33 +95,33 @@ export function take(
   }
 }
 
-/** That of the limits which is nearest to its end, methods' own left out. */
+/** Returns the allowance of the limit with the least remaining units, without the rates of single methods. */
 export function allowanceOf(state: LimitState, limits: KeyLimits, now: number, date: UtcDate): Allowance | undefined {
   const { rate, daily, monthly } = limits;
   let nearest: Allowance | undefined;
   if (rate !== undefined) {
-    // Less what adding fractions loses, as in `waitFor`.
+    // The tolerance is for rounding errors, as in `waitFor`.
     const missingMs = fullAtOf(state, '', rate, now) - now;
-    const left = rate.burst - (missingMs * rate.perSecond) / 1000;
-    nearest = tighter(nearest, rate.burst, left, Math.ceil((missingMs - 0.001) / 1000));
+    const available = rate.burst - (missingMs * rate.perSecond) / 1000;
+    nearest = tighter(nearest, rate.burst, available, Math.ceil((missingMs - 0.001) / 1000));
   }
   if (daily !== undefined) nearest = tighter(nearest, daily, daily - state.dayUsed, date.dayEndsInS);
   if (monthly !== undefined) nearest = tighter(nearest, monthly, monthly - state.monthUsed, date.monthEndsInS);
   return nearest;
 }
 
-function tighter(current: Allowance | undefined, limit: number, left: number, resetS: number): Allowance {
-  const remaining = Math.max(0, Math.floor(left + 1e-6));
+function tighter(current: Allowance | undefined, limit: number, available: number, resetS: number): Allowance {
+  const remaining = Math.max(0, Math.floor(available + 1e-6));
   return current !== undefined && current.remaining <= remaining ? current : { limit, remaining, resetS };
 }
 
-/** Dates go forward, since another gateway's clock may be ahead of ours; by more than one it was wrong. */
+/** The stored date may be one period ahead, from a gateway with a faster clock. If it is further ahead, it is reset. */
 function startNewPeriods(state: LimitState, { day, month, nextDay, nextMonth }: UtcDate): void {
   if (day > state.day || state.day > nextDay) Object.assign(state, { day, dayUsed: 0 });
   if (month > state.month || state.month > nextMonth) Object.assign(state, { month, monthUsed: 0 });
 }
 
-/** When a bucket is full. One that would take longer than an empty one is from before its limit was changed: it is empty. */
+/** Time at which a bucket is full. If it is later than for an empty bucket, the limit has changed: the bucket is empty. */
 function fullAtOf(state: LimitState, bucket: string, { perSecond, burst }: Rate, now: number): number {
   const fullAt = state.fullAt.get(bucket) ?? now;
   const latest = now + (burst * 1000) / perSecond;
@@ -132,13 +133,13 @@ function waitFor(state: LimitState, bucket: string, rate: Rate, units: number, n
   const { perSecond, burst } = rate;
   if (units > burst) return Infinity;
   const fullAt = fullAtOf(state, bucket, rate, now) + (units * 1000) / perSecond;
-  // A thousandth of a millisecond: what adding fractions loses.
+  // A tolerance of 0.001 ms for rounding errors.
   return fullAt - now - (burst * 1000) / perSecond - 0.001;
 }
 
 function addToBucket(state: LimitState, bucket: string, rate: Rate, units: number, now: number): void {
   const { perSecond, burst } = rate;
   const fullAt = fullAtOf(state, bucket, rate, now) + (units * 1000) / perSecond;
-  // Where there was not enough, it is not owed for ever.
+  // A charge beyond the bucket empties it, and does not delay later charges further.
   state.fullAt.set(bucket, Math.min(fullAt, now + (burst * 1000) / perSecond));
 }

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import { RpcError } from '../jsonrpc/errors.ts';
 
-/** Long enough for what is under way to end, short enough that a good caller loses nothing. */
+/** `Retry-After` of the error: long enough for calls in progress to end. */
 const RETRY_AFTER_S = 1;
 
 /**
- * What all callers together have under way. Past its bounds a request is refused at once, so that no number of callers
- * and no size of bodies ends the process for want of memory.
+ * Bounds the requests in progress and the buffered bytes of all callers together. A request above the bounds is rejected
+ * at once, so that neither many callers nor large bodies exhaust the memory of the process.
  */
 export class MemoryBudget {
   readonly #requestsMax: number;
@@ -20,8 +20,8 @@ export class MemoryBudget {
   }
 
   /**
-   * @param bytes that it holds already
-   * @throws RpcError overloaded; it has not begun then
+   * @param bytes already buffered for the request
+   * @throws RpcError overloaded; then nothing is counted
    */
   beginRequest(bytes = 0): void {
     if (this.#requests >= this.#requestsMax) throw overloaded();
@@ -29,13 +29,13 @@ export class MemoryBudget {
     this.#requests++;
   }
 
-  /** @param bytes that it held until now */
+  /** @param bytes that are still reserved for the request */
   endRequest(bytes: number): void {
     this.#requests--;
     this.#bytes -= bytes;
   }
 
-  /** @throws RpcError overloaded; the bytes are not held then */
+  /** @throws RpcError overloaded; then nothing is reserved */
   reserve(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) throw overloaded();
     this.#bytes += bytes;
@@ -45,7 +45,7 @@ export class MemoryBudget {
     return this.#bytes >= this.#bytesMax;
   }
 
-  /** What cannot be refused any more. */
+  /** Reserves bytes that cannot be rejected any more, even above the bound. */
   reserveAnyway(bytes: number): void {
     this.#bytes += bytes;
   }
@@ -55,10 +55,10 @@ export class MemoryBudget {
   }
 }
 
-/** Bytes that the other side has taken from us. Node's own socket timeout looks at the same member of the handle. */
-export function sentBytes(wire: Socket): number {
-  const { _handle: handle } = wire as { _handle?: { writeQueueSize?: number } | null };
-  return wire.bytesWritten - wire.writableLength - (handle?.writeQueueSize ?? 0);
+/** Bytes that were written to the operating system. Node's socket timeout reads the same member of the handle. */
+export function sentBytes(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
+  return socket.bytesWritten - socket.writableLength - (handle?.writeQueueSize ?? 0);
 }
 
 function overloaded(): RpcError {

@@ -4,10 +4,10 @@ import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { Limiter } from './limiter.ts';
 
-/** A call waits no longer for its limits; a connection of their own, so that no look-up of a key is cut short by it. */
+/** Maximum wait of a call for its limits. The connection is separate, so that this timeout does not apply to key lookups. */
 const commandTimeoutMs = 100;
 
-/** @throws SettingsError for a malformed REDIS_URL */
+/** Opens the limiter: with its own Redis connection if REDIS_URL is set. @throws SettingsError for a malformed REDIS_URL */
 export function openLimiter(
   { REDIS_URL: url, QUOTAS_WITHOUT_REDIS: quotas }: Pick<Settings, 'REDIS_URL' | 'QUOTAS_WITHOUT_REDIS'>,
   log: Log,
@@ -16,5 +16,5 @@ export function openLimiter(
     url === undefined
       ? undefined
       : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs });
-  return new Limiter({ link, quotasFailOpen: quotas === 'open', log });
+  return new Limiter({ link, shouldServeWithoutRedis: quotas === 'open', log });
 }

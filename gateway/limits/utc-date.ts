@@ -1,14 +1,14 @@
 import type { UtcDate } from './limit-state.ts';
 
 const dayS = 86_400;
-let known = dateAt(0);
-let knownAt = 0;
+let cached = dateAt(0);
+let cachedSecond = 0;
 
-/** The date in UTC. Every call that has limits asks for it: all within a second are told the same object. */
+/** The date in UTC. Every call with limits needs it, so the object is computed once per second. */
 export function utcDate(): UtcDate {
   const second = Math.floor(Date.now() / 1000);
-  if (second !== knownAt) [known, knownAt] = [dateAt(second), second];
-  return known;
+  if (second !== cachedSecond) [cached, cachedSecond] = [dateAt(second), second];
+  return cached;
 }
 
 function dateAt(second: number): UtcDate {

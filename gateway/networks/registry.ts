@@ -181,7 +181,7 @@ export class NetworkRegistry {
     const { slug, upstreams } = retired.config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     if (open.length === 0) {
-      usage.forget(slug);
+      usage.removeNetwork(slug);
       await forgetSeries(metrics.registry, { network: slug });
       return;
     }

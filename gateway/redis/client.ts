@@ -2,19 +2,20 @@ import type * as Ioredis from 'ioredis';
 import { loadPackage } from '../config/load-package.ts';
 import type { RedisAddress } from './url.ts';
 
-/** A connection to one Redis, or those to the nodes of a cluster. */
+/** A connection to one Redis server, or the connections to the nodes of a cluster. */
 export type RedisClient = Ioredis.Redis | Ioredis.Cluster;
 
-/** A gateway without Redis starts 40 ms sooner, and without 2 MB of code that lives and 8 MB of what loading it takes. */
+/** Loaded only if Redis is used: without it a gateway starts 40 ms sooner and needs 10 MB less memory. */
 const ioredis = (): typeof Ioredis => loadPackage('ioredis') as typeof Ioredis;
 
 const maxRetryMs = 500;
-/** A hung Redis does not answer our goodbye either. */
+/** Limit for the closing handshake, because a Redis that hangs does not answer it. */
 export const disconnectTimeoutMs = 100;
 
 /**
- * Connects in the background, for ever. Whatever fails, fails at once or after `commandTimeoutMs`: nothing is queued.
- * @param autoPipelining commands of one turn of the event loop go to Redis in one write, one turn later
+ * Connects in the background, without a limit of attempts. Commands are never queued: each fails at once, or after
+ * `commandTimeoutMs`.
+ * @param autoPipelining sends the commands of one event loop turn in one write, one turn later
  */
 export function connectTo(
   address: RedisAddress,
@@ -25,14 +26,14 @@ export function connectTo(
   const { cluster, sentinels, ...others } = address;
   const options = {
     ...others,
-    // RESP2: invalidations come as messages, and a Redis of any age, or a proxy, speaks it.
+    // RESP2: invalidations are ordinary messages, and every Redis version and proxy supports it.
     protocol: 2 as const,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // `prepare` must come before subscribing: CLIENT TRACKING is refused to a subscriber.
+    // `prepare` must run before subscribing: Redis rejects CLIENT TRACKING from a subscriber.
     autoResubscribe: false,
-    // Our first heartbeat is the ready check; ioredis' own needs INFO, which an ACL may well refuse.
+    // The first heartbeat replaces ioredis' ready check, which needs INFO: an ACL may forbid that.
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: connectTimeoutMs,
@@ -49,7 +50,7 @@ export function connectTo(
       enableReadyCheck: false,
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: connectTimeoutMs,
-      // A call does not wait for a failover.
+      // Calls do not wait for a failover.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
     });
@@ -62,12 +63,12 @@ export function connectTo(
     sentinelCommandTimeout: connectTimeoutMs,
     sentinelRetryStrategy: retryDelay,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
-    // What led before follows now: the Sentinels know the one that leads.
+    // The former primary is a replica now: reconnecting asks the Sentinels for the new primary.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
 }
 
-/** One Redis for each part of the data. */
+/** The connections to all primaries, which together have all keys. */
 export function primariesOf(redis: RedisClient): readonly Ioredis.Redis[] {
   return isCluster(redis) ? redis.nodes('master') : [redis];
 }
@@ -76,19 +77,19 @@ function isCluster(redis: RedisClient): redis is Ioredis.Cluster {
   return redis instanceof ioredis().Cluster;
 }
 
-/** In a cluster any node's answer will do: what the others are at is found out by those who need them. */
+/** Pings all primaries. One response is enough: a command to another node reports its own failure. */
 export async function ping(redis: RedisClient): Promise<void> {
   await Promise.any(primariesOf(redis).map((primary) => primary.ping())).catch((error: unknown) => {
     throw (error as AggregateError).errors[0] ?? error;
   });
 }
 
-/** After a failure: a node that hangs never says that another has taken its place, but the others know. */
+/** Reloads the slots of a cluster after a failure: a node that hangs does not report that a replica replaced it. */
 export function refreshTopology(redis: RedisClient): void {
   if (isCluster(redis)) redis.refreshSlotsCache();
 }
 
-/** Spread, so that many gateways do not come back in one moment. */
+/** Randomised, so that many gateways do not reconnect at the same time. */
 function retryDelay(times: number): number {
   return Math.min(50 * times, maxRetryMs) * (0.5 + Math.random() / 2);
 }

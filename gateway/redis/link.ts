@@ -2,39 +2,40 @@ import { errorCode, type Log } from '../config/log.ts';
 import { connectTo, disconnectTimeoutMs, refreshTopology, ping, type RedisClient } from './client.ts';
 import type { RedisAddress } from './url.ts';
 
-/** How long Redis may take to answer a command or a heartbeat, unless told otherwise, and half of what a connection may. */
+/** Default timeout of a command or a heartbeat. Connecting may take twice as long. */
 const defaultCommandTimeoutMs = 500;
 const heartbeatIntervalMs = 500;
 
 export interface RedisLinkOptions {
-  /** What it is for, in the log. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'answers';
+  /** The log field `connection`. */
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'cache';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;
-  /** For many commands at a time that nobody waits for: they cost a third of what they cost one by one. */
+  /** For many concurrent commands off the hot path: each takes a third of the CPU time. */
   readonly autoPipelining?: boolean;
-  /** Run on each new connection before it counts as up; where it rejects, another connection is made. */
+  /** Runs on each new connection before it counts as up. If it rejects, the link reconnects. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
 
 /**
- * One connection to Redis, or to each node of a cluster, that is always being made, and knows whether Redis answers on
- * it. TCP by itself tells a silently cut connection or a hung Redis only after minutes: hence a heartbeat.
+ * Maintains one connection to Redis, or one to each node of a cluster: reconnects, and detects by a heartbeat whether
+ * Redis responds. TCP alone reports a silently cut connection or a hung Redis only after minutes.
  */
 export class RedisLink {
   readonly redis: RedisClient;
   readonly #options: RedisLinkOptions;
   readonly #timer: NodeJS.Timeout;
-  #up = false;
+  #isUp = false;
   #lastError: unknown = undefined;
-  /** The connection that is meant: what an earlier one had under way says nothing of this one. */
+  /** Number of the current connection: the result of a heartbeat on an earlier one is ignored. */
   #connection = 0;
-  #prepared = false;
+  #isPrepared = false;
   #missedBeats = 0;
-  #checking = false;
-  #logged: boolean | undefined;
-  #closing = false;
+  #isChecking = false;
+  /** The state that was logged last. */
+  #loggedState: boolean | undefined;
+  #isClosing = false;
   readonly #waiting = new Set<() => void>();
 
   constructor(options: RedisLinkOptions) {
@@ -42,33 +43,33 @@ export class RedisLink {
     const { address, commandTimeoutMs = defaultCommandTimeoutMs, autoPipelining = false } = options;
     this.redis = connectTo(address, commandTimeoutMs, 2 * defaultCommandTimeoutMs, autoPipelining);
     this.redis.on('error', (error: unknown) => {
-      // Of a cluster it is a node's error that tells the cause.
+      // The cause of a cluster's error is in the error of a node.
       this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
     });
     this.redis.on('ready', () => {
-      this.#begin();
-      void this.#check();
+      this.#startConnection();
+      void this.#beat();
     });
     this.redis.on('close', () => {
-      this.#begin();
+      this.#startConnection();
       this.#setState(false);
     });
-    this.#timer = setInterval(() => void this.#check(), heartbeatIntervalMs).unref();
+    this.#timer = setInterval(() => void this.#beat(), heartbeatIntervalMs).unref();
   }
 
-  /** Whether Redis answered at the last occasion, and the connection is prepared. */
-  get up(): boolean {
-    return this.#up;
+  /** Whether the connection is prepared and Redis responded to the last command or heartbeat. */
+  get isUp(): boolean {
+    return this.#isUp;
   }
 
-  /** Why it is not up, in so far as it is known. */
+  /** The last known cause of an outage. */
   get lastError(): unknown {
     return this.#lastError;
   }
 
-  /** Waits until it is up. @returns whether it is, after `limitMs` at the latest. */
+  /** Waits until the link is up, at most `timeoutMs`. @returns whether it is up */
   async waitUntilUp(timeoutMs: number): Promise<boolean> {
-    if (this.#up) return true;
+    if (this.#isUp) return true;
     await new Promise<void>((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
@@ -78,30 +79,30 @@ export class RedisLink {
       const timer = setTimeout(done, timeoutMs);
       this.#waiting.add(done);
     });
-    return this.#up;
+    return this.#isUp;
   }
 
   /**
-   * To be called with the error of a failed command. Where Redis did not answer it, this link is down until the next
-   * heartbeat, which follows at once: no second command waits in vain.
-   * @returns the error that says most of the cause.
+   * Reports the error of a failed command. If Redis did not respond, the link is down until the next heartbeat, which
+   * starts at once. So no second command waits for a timeout.
+   * @returns the most specific known error
    */
-  failed(error: unknown): unknown {
+  reportFailure(error: unknown): unknown {
     if (isRedisError(error)) return error;
     this.#rememberError(error);
     this.#setState(false);
     refreshTopology(this.redis);
-    void this.#check();
+    void this.#beat();
     return this.#lastError;
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
+    this.#isClosing = true;
     clearInterval(this.#timer);
     const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
     const end = new Promise<void>((resolve) => {
       if (!hasSocket) return;
-      // A cluster of which no node was found says nothing.
+      // A cluster without a reachable node emits no event.
       const timer = setTimeout(resolve, 2 * disconnectTimeoutMs);
       this.redis.once('end', () => {
         clearTimeout(timer);
@@ -113,61 +114,61 @@ export class RedisLink {
     for (const done of this.#waiting) done();
   }
 
-  #begin(): void {
+  #startConnection(): void {
     this.#connection += 1;
-    this.#prepared = false;
+    this.#isPrepared = false;
     this.#missedBeats = 0;
   }
 
   /** A heartbeat; the first of a connection also prepares it. */
-  async #check(): Promise<void> {
-    if (this.#checking || this.redis.status !== 'ready') return;
-    this.#checking = true;
+  async #beat(): Promise<void> {
+    if (this.#isChecking || this.redis.status !== 'ready') return;
+    this.#isChecking = true;
     const connection = this.#connection;
     try {
       await ping(this.redis);
-      if (!this.#prepared) await this.#options.prepare?.(this.redis);
+      if (!this.#isPrepared) await this.#options.prepare?.(this.redis);
       if (connection !== this.#connection) return;
-      this.#prepared = true;
+      this.#isPrepared = true;
       this.#missedBeats = 0;
       this.#setState(true);
     } catch (error) {
       if (connection !== this.#connection) return;
       this.#rememberError(error);
       this.#setState(false);
-      // An error is an answer too (LOADING, NOAUTH): then a new connection would help nothing.
+      // An error response (LOADING, NOAUTH) proves that the connection works: reconnecting would not help.
       if (!isRedisError(error)) this.#missedBeats += 1;
       if (this.#missedBeats >= 2) this.redis.disconnect(true);
     } finally {
-      this.#checking = false;
+      this.#isChecking = false;
     }
   }
 
-  /** 'Stream isn't writeable' and 'Connection is closed' only follow from an earlier error that says more. */
+  /** Ignores 'Stream isn't writeable' and 'Connection is closed': an earlier error has the cause. */
   #rememberError(error: unknown): void {
     if (isTimeout(error) || isRedisError(error)) this.#lastError = error;
   }
 
-  #setState(up: boolean): void {
-    this.#up = up;
-    if (up) for (const done of this.#waiting) done();
-    if (up === this.#logged || this.#closing) return;
-    this.#logged = up;
+  #setState(isUp: boolean): void {
+    this.#isUp = isUp;
+    if (isUp) for (const done of this.#waiting) done();
+    if (isUp === this.#loggedState || this.#isClosing) return;
+    this.#loggedState = isUp;
     const { log, purpose } = this.#options;
-    if (up) log.info({ connection: purpose }, 'Redis answers');
-    else log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis does not answer');
+    if (isUp) log.info({ connection: purpose }, 'Redis is available');
+    else log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
   }
 }
 
-/** Redis said no: the connection itself works. */
+/** Whether the error is a response of Redis: then the connection works. */
 export function isRedisError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
-/** Redis gave no answer, or rejected the command. The message names no URL and no secret. */
+/** Redis did not respond, or rejected the command. The message has no URL and no secret. */
 export class RedisUnreachable extends Error {
   override readonly name = 'RedisUnreachable';
-  /** Of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
+  /** Error code of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
   readonly code: string;
 
   constructor(message: string, code: string) {
@@ -176,20 +177,20 @@ export class RedisUnreachable extends Error {
   }
 }
 
-/** The error for operators. */
+/** Makes the error that operators see. */
 export function unreachable(cause: unknown): RedisUnreachable {
   const code = redisErrorCode(cause);
   const text = isRedisError(cause)
-    ? `Redis refuses (${code}): is REDIS_URL right?`
-    : `Redis cannot be reached (${code}): is REDIS_URL right?`;
+    ? `Redis rejects the connection (${code}): check REDIS_URL`
+    : `Redis is unreachable (${code}): check REDIS_URL`;
   return new RedisUnreachable(text, code);
 }
 
-/** The first word of what Redis says is its code; the rest may name users and keys. */
+/** The first word of a Redis error is its code. The rest may name users and keys, and is dropped. */
 export function redisErrorCode(error: unknown): string {
   if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';
   if (isRedisError(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
-  // All that ioredis tells of Sentinels and of a cluster's nodes.
+  // ioredis gives no other cause for Sentinels and cluster nodes.
   if (error instanceof Error && error.message.endsWith('Connection is closed.')) return 'no connection';
   return errorCode(error);
 }

@@ -1,7 +1,7 @@
 import { precheckCall, type CallContext } from './handle-call.ts';
 import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
 import type { KeyLimits } from '../auth/key-access.ts';
-import type { Verdict } from '../limits/account.ts';
+import type { ChargeOutcome } from '../limits/account.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
 /** So many calls are looked at in one go: a millisecond at most. */
@@ -16,7 +16,7 @@ export function chargeCalls(
   items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
-): Verdict | Promise<Verdict | undefined> | undefined {
+): ChargeOutcome | Promise<ChargeOutcome | undefined> | undefined {
   if (items.length > MAX_SYNC_ITEMS) return chargeSliced(items, limits, context);
   const cost: Cost = { units: 0, byMethod: undefined };
   for (const item of items) addCost(item, cost, limits, context);
@@ -27,7 +27,7 @@ async function chargeSliced(
   items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
-): Promise<Verdict | undefined> {
+): Promise<ChargeOutcome | undefined> {
   const cost: Cost = { units: 0, byMethod: undefined };
   for (const item of items) {
     const pause = timeSlicer.next();
@@ -57,7 +57,7 @@ function charge(
   { units: weight, byMethod }: Cost,
   limits: KeyLimits,
   { limiter }: CallContext,
-): Verdict | Promise<Verdict> | undefined {
+): ChargeOutcome | Promise<ChargeOutcome> | undefined {
   return weight === 0 ? undefined : limiter.charge(limits, { units: weight, byMethod: byMethod ?? noMethods });
 }
 

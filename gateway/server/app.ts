@@ -73,13 +73,16 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log);
-  metrics.watchKeys(() => ({ isUp: keys.available, counts: authenticator.counts }));
+  metrics.watchKeys(() => ({ isUp: keys.isAvailable, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
-  await Promise.all([keys.opened(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined), limiter.opened(KEYS_OPEN_TIMEOUT_MS)]);
+  await Promise.all([
+    keys.waitUntilReady(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined),
+    limiter.waitUntilReady(KEYS_OPEN_TIMEOUT_MS),
+  ]);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
@@ -99,7 +102,7 @@ export async function openGateway(
     ready: !isDraining && authenticator.canCheckKeys,
     details: {
       draining: isDraining,
-      keyStore: { kind: keys.kind, available: keys.available },
+      keyStore: { kind: keys.kind, available: keys.isAvailable },
       configuration: networks.configuration,
       networks: Object.fromEntries(
         networks.finder.all.map(({ config, upstreams }) => [config.slug, summaryOf(upstreams.all)]),

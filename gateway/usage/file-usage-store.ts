@@ -14,20 +14,20 @@ import {
   type UsageStore,
 } from './usage-store.ts';
 
-/** A file is summed up when it is so many times as long as it was then, and so many bytes more. */
+/** A file is compacted when its size exceeds the last compacted size times this factor, plus this number of bytes. */
 const maxGrowthFactor = 4;
 const minGrowthBytes = 100_000;
 
 /**
- * A folder for each day, `usage/<YYYY-MM-DD>/` under DATA_DIR, with a file for each first digit of key ids: calls wait
- * while one is summed up, some milliseconds where thousands of keys are in use.
+ * Stores usage in files under DATA_DIR: `usage/<YYYY-MM-DD>/<digit>.txt`, where the digit is the first of the key id.
+ * Compacting a file blocks calls, for some milliseconds with thousands of keys; so the keys of a day have 16 files.
  */
 export class FileUsageStore implements UsageStore {
-  readonly up = true;
+  readonly isUp = true;
   readonly #folder: string;
   readonly #log: Log;
-  /** Bytes that files had when they were summed up last, by path. */
-  readonly #compactedSizes = new Map<string, number>();
+  /** Size in bytes of each file after its last compaction, by path. */
+  readonly #compactedBytes = new Map<string, number>();
   #removedBefore = '';
   #hasFailed = false;
 
@@ -36,18 +36,18 @@ export class FileUsageStore implements UsageStore {
     this.#log = log;
   }
 
-  /** A batch is added as a whole or not at all: its number need not be kept. */
+  /** A batch is added as a whole or not at all, so its number is not stored. */
   async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
     try {
       const lock = join(this.#folder, 'lock');
       makePrivateFolderFor(lock);
-      // Two gateways may share the folder.
+      // Locked, because two gateways may share the folder.
       const failed = await withFileLock(lock, () => this.#addAll(batches));
       this.#removeExpired();
       this.#hasFailed = failed.length > 0;
       return failed;
     } catch (error) {
-      this.#failed(error);
+      this.#logFailure(error);
       return batches;
     }
   }
@@ -59,7 +59,7 @@ export class FileUsageStore implements UsageStore {
     return Promise.resolve(rows.sort(byDayAndMethod));
   }
 
-  opened(): Promise<void> {
+  waitUntilReady(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -69,30 +69,30 @@ export class FileUsageStore implements UsageStore {
 
   #addAll(batches: readonly UsageBatch[]): readonly UsageBatch[] {
     const failed: UsageBatch[] = [];
-    let longest: { readonly path: string; readonly size: number } | undefined;
+    let longest: { readonly path: string; readonly bytes: number } | undefined;
     for (const [path, own] of this.#byPath(batches)) {
       try {
-        const size = appendUsage(path, own);
-        const isDue = size > maxGrowthFactor * (this.#compactedSizes.get(path) ?? 0) + minGrowthBytes;
-        if (isDue && size > (longest?.size ?? 0)) longest = { path, size };
+        const bytes = appendUsage(path, own);
+        const isDue = bytes > maxGrowthFactor * (this.#compactedBytes.get(path) ?? 0) + minGrowthBytes;
+        if (isDue && bytes > (longest?.bytes ?? 0)) longest = { path, bytes };
       } catch (error) {
         failed.push(...own);
-        this.#failed(error);
+        this.#logFailure(error);
       }
     }
-    // One at a time, lest calls wait for all of them.
-    if (longest !== undefined) this.#compact(longest.path, longest.size);
+    // Only the longest file, because compacting blocks calls.
+    if (longest !== undefined) this.#compact(longest.path, longest.bytes);
     return failed;
   }
 
-  /** What was appended is there by then, whatever comes of this. */
-  #compact(path: string, size: number): void {
+  /** A failure is only logged: the batches are already appended. */
+  #compact(path: string, bytes: number): void {
     try {
-      this.#compactedSizes.set(path, compactUsage(path));
+      this.#compactedBytes.set(path, compactUsage(path));
     } catch (error) {
-      // Tried again when it has grown as much again.
-      this.#compactedSizes.set(path, size);
-      this.#log.warn(causeOf(error), 'a file of usage cannot be summed up: it grows');
+      // The next attempt follows after the same growth.
+      this.#compactedBytes.set(path, bytes);
+      this.#log.warn(causeOf(error), 'a usage file cannot be compacted: it grows');
     }
   }
 
@@ -111,8 +111,8 @@ export class FileUsageStore implements UsageStore {
     return join(this.#folder, day, `${key.charAt(0)}.txt`);
   }
 
-  #failed(error: unknown): void {
-    if (!this.#hasFailed) this.#log.warn(causeOf(error), 'usage cannot be written: it is counted in memory');
+  #logFailure(error: unknown): void {
+    if (!this.#hasFailed) this.#log.warn(causeOf(error), 'usage cannot be written: it stays in memory');
     this.#hasFailed = true;
   }
 
@@ -120,14 +120,14 @@ export class FileUsageStore implements UsageStore {
     const [oldest = ''] = lastDays(usageRetentionDays);
     if (this.#removedBefore === oldest) return;
     this.#removedBefore = oldest;
-    this.#compactedSizes.clear();
+    this.#compactedBytes.clear();
     try {
       for (const name of readdirSync(this.#folder)) {
         if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;
         rmSync(join(this.#folder, name), { recursive: true, force: true });
       }
     } catch (error) {
-      this.#log.warn(causeOf(error), 'usage of days that are over cannot be removed');
+      this.#log.warn(causeOf(error), 'expired usage files cannot be removed');
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Amounts, PlacedAmounts } from './usage-store.ts';
 
-/** What one key did with one method since it was last taken. A class: V8 adds slowly to what a spread made. */
+/** Counts the calls of one key to one method since the last `take`. A class, because V8 updates spread objects slowly. */
 export class Count implements Amounts {
   readonly place: string;
   calls = 0;
@@ -13,7 +13,7 @@ export class Count implements Amounts {
     this.place = place;
   }
 
-  /** Hands over what was counted, and begins anew. */
+  /** Returns the counted amounts and resets them. */
   take(): PlacedAmounts {
     const { place, calls, units, errors, bytes } = this;
     this.calls = this.units = this.errors = this.bytes = 0;
@@ -21,28 +21,28 @@ export class Count implements Amounts {
   }
 }
 
-/** Counts what each key does with one method of one network. A call costs one look-up and a few additions. */
+/** Counts the usage of one method of one network by key. A call costs one map lookup and a few additions. */
 export class MethodUsage {
   /** `<network> <method>` */
   readonly place: string;
   readonly #counts = new Map<string, Count>();
   readonly #onFirstUse: (key: string, count: Count) => void;
 
-  /** @param onFirstUse hears of each count that was at zero until now */
+  /** @param onFirstUse called with each count that rises from zero */
   constructor(network: string, method: string, onFirstUse: (key: string, count: Count) => void) {
     this.place = `${network} ${method}`;
     this.#onFirstUse = onFirstUse;
   }
 
-  /** How many keys it knows. */
+  /** Number of keys. */
   get size(): number {
     return this.#counts.size;
   }
 
   /**
-   * @param key its id
-   * @param units weight of a call that an upstream was asked for, else 0
-   * @param bytes of the answer, as characters: JSON is ASCII but for names that people gave
+   * @param key id of the key
+   * @param units request units of a call that was sent to an upstream, else 0
+   * @param bytes length of the response in characters, which is nearly its size: almost all JSON-RPC text is ASCII
    */
   add(key: string, units: number, isError: boolean, bytes: number): void {
     let count = this.#counts.get(key);
@@ -57,8 +57,8 @@ export class MethodUsage {
     if (isError) count.errors += 1;
   }
 
-  /** Forgets keys that did nothing since the last time; their next call makes them anew. */
-  forgetIdle(): void {
+  /** Removes keys without calls since the last run. */
+  removeIdle(): void {
     for (const [key, count] of this.#counts) {
       if (count.isIdle) this.#counts.delete(key);
       else count.isIdle = count.calls === 0;

@@ -6,7 +6,7 @@ import { FileUsageStore } from './file-usage-store.ts';
 import { RedisUsageStore } from './redis-usage-store.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** Beside the keys. @throws SettingsError for a malformed REDIS_URL */
+/** Opens the usage store: Redis if REDIS_URL is set, else files. @throws SettingsError for a malformed REDIS_URL */
 export function openUsageStore(
   { REDIS_URL: url, DATA_DIR }: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
   log: Log,

@@ -16,14 +16,15 @@ import {
 } from './usage-store.ts';
 
 /**
- * A key's day is one hash, `gatehouse:usage:<key id>:<YYYY-MM-DD>`, with fields such as `base eth_call calls`, and `units`,
- * `errors` and `bytes` likewise; and for each gateway `from <random>`, the number of the last batch that it added.
+ * The usage of a key on a day is one hash, `gatehouse:usage:<key id>:<YYYY-MM-DD>`. Its fields are
+ * `<network> <method> calls`, and the same with `units`, `errors` and `bytes`. Each gateway has a field `from <random>`
+ * with the number of the last batch that it added.
  */
 const usagePrefix = 'gatehouse:usage:';
-/** Batches under way at once, few enough that each is answered in time. */
-const step = 500;
+/** Concurrent batches: each must finish within the command timeout. */
+const maxConcurrentBatches = 500;
 
-/** The number is written first: what fails halfway, for a field that a hand spoilt, is not added once more. */
+/** Writes the number first: if a field is malformed and the script fails halfway, the batch is not added twice. */
 const addScript = `
 local last = redis.call('HGET', KEYS[1], ARGV[1])
 if last and tonumber(last) >= tonumber(ARGV[2]) then return 0 end
@@ -43,10 +44,12 @@ return 1`;
 
 type CountingRedis = RedisClient & { gatehouseUse(key: string, ...args: (string | number)[]): Promise<number> };
 
+/** Stores usage in Redis, summed over all gateways. */
 export class RedisUsageStore implements UsageStore {
   readonly #link: RedisLink;
   readonly #redis: CountingRedis;
-  readonly #from = `from ${randomBytes(4).toString('hex')}`;
+  /** Field with the number of this gateway's last batch. */
+  readonly #numberField = `from ${randomBytes(4).toString('hex')}`;
 
   /** @param link closed by `close` */
   constructor(link: RedisLink) {
@@ -55,18 +58,18 @@ export class RedisUsageStore implements UsageStore {
     this.#redis = link.redis as CountingRedis;
   }
 
-  get up(): boolean {
-    return this.#link.up;
+  get isUp(): boolean {
+    return this.#link.isUp;
   }
 
   async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
-    const left: UsageBatch[] = [];
-    for (let from = 0; from < batches.length; from += step) {
-      const some = batches.slice(from, from + step);
+    const failed: UsageBatch[] = [];
+    for (let from = 0; from < batches.length; from += maxConcurrentBatches) {
+      const some = batches.slice(from, from + maxConcurrentBatches);
       const written = await Promise.all(some.map((batch) => this.#write(batch)));
-      left.push(...some.filter((_, index) => written[index] !== true));
+      failed.push(...some.filter((_, index) => written[index] !== true));
     }
-    return left;
+    return failed;
   }
 
   async read(key: string, days: readonly string[]): Promise<UsageRow[]> {
@@ -74,11 +77,11 @@ export class RedisUsageStore implements UsageStore {
       const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
     } catch (error) {
-      throw storeUnreachable(this.#link.failed(error));
+      throw storeUnreachable(this.#link.reportFailure(error));
     }
   }
 
-  async opened(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     await this.#link.waitUntilUp(timeoutMs);
   }
 
@@ -87,18 +90,18 @@ export class RedisUsageStore implements UsageStore {
   }
 
   async #write({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
-    if (!this.#link.up) return false;
+    if (!this.#link.isUp) return false;
     try {
       await this.#redis.gatehouseUse(
         nameOf(key, day),
-        this.#from,
+        this.#numberField,
         number,
         usageRetentionDays * 86_400,
         ...amounts.map(textOf),
       );
       return true;
     } catch (error) {
-      this.#link.failed(error);
+      this.#link.reportFailure(error);
       return false;
     }
   }

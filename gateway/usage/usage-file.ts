@@ -4,11 +4,11 @@ import { makePrivateFolderFor, writePrivateFile } from '../auth/stores/private-f
 import { newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store.ts';
 
 /**
- * A file of usage has lines `<key id> <network> <method> <calls> <units> <errors> <bytes>`; those of one key, network and
- * method are to be added up. What is new goes to its end: to write all of it anew each second took a fifth of a core with
- * 10,000 keys, and held up calls for as long at a time.
- * @returns bytes that the file has now
- * @throws what the system says; then nothing was added
+ * Appends batches to a usage file. Its lines are `<key id> <network> <method> <calls> <units> <errors> <bytes>`; lines
+ * with the same key, network and method are added up. Appending replaces a rewrite per second, which took a fifth of a
+ * core with 10,000 keys and blocked calls.
+ * @returns size of the file in bytes
+ * @throws the error of the file system; then nothing is added
  */
 export function appendUsage(path: string, batches: readonly UsageBatch[]): number {
   const lines = batches.map(linesOf).join('');
@@ -28,7 +28,7 @@ export function appendUsage(path: string, batches: readonly UsageBatch[]): numbe
   }
 }
 
-/** Not where a power cut left a piece of a line behind: what comes next would be taken for the rest of it. */
+/** False after a power cut within a line: then the next line needs a line break before it. */
 function endsLine(file: number, size: number): boolean {
   if (size === 0) return true;
   const last = Buffer.alloc(1);
@@ -46,18 +46,18 @@ function openToAppend(path: string): number {
   }
 }
 
-/** Makes one line of those that belong together. @returns bytes that the file has then */
+/** Merges the lines of each key, network and method into one. @returns size of the file in bytes */
 export function compactUsage(path: string): number {
   const text = [...sums(read(path))].map(([place, amounts]) => `${textOf({ place, ...amounts })}\n`).join('');
-  // It is written to each second: to wait for the disk would hold up calls.
+  // No fsync, because waiting for the disk blocks calls; the file is written again within a second.
   writePrivateFile(path, text, { isLasting: false });
   return text.length;
 }
 
-/** By `<network> <method>`. */
+/** The usage of one key by `<network> <method>`. */
 export function usageOf(key: string, path: string): Map<string, Amounts> {
-  const own = [...sums(read(path))].filter(([who]) => who.startsWith(`${key} `));
-  return new Map(own.map(([who, amounts]) => [who.slice(key.length + 1), amounts]));
+  const own = [...sums(read(path))].filter(([owner]) => owner.startsWith(`${key} `));
+  return new Map(own.map(([owner, amounts]) => [owner.slice(key.length + 1), amounts]));
 }
 
 function linesOf({ key, amounts }: UsageBatch): string {
@@ -66,15 +66,15 @@ function linesOf({ key, amounts }: UsageBatch): string {
   return lines;
 }
 
-/** A line that a power cut left behind in pieces is none. In one pattern: to split each line takes five times as long. */
+/** Matches complete lines only, not those cut by a power failure. One pattern: splitting each line takes five times as long. */
 const wholeLine = /^(\S+ \S+ \S+) (\d+) (\d+) (\d+) (\d+)$/gm;
 
-/** By `<key id> <network> <method>`. */
+/** Sums of a usage file by `<key id> <network> <method>`. */
 function sums(text: string): Map<string, Amounts> {
   const found = new Map<string, Amounts>();
-  for (const [, who = '', calls, units, errors, bytes] of text.matchAll(wholeLine)) {
-    let sum = found.get(who);
-    if (sum === undefined) found.set(who, (sum = newAmounts()));
+  for (const [, owner = '', calls, units, errors, bytes] of text.matchAll(wholeLine)) {
+    let sum = found.get(owner);
+    if (sum === undefined) found.set(owner, (sum = newAmounts()));
     sum.calls += Number(calls);
     sum.units += Number(units);
     sum.errors += Number(errors);

@@ -4,57 +4,57 @@ import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-s
 const writeIntervalMs = 1_000;
 const forgetIntervalMs = 30_000;
 
-/** Keys that are written at a time; where more wait, a tenth of them, so that each has its turn within ten seconds. */
+/** Keys per write, or a tenth of the waiting keys if that is more: so each key is written within ten seconds. */
 const minKeysPerWrite = 1_000;
-const shareOfKeysPerWrite = 0.1;
+const keysPerWriteRatio = 0.1;
 
 /**
- * Counts what keys do, and writes it to the store each second, off the hot path: of thousands of keys those that wait
- * longest, so that many calls of a key go together. What the store did not confirm is given to it again as it was, before
- * anything new: so nothing is lost or counted twice while it is away, and what waits meanwhile is one sum for each key,
- * day and method.
+ * Counts the usage of keys and writes it to the store each second, off the hot path. With thousands of keys it writes
+ * those that wait longest, so that many calls of a key share a write. A batch that the store did not confirm is sent
+ * again unchanged, before new ones, so nothing is lost or counted twice during an outage. Meanwhile, memory has one sum
+ * per key, day and method.
  */
 export class UsageLedger {
   readonly #store: UsageStore;
   readonly #onWritten: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
   readonly #timers: readonly NodeJS.Timeout[];
-  /** Counts that are above zero, by key. Keys that wait longest come first. */
+  /** Counts above zero by key; keys that wait longest come first. */
   readonly #active = new Map<string, Count[]>();
   #day = dayOf(Date.now());
-  /** Given to the store, then what is of a day that is over: one list after the other. */
+  /** Batches that the store has not confirmed, in the order of writing. */
   readonly #pending: (readonly UsageBatch[])[] = [];
   #number = 0;
   #writing: Promise<void> | undefined;
 
-  /** @param onWritten hears of each key what it did with each method, as often as that is written */
+  /** @param onWritten called with the amounts of each key and method when they are taken for a write */
   constructor(store: UsageStore, onWritten?: (key: string, amounts: Readonly<Amounts>) => void) {
     this.#store = store;
     this.#onWritten = onWritten;
     this.#timers = [
       setInterval(() => void this.write(), writeIntervalMs).unref(),
       setInterval(() => {
-        for (const usage of this.#methods.values()) usage.forgetIdle();
+        for (const usage of this.#methods.values()) usage.removeIdle();
       }, forgetIntervalMs).unref(),
     ];
   }
 
-  /** The counter of one method of one network: the same one however often it is asked for. */
+  /** Returns the counter of one method of one network, always the same object. */
   methodUsage(network: string, method: string): MethodUsage {
-    const usage = new MethodUsage(network, method, this.#begin);
-    const known = this.#methods.get(usage.place);
-    if (known === undefined) this.#methods.set(usage.place, usage);
-    return known ?? usage;
+    const usage = new MethodUsage(network, method, this.#addActive);
+    const existing = this.#methods.get(usage.place);
+    if (existing === undefined) this.#methods.set(usage.place, usage);
+    return existing ?? usage;
   }
 
-  /** A network is no more: what was counted is written all the same. */
-  forget(network: string): void {
+  /** Drops the counters of a removed network. Usage counted so far is still written. */
+  removeNetwork(network: string): void {
     for (const place of this.#methods.keys()) if (place.startsWith(`${network} `)) this.#methods.delete(place);
   }
 
   /**
-   * One at a time: a store that is slow is not asked twice. Never rejects.
-   * @param maxKeys keys; unset: those whose turn it is
+   * Writes usage, unless a write is in progress. Never rejects.
+   * @param maxKeys default: 1,000, or a tenth of the waiting keys if that is more
    */
   write(maxKeys?: number): Promise<void> {
     return (this.#writing ??= this.#write(maxKeys).finally(() => {
@@ -62,7 +62,7 @@ export class UsageLedger {
     }));
   }
 
-  /** Writes the rest, as far as the store answers. */
+  /** Writes all remaining usage, if the store is available. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#writing;
@@ -70,27 +70,27 @@ export class UsageLedger {
     await this.#store.close();
   }
 
-  readonly #begin = (key: string, count: Count): void => {
+  readonly #addActive = (key: string, count: Count): void => {
     const counts = this.#active.get(key);
     if (counts === undefined) this.#active.set(key, [count]);
     else counts.push(count);
   };
 
-  async #write(maxKeys = Math.max(minKeysPerWrite, this.#active.size * shareOfKeysPerWrite)): Promise<void> {
+  async #write(maxKeys = Math.max(minKeysPerWrite, this.#active.size * keysPerWriteRatio)): Promise<void> {
     const today = dayOf(Date.now());
     if (today !== this.#day) this.#pending.push(this.#take(Infinity));
     this.#day = today;
-    if (!this.#store.up || !(await this.#flush()) || this.#active.size === 0) return;
+    if (!this.#store.isUp || !(await this.#flush()) || this.#active.size === 0) return;
     this.#pending.push(this.#take(maxKeys));
     await this.#flush();
   }
 
-  /** @returns whether the store has confirmed all of it */
+  /** @returns whether the store has confirmed all batches */
   async #flush(): Promise<boolean> {
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
-      const left = await this.#store.add(first);
-      if (left.length > 0) {
-        this.#pending[0] = left;
+      const unconfirmed = await this.#store.add(first);
+      if (unconfirmed.length > 0) {
+        this.#pending[0] = unconfirmed;
         return false;
       }
       this.#pending.shift();

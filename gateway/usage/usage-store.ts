@@ -1,7 +1,7 @@
-/** How long the usage of a day is kept. */
+/** The usage of a day is removed after this number of days. */
 export const usageRetentionDays = 90;
 
-/** What a key did: calls, their weights where an upstream was asked, those answered with an error, bytes of answers. */
+/** Usage: calls, request units of the calls sent to upstreams, error responses, bytes of responses. */
 export interface Amounts {
   calls: number;
   units: number;
@@ -11,20 +11,20 @@ export interface Amounts {
 
 export const amountNames = ['calls', 'units', 'errors', 'bytes'] as const satisfies (keyof Amounts)[];
 
-/** Those of a key at `<network> <method>`. */
+/** Usage with its `<network> <method>`. */
 export interface PlacedAmounts extends Readonly<Amounts> {
   readonly place: string;
 }
 
-/** What one key did in about a second, or in ten where there are thousands. */
+/** Usage of one key in about a second; with thousands of keys in up to ten seconds. */
 export interface UsageBatch {
-  /** A key's id. */
+  /** Id of the key. */
   readonly key: string;
   /** `2026-01-31`, in UTC. */
   readonly day: string;
-  /** Rises from batch to batch of this process, so that one that is given again is known. */
+  /** Rises with each batch of this process, so that the store recognises a repeated batch. */
   readonly number: number;
-  /** A place may stand in it twice. */
+  /** May have several entries for one place. */
   readonly amounts: readonly PlacedAmounts[];
 }
 
@@ -34,19 +34,19 @@ export interface UsageRow extends Amounts {
   readonly method: string;
 }
 
-/** Where usage is kept, by key and day. */
+/** Stores usage by key and day. */
 export interface UsageStore {
-  /** Whether `add` has a chance at the moment. */
-  readonly up: boolean;
+  /** Whether `add` can succeed now. */
+  readonly isUp: boolean;
   /**
-   * Adds each batch once, however often it is given. Never rejects.
-   * @returns those that are not known to be kept, to be given again
+   * Adds each batch once, even if it is passed several times. Never rejects.
+   * @returns unconfirmed batches, which must be passed again
    */
   add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]>;
-  /** By day, network and method. @throws KeyStoreUnreachable, or what the system says of a file */
+  /** Rows by day, network and method. @throws KeyStoreUnreachable, or an error of the file system */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
-  /** Waits until it can be asked, for `limitMs` at most. */
-  opened(timeoutMs: number): Promise<void>;
+  /** Waits until the store is available, at most `timeoutMs`. */
+  waitUntilReady(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -54,12 +54,12 @@ export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
 }
 
-/** `<network> <method> <calls> <units> <errors> <bytes>`, as stores are given it. */
+/** `<network> <method> <calls> <units> <errors> <bytes>`, the form that stores write. */
 export function textOf({ place, calls, units, errors, bytes }: PlacedAmounts): string {
   return `${place} ${calls} ${units} ${errors} ${bytes}`;
 }
 
-/** A row of `<network> <method>` on a day. */
+/** Makes a row from a day and `<network> <method>`. */
 export function rowOf(day: string, place: string, amounts: Readonly<Amounts>): UsageRow {
   const [network = '', method = ''] = place.split(' ');
   return { day, network, method, ...amounts };
@@ -69,11 +69,11 @@ export function byDayAndMethod(a: UsageRow, b: UsageRow): number {
   return a.day.localeCompare(b.day) || a.network.localeCompare(b.network) || a.method.localeCompare(b.method);
 }
 
-/** The last so many days in UTC, today included, oldest first. */
+/** The last `count` days in UTC, including today, oldest first. */
 export function lastDays(count: number, now = Date.now()): string[] {
   return Array.from({ length: count }, (_, index) => dayOf(now - (count - 1 - index) * 86_400_000));
 }
 
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
+export function dayOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
 }

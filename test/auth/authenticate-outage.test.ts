@@ -6,148 +6,148 @@ import { freePort } from '../support/redis.ts';
 import { eventually } from './eventually.ts';
 import {
   address,
-  addByHand,
-  makeGate,
-  openGate,
-  openGateThroughProxy,
-  remember,
-  removeByHand,
-  revokeByHand,
+  addKey,
+  makeAuth,
+  openAuth,
+  openAuthThroughProxy,
+  fillCache,
+  deleteKey,
+  revokeKey,
   silent,
   startOwnRedis,
-} from './gate.ts';
+} from './auth-setup.ts';
 
-describe.concurrent('when Redis goes away', () => {
-  it('keys seen before go on, others are told that they cannot be checked, and no call waits', async () => {
+describe.concurrent('while Redis is unavailable', () => {
+  it('cached keys stay valid, other keys get key-store-unreachable, and no call waits', async () => {
     const redis = await startOwnRedis();
-    const gate = await openGate(redis.url);
-    const [seen, unseen] = [await addByHand(redis), await addByHand(redis)];
-    await remember(gate, seen);
+    const auth = await openAuth(redis.url);
+    const [seen, unseen] = [await addKey(redis), await addKey(redis)];
+    await fillCache(auth, seen);
     await redis.kill();
-    await eventually(() => !gate.store.available, 1_000);
-    const access = gate.authenticator.authenticate(seen, address);
+    await eventually(() => !auth.store.isAvailable, 1_000);
+    const access = auth.authenticator.authenticate(seen, address);
     expect(access).toMatchObject({ record: { name: 'alice' } });
     const start = performance.now();
-    for (let n = 0; n < 100; n += 1) expect(await gate.try(unseen)).toBe('key-store-unreachable');
+    for (let n = 0; n < 100; n += 1) expect(await auth.try(unseen)).toBe('key-store-unreachable');
     expect(performance.now() - start).toBeLessThan(100);
     await sleep(1_100);
-    expect(await gate.try(seen)).toBe('in');
-    expect(gate.authenticator.counts.stale).toBeGreaterThan(0);
-    expect(gate.authenticator.counts.unreachable).toBe(100);
+    expect(await auth.try(seen)).toBe('valid');
+    expect(auth.authenticator.counts.stale).toBeGreaterThan(0);
+    expect(auth.authenticator.counts.unreachable).toBe(100);
   });
 
-  it('keys seen before go on for KEY_STALE_MAX_S and no longer', async () => {
+  it('cached keys stay valid for KEY_STALE_MAX_S', async () => {
     const redis = await startOwnRedis();
-    const gate = await openGate(redis.url, { keyStaleMaxS: 1 });
-    const key = await addByHand(redis);
-    await remember(gate, key);
+    const auth = await openAuth(redis.url, { keyStaleMaxS: 1 });
+    const key = await addKey(redis);
+    await fillCache(auth, key);
     await redis.kill();
-    await eventually(() => !gate.store.available, 900);
-    expect(await gate.try(key)).toBe('in');
+    await eventually(() => !auth.store.isAvailable, 900);
+    expect(await auth.try(key)).toBe('valid');
     await sleep(1_050);
-    expect(await gate.try(key)).toBe('key-store-unreachable');
+    expect(await auth.try(key)).toBe('key-store-unreachable');
   });
 
-  it('a key that is gone when Redis is back ends within a second', async () => {
+  it('a key that is missing after the outage ends within a second', async () => {
     const redis = await startOwnRedis();
-    const gate = await openGate(redis.url);
-    const key = await addByHand(redis);
-    await remember(gate, key);
+    const auth = await openAuth(redis.url);
+    const key = await addKey(redis);
+    await fillCache(auth, key);
     await redis.kill();
     await sleep(1_500);
-    expect(await gate.try(key)).toBe('in');
+    expect(await auth.try(key)).toBe('valid');
     await redis.restart();
-    await eventually(async () => (await gate.try(key)) === 'key-invalid', 1_000);
+    await eventually(async () => (await auth.try(key)) === 'key-invalid', 1_000);
   });
 
-  it('a key that was revoked while the wire was cut ends within a second of its mending', async () => {
+  it('a key that is revoked while the connection is cut ends within a second after it is restored', async () => {
     const redis = await startOwnRedis();
-    const { gate, proxy } = await openGateThroughProxy(redis);
-    const [revoked, cached] = [await addByHand(redis), await addByHand(redis)];
-    await remember(gate, revoked, cached);
+    const { auth, proxy } = await openAuthThroughProxy(redis);
+    const [revoked, cached] = [await addKey(redis), await addKey(redis)];
+    await fillCache(auth, revoked, cached);
     await proxy.cut();
-    await revokeByHand(redis, revoked);
+    await revokeKey(redis, revoked);
     await sleep(1_000);
-    expect([await gate.try(revoked), await gate.try(cached)]).toEqual(['in', 'in']);
-    await proxy.mend();
-    await eventually(async () => (await gate.try(revoked)) === 'key-invalid', 1_000);
-    expect(await gate.try(cached)).toBe('in');
+    expect([await auth.try(revoked), await auth.try(cached)]).toEqual(['valid', 'valid']);
+    await proxy.restore();
+    await eventually(async () => (await auth.try(revoked)) === 'key-invalid', 1_000);
+    expect(await auth.try(cached)).toBe('valid');
   });
 
-  it('no call waits more than a moment for a Redis that hangs, and all is well when it goes on', async () => {
+  it('no call waits longer than 700 ms for a Redis that hangs, and keys are checked again after it resumes', async () => {
     const redis = await startOwnRedis();
-    const gate = await openGate(redis.url);
-    const [seen, unseen] = [await addByHand(redis), await addByHand(redis)];
-    await remember(gate, seen);
+    const auth = await openAuth(redis.url);
+    const [seen, unseen] = [await addKey(redis), await addKey(redis)];
+    await fillCache(auth, seen);
     redis.pause();
     const waits: number[] = [];
-    const until = performance.now() + 2_500;
-    while (performance.now() < until) {
+    const deadline = performance.now() + 2_500;
+    while (performance.now() < deadline) {
       const start = performance.now();
-      expect(gate.authenticator.authenticate(seen, address)).toMatchObject({ record: { name: 'alice' } });
-      expect(await gate.try(unseen)).toBe('key-store-unreachable');
+      expect(auth.authenticator.authenticate(seen, address)).toMatchObject({ record: { name: 'alice' } });
+      expect(await auth.try(unseen)).toBe('key-store-unreachable');
       waits.push(performance.now() - start);
       await sleep(10);
     }
     expect(Math.max(...waits)).toBeLessThan(700);
-    // Only the calls before the first missed answer wait at all.
+    // Only the calls before the first timeout wait.
     expect(waits.filter((wait) => wait > 50).length).toBeLessThanOrEqual(2);
     redis.resume();
-    await eventually(async () => (await gate.try(unseen)) === 'in', 1_000);
-    await removeByHand(redis, seen);
-    await eventually(async () => (await gate.try(seen)) === 'key-invalid', 1_000);
+    await eventually(async () => (await auth.try(unseen)) === 'valid', 1_000);
+    await deleteKey(redis, seen);
+    await eventually(async () => (await auth.try(seen)) === 'key-invalid', 1_000);
   });
 
-  it('a gateway that starts without Redis lets keys in within a second of its coming', async () => {
+  it('a gateway that starts without Redis accepts keys within a second after Redis starts', async () => {
     const port = await freePort();
-    const gate = makeGate(new RedisKeyStore(`redis://127.0.0.1:${port}`, silent));
+    const auth = makeAuth(new RedisKeyStore(`redis://127.0.0.1:${port}`, silent));
     const key = makeKey();
-    expect(await gate.try(key)).toBe('key-store-unreachable');
-    expect(await gate.try('nonsense')).toBe('key-invalid');
+    expect(await auth.try(key)).toBe('key-store-unreachable');
+    expect(await auth.try('nonsense')).toBe('key-invalid');
     await sleep(1_200);
     const redis = await startOwnRedis(port);
-    await addByHand(redis, key);
-    await eventually(async () => (await gate.try(key)) === 'in', 1_000);
+    await addKey(redis, key);
+    await eventually(async () => (await auth.try(key)) === 'valid', 1_000);
   });
 });
 
-describe.concurrent('when only the connection that hears of changes is lost', () => {
-  it('and known to be, a revoked key ends within a second', async () => {
+describe.concurrent('a revoked key, without reports of changes', () => {
+  it('ends within a second if the connection is closed', async () => {
     const redis = await startOwnRedis();
-    const gate = await openGate(redis.url);
-    const key = await addByHand(redis);
-    await remember(gate, key);
+    const auth = await openAuth(redis.url);
+    const key = await addKey(redis);
+    await fillCache(auth, key);
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await removeByHand(redis, key);
-    await eventually(async () => (await gate.try(key)) === 'key-invalid', 1_000);
-    await eventually(() => gate.store.freshForMs > 1_000, 1_000);
+    await deleteKey(redis, key);
+    await eventually(async () => (await auth.try(key)) === 'key-invalid', 1_000);
+    await eventually(() => auth.store.freshForMs > 1_000, 1_000);
   });
 
-  it('silently, a revoked key ends about a second after the loss', async () => {
+  it('ends about a second after the connection becomes silent', async () => {
     const redis = await startOwnRedis();
-    const { gate, proxy, changesPort } = await openGateThroughProxy(redis);
-    const key = await addByHand(redis);
-    await remember(gate, key);
-    proxy.holdReplies(changesPort);
-    await removeByHand(redis, key);
-    await eventually(async () => (await gate.try(key)) === 'key-invalid', 1_200);
-    // And a new connection is made in place of the silent one.
-    await eventually(() => gate.store.freshForMs > 1_000, 3_000);
+    const { auth, proxy, changesPort } = await openAuthThroughProxy(redis);
+    const key = await addKey(redis);
+    await fillCache(auth, key);
+    proxy.holdResponses(changesPort);
+    await deleteKey(redis, key);
+    await eventually(async () => (await auth.try(key)) === 'key-invalid', 1_200);
+    // A new connection replaces the silent one.
+    await eventually(() => auth.store.freshForMs > 1_000, 3_000);
   });
 
-  it('because Redis refuses CLIENT TRACKING, a DEL by hand ends a key within about a second, revoking at once', async () => {
+  it('ends at once if Redis rejects CLIENT TRACKING; a DEL by redis-cli takes effect after about a second', async () => {
     const redis = await startOwnRedis();
     await redis.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-client|tracking');
-    const gate = makeGate(new RedisKeyStore(redis.url.replace('//', '//managed:pass@'), silent));
-    await gate.store.opened(1_000);
+    const auth = makeAuth(new RedisKeyStore(redis.url.replace('//', '//managed:pass@'), silent));
+    await auth.store.waitUntilReady(1_000);
     await sleep(50);
-    const [deleted, revoked] = [await addByHand(redis), await addByHand(redis)];
-    await remember(gate, deleted, revoked);
-    await removeByHand(redis, deleted);
-    await eventually(async () => (await gate.try(deleted)) === 'key-invalid', 1_050);
-    expect(await gate.try(revoked)).toBe('in');
-    const commandLine = await openGate(redis.url);
+    const [deleted, revoked] = [await addKey(redis), await addKey(redis)];
+    await fillCache(auth, deleted, revoked);
+    await deleteKey(redis, deleted);
+    await eventually(async () => (await auth.try(deleted)) === 'key-invalid', 1_050);
+    expect(await auth.try(revoked)).toBe('valid');
+    const commandLine = await openAuth(redis.url);
     await commandLine.store.revoke(keyIdOf(digestOf(revoked)));
-    expect(await eventually(async () => (await gate.try(revoked)) === 'key-invalid', 1_000)).toBeLessThan(300);
+    expect(await eventually(async () => (await auth.try(revoked)) === 'key-invalid', 1_000)).toBeLessThan(300);
   });
 });

@@ -14,7 +14,7 @@ interface Run {
   readonly exitCode: number;
 }
 
-const foreignKey = '0123456789abcdefABCDEF9876543210';
+const importedKey = '0123456789abcdefABCDEF9876543210';
 let dataDir: string;
 let redisUrl: string | undefined;
 
@@ -26,7 +26,7 @@ beforeEach(() => {
   });
 });
 
-/** Runs `gatehouse keys <args>` as the command line would. */
+/** Runs `gatehouse keys <args>` in this process. */
 async function keys(args: string[], input = ''): Promise<Run> {
   let [out, err] = ['', ''];
   const command = keysCommand({
@@ -62,15 +62,14 @@ async function startOwnRedis(): Promise<RedisServer> {
   return redis;
 }
 
-describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
+describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
   beforeEach(async () => {
     if (kind === 'redis') await startOwnRedis();
   });
 
-  it('create shows a new key once, and only its digest is kept', async () => {
+  it('create shows a new key once, and stores only its digest', async () => {
     const { out, exitCode } = await keys(['create', '--name', 'alice']);
-    const [, id = '', key = ''] =
-      /^Key ([0-9a-f]{12}) for alice, shown only this once:\n\n(gh_\w{32})\n$/.exec(out) ?? [];
+    const [, id = '', key = ''] = /^Key ([0-9a-f]{12}) for alice, shown only once:\n\n(gh_\w{32})\n$/.exec(out) ?? [];
     expect(exitCode).toBe(0);
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
@@ -83,17 +82,17 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
     expect(out).toMatch(/^\{"id":"[0-9a-f]{12}","key":"gh_\w{32}"\}\n$/);
   });
 
-  it('create --key-stdin takes over a key of another service, once, and does not show it', async () => {
-    const run = await keys(['create', '--name', 'old', '--key-stdin'], `${foreignKey}\n`);
-    expect(run).toEqual({ out: `Key ${keyIdOf(digestOf(foreignKey))} for old taken over.\n`, err: '', exitCode: 0 });
-    const again = await keys(['create', '--name', 'new', '--key-stdin'], foreignKey);
+  it('create --key-stdin adds a key of another service, once, and does not show it', async () => {
+    const run = await keys(['create', '--name', 'old', '--key-stdin'], `${importedKey}\n`);
+    expect(run).toEqual({ out: `Key ${keyIdOf(digestOf(importedKey))} for old added.\n`, err: '', exitCode: 0 });
+    const again = await keys(['create', '--name', 'new', '--key-stdin'], importedKey);
     expect(again.exitCode).toBe(1);
-    expect(again.err).toMatch(/^This key is there already: .*\n$/);
+    expect(again.err).toMatch(/^This key already exists: .*\n$/);
     expect(await listed()).toMatchObject([{ name: 'old' }]);
   });
 
   it('list shows a table, and an array with --json', async () => {
-    expect((await keys(['list'])).out).toBe('No keys yet. Make one: gatehouse keys create --name <name>\n');
+    expect((await keys(['list'])).out).toBe('There are no keys. Create one: gatehouse keys create --name <name>\n');
     expect((await keys(['list', '--json'])).out).toBe('[]\n');
     const alice = await create('alice');
     const bob = await create('bob with a long name');
@@ -107,7 +106,7 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
     expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
   });
 
-  it('show tells of one key', async () => {
+  it('show prints one key', async () => {
     const { id } = await create('alice');
     expect((await keys(['show', id])).out).toContain(`${id}  alice`);
     const { out } = await keys(['show', id, '--json']);
@@ -115,7 +114,7 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
     expect(out.trimEnd()).not.toContain('\n');
   });
 
-  it('revoke ends a key and may be repeated', async () => {
+  it('revoke ends a key, and can be repeated', async () => {
     const { id } = await create('alice');
     for (let time = 0; time < 2; time += 1) {
       expect(await keys(['revoke', id])).toEqual({ out: `Key ${id} (alice) is revoked.\n`, err: '', exitCode: 0 });
@@ -135,7 +134,7 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
     },
   );
 
-  it.each(['show', 'revoke'])('%s says plainly that there is no such key', async (verb) => {
+  it.each(['show', 'revoke'])('%s reports that the key does not exist', async (verb) => {
     const { out, err, exitCode } = await keys([verb, 'abcdefabcdef']);
     expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 });
     expect(err).toBe('There is no key with the id abcdefabcdef: see gatehouse keys list\n');
@@ -144,7 +143,7 @@ describe.each(['file', 'redis'])('gatehouse keys, kept in %s', (kind) => {
 
 describe('gatehouse keys', () => {
   it.each(['', '   ', 'a'.repeat(65), 'line\nbreak', 'bell\u0007', 'right\u202Eleft'])(
-    'refuses the name %j',
+    'rejects the name %j',
     async (name) => {
       const { err, exitCode } = await keys(['create', '--name', name]);
       expect({ err, exitCode }).toEqual({ err: '--name: expected 1 to 64 printable characters\n', exitCode: 1 });
@@ -152,13 +151,13 @@ describe('gatehouse keys', () => {
     },
   );
 
-  it('takes names in any script, up to 64 characters', async () => {
+  it('accepts names in any script, up to 64 characters', async () => {
     for (const name of ['Zoë', '鍵'.repeat(64), '🗝️ of alice'.replace('\uFE0F', '')]) await create(name);
     expect((await listed()).map(({ name }) => name)).toContain('鍵'.repeat(64));
   });
 
-  it.each(['', 'abc', foreignKey.slice(1), `${foreignKey}0`, 'x'.repeat(32)])(
-    'refuses to take over %j as a key, and does not repeat it',
+  it.each(['', 'abc', importedKey.slice(1), `${importedKey}0`, 'x'.repeat(32)])(
+    'rejects %j from standard input, without quoting it',
     async (text) => {
       const { err, exitCode } = await keys(['create', '--name', 'old', '--key-stdin'], text);
       expect(exitCode).toBe(1);
@@ -166,33 +165,33 @@ describe('gatehouse keys', () => {
     },
   );
 
-  it('says what is missing or mistyped', async () => {
+  it('reports missing and mistyped arguments', async () => {
     expect((await keys(['create'])).err).toContain("required option '--name <name>' not specified");
     expect((await keys(['lst'])).err).toContain('Did you mean list?');
     expect((await keys(['revoke'])).exitCode).toBe(1);
     expect(await keys(['--help'])).toMatchObject({ exitCode: 0, out: expect.stringContaining('revoke') as string });
   });
 
-  it('says in one line and soon that Redis is away', async () => {
+  it('reports in one line within 2 s that Redis is unavailable', async () => {
     redisUrl = `redis://:secret@127.0.0.1:${await freePort()}`;
     const start = performance.now();
     const { out, err, exitCode } = await keys(['list']);
     expect(performance.now() - start).toBeLessThan(2_000);
     expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 });
-    expect(err).toBe('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?\n');
+    expect(err).toBe('Redis is unreachable (ECONNREFUSED): check REDIS_URL\n');
   });
 
-  it('says in one line that REDIS_URL is malformed, without repeating it', async () => {
+  it('reports in one line that REDIS_URL is malformed, without quoting it', async () => {
     redisUrl = 'http://:secret@localhost';
     const { err, exitCode } = await keys(['list']);
     expect(exitCode).toBe(1);
     expect(err).toMatch(/^REDIS_URL: expected redis:\/\/(?!.*secret)[^\n]*\n$/);
   });
 
-  it('says in one line that the key file is broken or out of reach', async () => {
+  it('reports in one line that the key file is invalid or inaccessible', async () => {
     writeFileSync(join(dataDir, 'keys.json'), '{');
-    const broken = await keys(['list']);
-    expect(broken.err).toMatch(/^.*keys\.json is not valid JSON[^\n]*\n$/);
+    const invalid = await keys(['list']);
+    expect(invalid.err).toMatch(/^.*keys\.json is not valid JSON[^\n]*\n$/);
     rmSync(join(dataDir, 'keys.json'));
     writeFileSync(join(dataDir, 'a-file'), '');
     dataDir = join(dataDir, 'a-file');
@@ -204,7 +203,7 @@ describe('gatehouse keys', () => {
     expect(blocked.err).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
   });
 
-  it('leaves nothing open behind, so that the process ends', async () => {
+  it('leaves no socket and no timer open, so that the process ends', async () => {
     await startOwnRedis();
     const open = (): number => process.getActiveResourcesInfo().filter((kind) => /^(TCP|Timeout)/.test(kind)).length;
     const before = open();
@@ -214,7 +213,7 @@ describe('gatehouse keys', () => {
 });
 
 describe('gatehouse keys import', () => {
-  it('carries the key file over to Redis, revocations too, without development keys, and may be repeated', async () => {
+  it('copies the key file to Redis with revocations, without development keys, and can be repeated', async () => {
     const [alice, bob] = [await create('alice'), await create('bob')];
     await keys(['revoke', bob.id]);
     const text = readFileSync(join(dataDir, 'keys.json'), 'utf8');
@@ -224,7 +223,7 @@ describe('gatehouse keys import', () => {
     await startOwnRedis();
     const first = await keys(['import']);
     expect(first).toMatchObject({ exitCode: 0, err: '' });
-    expect(first.out).toBe('Carried over to Redis: 2; there already: 0; development keys left out: 1.\n');
+    expect(first.out).toBe('Copied to Redis: 2; already in Redis: 0; development keys skipped: 1.\n');
     expect(await listed()).toEqual([
       { id: alice.id, name: 'alice', createdAt: expect.any(String) as string },
       {
@@ -237,20 +236,20 @@ describe('gatehouse keys import', () => {
 
     await keys(['revoke', alice.id]);
     const second = await keys(['import']);
-    expect(second.out).toBe('Carried over to Redis: 0; there already: 2; development keys left out: 1.\n');
+    expect(second.out).toBe('Copied to Redis: 0; already in Redis: 2; development keys skipped: 1.\n');
     expect((await listed()).every(({ revokedAt }) => revokedAt !== undefined)).toBe(true);
   });
 
-  it('says so when there is nothing to carry over', async () => {
+  it('reports zero if there are no keys to copy', async () => {
     await startOwnRedis();
-    expect((await keys(['import'])).out).toMatch(/^Carried over to Redis: 0; /);
+    expect((await keys(['import'])).out).toMatch(/^Copied to Redis: 0; /);
     expect((await keys(['import', '--json'])).out).toBe('{"added":0,"there":0,"leftOut":0}\n');
   });
 
-  it('asks for REDIS_URL', async () => {
+  it('requires REDIS_URL', async () => {
     const { err, exitCode } = await keys(['import']);
     expect({ err, exitCode }).toEqual({
-      err: 'keys import carries keys over to Redis: set REDIS_URL\n',
+      err: 'keys import copies keys to Redis: set REDIS_URL\n',
       exitCode: 1,
     });
   });

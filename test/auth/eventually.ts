@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits until something holds. @returns milliseconds it took. @throws Error when `limitMs` have passed. */
-export async function eventually(validity: () => boolean | Promise<boolean>, timeoutMs: number): Promise<number> {
+/** Waits until a condition is true. @returns elapsed ms. @throws Error after `timeoutMs` */
+export async function eventually(condition: () => boolean | Promise<boolean>, timeoutMs: number): Promise<number> {
   const start = performance.now();
   for (;;) {
-    const held = await validity();
-    const took = performance.now() - start;
-    if (took > timeoutMs) throw new Error(`it did not come about within ${timeoutMs} ms`);
-    if (held) return took;
+    const isTrue = await condition();
+    const elapsedMs = performance.now() - start;
+    if (elapsedMs > timeoutMs) throw new Error(`the condition was not true within ${timeoutMs} ms`);
+    if (isTrue) return elapsedMs;
     await sleep(5);
   }
 }

@@ -25,18 +25,18 @@ describe('a key', () => {
     }
   });
 
-  it('is never made twice, and uses every character about equally', () => {
+  it('is never created twice, and uses all characters about equally', () => {
     const made = Array.from({ length: 5_000 }, makeKey);
     expect(new Set(made).size).toBe(made.length);
     const random = made.map((key) => key.slice(3, 29)).join('');
     for (const character of base62) {
       const share = (random.split(character).length - 1) / (random.length / 62);
-      // 130,000 characters: 2,097 of each, give or take 46; 0.15 is nearly seven times that.
+      // Of 130,000 characters each occurs 2,097 ± 46 times; 0.15 is nearly seven standard deviations.
       expect(Math.abs(share - 1)).toBeLessThan(0.15);
     }
   });
 
-  it('is refused with any single wrong character, without a look-up', () => {
+  it('is malformed with any single wrong character', () => {
     const key = makeKey();
     for (let at = 0; at < key.length; at += 1) {
       for (const character of `${base62}_-% `) {
@@ -46,7 +46,7 @@ describe('a key', () => {
     }
   });
 
-  it('is refused with two neighbours swapped', () => {
+  it('is malformed with two neighbouring characters swapped', () => {
     fc.assert(
       fc.property(keys, fc.nat(33), (key, at) => {
         const [a = '', b = ''] = [key[at], key[at + 1]];
@@ -56,7 +56,7 @@ describe('a key', () => {
     );
   });
 
-  it('is refused cut short, lengthened or in another case', () => {
+  it('is malformed if it is shortened, lengthened or in another case', () => {
     fc.assert(
       fc.property(keys, fc.string({ minLength: 1, maxLength: 8 }), (key, more) => {
         const others = [key + more, more + key, key.slice(0, -1), key.slice(1), key.toUpperCase(), `${key}\n`];
@@ -68,18 +68,18 @@ describe('a key', () => {
   it('of another service is 32 hexadecimal digits in any case', () => {
     expect(isWellFormedKey('0123456789abcdef0123456789abcdef')).toBe(true);
     expect(isWellFormedKey('0123456789ABCDEF0123456789abcdef')).toBe(true);
-    for (const no of ['0123456789abcdef0123456789abcde', '0123456789abcdef0123456789abcdef0', 'g'.repeat(32), '']) {
-      expect(isWellFormedKey(no)).toBe(false);
+    for (const text of ['0123456789abcdef0123456789abcde', '0123456789abcdef0123456789abcdef0', 'g'.repeat(32), '']) {
+      expect(isWellFormedKey(text)).toBe(false);
     }
   });
 
-  it('is refused when it is any other text', () => {
+  it('is malformed if it is any other text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => !isWellFormedKey(text)));
   });
 });
 
 describe('a digest', () => {
-  it('is the SHA-256 of the key as it was given', () => {
+  it('is the SHA-256 of the unchanged key', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(digestOf(text)).toBe(createHash('sha256').update(text).digest('hex'));
@@ -93,7 +93,7 @@ describe('a digest', () => {
     const digest = digestOf('a');
     expect(keyIdOf(digest)).toBe('ca978112ca1b');
     expect(isKeyId(keyIdOf(digest))).toBe(true);
-    for (const no of [digest, 'CA978112CA1B', 'ca978112ca1', '*', '']) expect(isKeyId(no)).toBe(false);
+    for (const text of [digest, 'CA978112CA1B', 'ca978112ca1', '*', '']) expect(isKeyId(text)).toBe(false);
   });
 });
 

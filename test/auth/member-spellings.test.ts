@@ -13,9 +13,9 @@ const allowed = `0x${'aa'.repeat(20)}`;
 const other = `0x${'bb'.repeat(20)}`;
 /** Ten times the fake node's block gas limit. */
 const CAP = 300_000_000n;
-const MUCH = '0xffffffffff';
+const TOO_MUCH = '0xffffffffff';
 
-/** JSON with members that JSON.parse does not keep apart. */
+/** JSON with duplicate and differently spelt members, which JSON.parse cannot represent. */
 type Tree = string | number | boolean | null | Tree[] | { readonly members: [name: string, value: Tree][] };
 
 interface Example {
@@ -30,9 +30,9 @@ const examples = new Map(
   ]),
 );
 
-/** The method's own example, with the contract that the key may name in place of each address. */
-function paramsOf({ name, handledBy: response }: MethodSpec): Tree[] {
-  if (response === 'socket') return name === 'eth_subscribe' ? ['logs', treeOf({ address: allowed })] : ['0x1'];
+/** Parameters of the method's example, with the allowed contract instead of each address. */
+function paramsOf({ name, handledBy }: MethodSpec): Tree[] {
+  if (handledBy === 'socket') return name === 'eth_subscribe' ? ['logs', treeOf({ address: allowed })] : ['0x1'];
   const values = (examples.get(name)?.params ?? []).map(({ value }) => value);
   const text = JSON.stringify(values).replaceAll(/"0x[0-9a-fA-F]{40}"/g, JSON.stringify(allowed));
   return (JSON.parse(text) as unknown[]).map(treeOf);
@@ -56,7 +56,7 @@ function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
   return [tree, ...tree.members.flatMap(([, value]) => objectsIn(value))];
 }
 
-/** What geth reads at a path: `*` is each element, and an array at its end stands for its elements. */
+/** The values that geth reads at a path: `*` matches each element, and an array at the end gives its elements. */
 function read(tree: Tree | undefined, path: readonly string[]): unknown[] {
   const [name, ...rest] = path;
   if (name === undefined) return Array.isArray(tree) ? tree : [tree];
@@ -67,7 +67,7 @@ function read(tree: Tree | undefined, path: readonly string[]): unknown[] {
   return read(readAsGeth(members, name) as Tree | undefined, rest);
 }
 
-/** Where a method names contracts. What eth_subscribe takes depends on its first parameter, which the table does not say. */
+/** Position of contracts in a method's parameters. The table lacks eth_subscribe: it depends on its first parameter. */
 function contractPlace({ name, contractAt }: MethodSpec): { param: number; path: string[] } | undefined {
   if (name === 'eth_subscribe') return { param: 1, path: ['address'] };
   return contractAt && { param: contractAt.param, path: contractAt.field === undefined ? [] : [contractAt.field] };
@@ -83,13 +83,13 @@ const names = [
   ),
 ].filter((name) => name !== '*');
 
-const values: Tree[] = [other, [other], [allowed], MUCH, '0x1', null, treeOf({ to: other, gas: MUCH })];
-values.push([treeOf({ gas: MUCH, calls: [{ to: other, gas: MUCH }], blockOverrides: { gasLimit: MUCH } })]);
+const values: Tree[] = [other, [other], [allowed], TOO_MUCH, '0x1', null, treeOf({ to: other, gas: TOO_MUCH })];
+values.push([treeOf({ gas: TOO_MUCH, calls: [{ to: other, gas: TOO_MUCH }], blockOverrides: { gasLimit: TOO_MUCH } })]);
 
 let node: FakeNode;
 let gateway: TestGateway;
 const sockets = new Map<string, Caller>();
-const keys = { open: makeKey(), bound: makeKey() };
+const keys = { unrestricted: makeKey(), restricted: makeKey() };
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 7 });
@@ -99,8 +99,8 @@ beforeAll(async () => {
   node.response('eth_chainId', '0x7');
   gateway = await startGateway({ test: network(7, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks'] }) });
   for (const [name, key] of Object.entries(keys)) {
-    const rules = name === 'bound' ? { contracts: allowed } : {};
-    await gateway.gateway.keys.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions: rules });
+    const permissions = name === 'restricted' ? { contracts: allowed } : {};
+    await gateway.gateway.keys.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions });
     sockets.set(key, await openCaller(socketUrl(gateway, 'test', key)));
   }
 });
@@ -117,7 +117,7 @@ function word(number: number): string {
 
 const ways = ['alone', 'batch', 'large', 'large batch', 'socket', 'socket batch'] as const;
 
-/** The response to one request, sent in one of the ways that there are. */
+/** Sends one request in one of the ways, and returns its response. */
 async function send(key: string, text: string, way: (typeof ways)[number]): Promise<{ error?: { code: number } }> {
   const body = (way.endsWith('batch') ? `[${text}]` : text) + (way.startsWith('large') ? ' '.repeat(100_001) : '');
   const socket = sockets.get(key);
@@ -125,7 +125,7 @@ async function send(key: string, text: string, way: (typeof ways)[number]): Prom
     socket.send(body);
     for (;;) {
       const [rpcResponse] = [JSON.parse(await socket.next()) as { method?: string }].flat();
-      // Notifications of what was subscribed to come in between.
+      // Notifications of subscriptions are skipped.
       if (rpcResponse !== undefined && rpcResponse.method === undefined)
         return rpcResponse as { error?: { code: number } };
     }
@@ -139,14 +139,14 @@ async function send(key: string, text: string, way: (typeof ways)[number]): Prom
 const request = (method: string, params: Tree[]): string =>
   `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${textOf(params)}}`;
 
-test('every method passes as its example has it, so that there is something to evade', async () => {
+test('every method accepts its example, so that the next test can evade a check', async () => {
   for (const method of methods) {
-    const { error } = await send(keys.open, request(method.name, paramsOf(method)), 'socket');
+    const { error } = await send(keys.unrestricted, request(method.name, paramsOf(method)), 'socket');
     expect([method.name, error?.code]).not.toEqual([method.name, -32602]);
   }
 });
 
-test('no spelling of a member names another contract than the key may, or more gas than the cap', async () => {
+test('no spelling of a member passes another contract than the allowed one, or more gas than the cap', async () => {
   let reached = 0;
   let rejected = 0;
   const insert = fc.record({
@@ -163,7 +163,7 @@ test('no spelling of a member names another contract than the key may, or more g
       fc.oneof(fc.constantFrom(...withObjects), fc.constantFrom(...methods)),
       fc.array(insert, { minLength: 1, maxLength: 3 }),
       fc.constantFrom(...ways),
-      fc.constantFrom<'open' | 'bound'>('open', 'bound', 'bound'),
+      fc.constantFrom<'unrestricted' | 'restricted'>('unrestricted', 'restricted', 'restricted'),
       async (method, inserts, way, kind) => {
         const params = paramsOf(method);
         for (const { object, at, name, value, isExact, flips } of inserts) {
@@ -182,10 +182,10 @@ test('no spelling of a member names another contract than the key may, or more g
         else if (error.code === -32602 || error.code === -32002) rejected++;
         const place = contractPlace(method);
         const seen = forwarded.map((call) => treeOf(call.params) as Tree[]);
-        // What is accepted without an upstream (filters, subscriptions) is judged as it was sent.
+        // Filters and subscriptions need no upstream: their parameters are checked as sent.
         if (error === undefined && method.handledBy !== 'local') seen.push(params);
         for (const each of seen) {
-          if (kind === 'bound' && place !== undefined) {
+          if (kind === 'restricted' && place !== undefined) {
             expect(read(each[place.param], place.path)).toEqual(read(each[place.param], place.path).map(() => allowed));
           }
         }
@@ -201,6 +201,6 @@ test('no spelling of a member names another contract than the key may, or more g
     ),
     { numRuns: 500 },
   );
-  // Of 500 about 100 are accepted: far fewer would mean that nothing was tried.
+  // Of 500 requests about 100 are accepted: far fewer would mean that the test checks nothing.
   expect(Math.min(reached, rejected)).toBeGreaterThan(50);
 }, 60_000);

@@ -1,75 +1,76 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A wire between a gateway and its Redis that can be cut, or can go silent as one does whose far end fell off. */
+/** A proxy between a gateway and its Redis. It can cut connections, or stop forwarding without closing them. */
 export interface TcpProxy {
   readonly port: number;
-  /** Breaks all connections and refuses new ones. */
+  /** Closes all connections and rejects new ones. */
   cut(): Promise<void>;
-  mend(): Promise<void>;
-  /** Holds back what Redis says on the connection that Redis knows by this port. */
-  holdReplies(port: number): void;
-  /** Lets through what was held back. */
+  restore(): Promise<void>;
+  /** Buffers the responses of Redis on the connection with this remote port. */
+  holdResponses(port: number): void;
+  /** Forwards the buffered responses. */
   release(): void;
   close(): Promise<void>;
 }
 
-interface Wire {
-  readonly caller: Socket;
-  readonly callee: Socket;
-  held: Buffer[] | undefined;
+interface Connection {
+  readonly client: Socket;
+  readonly server: Socket;
+  /** Undefined: responses are forwarded at once. */
+  buffered: Buffer[] | undefined;
 }
 
-export async function startTcpProxy(calleePort: number): Promise<TcpProxy> {
-  const wires = new Set<Wire>();
-  let server = await listen(0);
-  const { port } = server.address() as AddressInfo;
+export async function startTcpProxy(serverPort: number): Promise<TcpProxy> {
+  const connections = new Set<Connection>();
+  let listener = await listen(0);
+  const { port } = listener.address() as AddressInfo;
 
   async function listen(onPort: number): Promise<Server> {
-    const listening = createServer((caller) => {
-      join(caller);
+    const listening = createServer((client) => {
+      join(client);
     }).listen(onPort, '127.0.0.1');
     await once(listening, 'listening');
     return listening;
   }
 
-  function join(caller: Socket): void {
-    const callee = connect(calleePort, '127.0.0.1');
-    const wire: Wire = { caller, callee, held: undefined };
-    wires.add(wire);
+  function join(client: Socket): void {
+    const server = connect(serverPort, '127.0.0.1');
+    const connection: Connection = { client, server, buffered: undefined };
+    connections.add(connection);
     const drop = (): void => {
-      wires.delete(wire);
-      caller.destroy();
-      callee.destroy();
+      connections.delete(connection);
+      client.destroy();
+      server.destroy();
     };
-    // A wire does not wait to fill its packets, as a socket does by itself.
-    for (const end of [caller, callee]) end.setNoDelay().on('error', drop).on('close', drop);
-    caller.on('data', (chunk) => callee.write(chunk));
-    callee.on('data', (chunk) => {
-      if (wire.held === undefined) caller.write(chunk);
-      else wire.held.push(chunk);
+    // Without Nagle's algorithm, so that the proxy adds no delay.
+    for (const end of [client, server]) end.setNoDelay().on('error', drop).on('close', drop);
+    client.on('data', (chunk) => server.write(chunk));
+    server.on('data', (chunk) => {
+      if (connection.buffered === undefined) client.write(chunk);
+      else connection.buffered.push(chunk);
     });
   }
 
   const cut = async (): Promise<void> => {
-    for (const wire of wires) wire.caller.destroy();
-    if (!server.listening) return;
-    server.close();
-    await once(server, 'close');
+    for (const { client } of connections) client.destroy();
+    if (!listener.listening) return;
+    listener.close();
+    await once(listener, 'close');
   };
   return {
     port,
     cut,
-    mend: async () => {
-      server = await listen(port);
+    restore: async () => {
+      listener = await listen(port);
     },
-    holdReplies: (calleeKnowsItBy) => {
-      for (const wire of wires) if (wire.callee.localPort === calleeKnowsItBy) wire.held = [];
+    holdResponses: (remotePort) => {
+      for (const connection of connections) if (connection.server.localPort === remotePort) connection.buffered = [];
     },
     release: () => {
-      for (const wire of wires) {
-        for (const chunk of wire.held ?? []) wire.caller.write(chunk);
-        wire.held = undefined;
+      for (const connection of connections) {
+        for (const chunk of connection.buffered ?? []) connection.client.write(chunk);
+        connection.buffered = undefined;
       }
     },
     close: cut,

@@ -34,7 +34,7 @@ function count(outcome: string): void {
 
 /** One gateway's part in it. @param waitMaxMs long, since a loaded machine is no slow Redis */
 async function share(waitMaxMs = 2_000): Promise<RedisCache> {
-  const link = new RedisLink({ purpose: 'answers', address: parseRedisUrl(redis.url), log: openLog('silent') });
+  const link = new RedisLink({ purpose: 'cache', address: parseRedisUrl(redis.url), log: openLog('silent') });
   const shared = new RedisCache(link, count, waitMaxMs);
   onTestFinished(() => shared.close());
   // Nobody waits for Redis at start.

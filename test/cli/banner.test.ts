@@ -47,7 +47,7 @@ describe('the banner', () => {
     ]);
   });
 
-  it('says what is left out, and where metrics are', () => {
+  it('shows networks that are not served, and the metrics port', () => {
     const lines = linesOf({ leftOut: ['local is left out: it has no node'], opsPort: 9000, networks: [] });
     expect(lines).toEqual([
       'Gatehouse 1.2.3 listens on http://127.0.0.1:8545',
@@ -57,12 +57,12 @@ describe('the banner', () => {
       '  local is left out: it has no node',
       '',
       'Keys: in Redis (REDIS_URL)',
-      'Make one: npx gatehouse keys create --name alice',
+      'Create a key: npx gatehouse keys create --name alice',
       '',
     ]);
   });
 
-  it('ends with a line to try: the one given, or one that the gateway answers by itself', () => {
+  it('ends with an example: the given line, or a call that the gateway answers without an upstream', () => {
     const developmentKey = 'gh_key';
     expect(linesOf({ developmentKey, tryIt: 'curl it' }).slice(-5)).toEqual([
       '',
@@ -77,7 +77,7 @@ describe('the banner', () => {
     );
   });
 
-  it('has no line to try where no network could answer it', () => {
+  it('has no example if no network serves its method', () => {
     const last = 'Development key, for this machine only: gh_key';
     expect(linesOf({ developmentKey: 'gh_key', networks: [] }).at(-2)).toBe(last);
     expect(linesOf({ developmentKey: 'gh_key', networks: [network('a', { methods: [] })] }).at(-2)).toBe(last);

@@ -19,7 +19,7 @@ const broken = [
   '  - { name: b, url: "https://b.example/${KEY_OF_B}" }',
 ].join('\n');
 
-/** What a network serves whose file does not say. */
+/** Number of methods of a network whose file does not list them. */
 const served = methods.filter(({ namespace }) => ['eth', 'net', 'web3', 'rpc'].includes(namespace)).length;
 
 let place: Workplace;
@@ -32,7 +32,7 @@ afterEach(() => place.close());
 const check = (args: string[] = [], env: Record<string, string> = {}) => place.run(['check', ...args], env);
 
 describe('gatehouse check', () => {
-  it('prints a line for each network where all is well', async () => {
+  it('prints a line for each network if all files are valid', async () => {
     const two = { ...base, upstreams: [...base.upstreams, { name: 'b', url: 'https://b.example/${KEY_OF_B}' }] };
     place.withNetworks({ two, few });
     expect(await check([], { KEY_OF_B: secret })).toMatchObject({
@@ -44,7 +44,7 @@ describe('gatehouse check', () => {
     });
   });
 
-  it('prints every mistake of every file as `start` does', async () => {
+  it('prints all diagnostics of all files, as `start` does', async () => {
     place.withNetworks({ base, broken, other: '- x\n' });
     const checked = await check();
     expect(checked).toMatchObject({
@@ -59,7 +59,7 @@ describe('gatehouse check', () => {
     expect(await place.run(['start'])).toEqual(checked);
   });
 
-  it('reads NETWORKS_DIR, or else the folder that comes with the gateway', async () => {
+  it('reads NETWORKS_DIR, by default the folder that Gatehouse ships', async () => {
     place.withNetworks({ base });
     expect((await check([], { NETWORKS_DIR: './networks/' })).stdout).toMatch(/^networks\/base\.yaml: Base, /);
     const missing = await check([], { NETWORKS_DIR: 'nets' });
@@ -74,28 +74,30 @@ describe('gatehouse check', () => {
   });
 });
 
-describe('gatehouse check beside a gateway that runs', () => {
-  it('tells what that has in force, where OPS_PORT says where it is', async () => {
+describe('gatehouse check beside a running gateway', () => {
+  it('reports the active configuration of the gateway at OPS_PORT', async () => {
     place.withNetworks({ base });
     const env = { OPS_PORT: String(await freePort()) };
     const gateway = await place.start({ ...env, LOG_LEVEL: 'silent' });
-    expect((await check([], env)).stdout).toMatch(/\nthe running gateway has these files in force, read \d{4}-\S+Z\n$/);
+    expect((await check([], env)).stdout).toMatch(
+      /\nthese files are active in the running gateway, loaded \d{4}-\S+Z\n$/,
+    );
     place.withNetworks({ base: { ...base, chainId: 'x' } });
     gateway.signal('SIGHUP');
-    const rejected = /\nthe running gateway has other files in force, read \S+Z; it refused these \d{4}-\S+Z\n$/;
-    const told = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
-    await eventually(async () => (await told()).includes('"mistakes":['), 10_000);
+    const rejected = /\nother files are active in the running gateway, loaded \S+Z; it rejected these \d{4}-\S+Z\n$/;
+    const readiness = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
+    await eventually(async () => (await readiness()).includes('"mistakes":['), 10_000);
     expect((await check([], env)).stderr).toMatch(rejected);
     const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
     expect(running.refused).toMatchObject({
-      diagnostics: [expect.stringContaining('base.yaml:1:26 chainId: expected ')],
+      mistakes: [expect.stringContaining('base.yaml:1:26 chainId: expected ')],
     });
     expect(JSON.stringify(running)).not.toContain(secret);
   });
 });
 
 describe('gatehouse check --json', () => {
-  it('tells the networks, and nothing secret', async () => {
+  it('prints the networks without secrets', async () => {
     place.withNetworks({ base, few });
     const { code, stdout, stderr } = await check(['--json']);
     expect([code, stderr]).toEqual([0, '']);
@@ -106,12 +108,12 @@ describe('gatehouse check --json', () => {
         { file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
         { file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
       ],
-      diagnostics: [],
+      mistakes: [],
     });
     expect(stdout).not.toContain('://');
   });
 
-  it('tells the mistakes by place, on standard output, and nothing secret', async () => {
+  it('prints diagnostics with positions on standard output, without secrets', async () => {
     place.withNetworks({ base, broken });
     const { code, stdout, stderr } = await check(['--json']);
     expect([code, stderr]).toEqual([EX_CONFIG, '']);
@@ -133,16 +135,16 @@ describe('gatehouse check --json', () => {
     expect(stdout).not.toContain('://');
   });
 
-  it('has null for a place that there is not', async () => {
+  it('has null for a position that does not exist', async () => {
     const missing = JSON.parse((await check(['--json'], { NETWORKS_DIR: 'nets' })).stdout) as object;
     const message = expect.stringMatching(/^nets .*: the folder of network files cannot be read/) as string;
     expect(missing).toEqual({
       ok: false,
       networks: [],
-      diagnostics: [{ file: null, line: null, column: null, message }],
+      mistakes: [{ file: null, line: null, column: null, message }],
     });
     place.withNetworks({ many: `name: Many\nchainId: 1\nupstreams: []\nmethods: [${'x, '.repeat(150)}]\n` });
-    const { diagnostics } = JSON.parse((await check(['--json'])).stdout) as { diagnostics: object[] };
+    const { mistakes: diagnostics } = JSON.parse((await check(['--json'])).stdout) as { mistakes: object[] };
     expect(diagnostics).toHaveLength(101);
     expect(diagnostics.at(-1)).toEqual({
       file: 'networks/many.yaml',

@@ -28,7 +28,7 @@ afterEach(() => {
 });
 
 describe('demo.json', () => {
-  it('can be read by its owner only, even where a file was before', () => {
+  it('is readable only by its owner, also if it replaces another file', () => {
     write('http://127.0.0.1:8545/local');
     writeFileSync(file(), 'old', { mode: 0o644 });
     write('http://127.0.0.1:8545/local');
@@ -36,7 +36,7 @@ describe('demo.json', () => {
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ key, chain: anvil.chain });
   });
 
-  it('is gone after the gateway removed it, but not when it is another gateway’s', () => {
+  it('is removed by its own gateway only', () => {
     write('http://127.0.0.1:8545/local');
     removeDemo(dataDir);
     expect(() => statSync(file())).toThrow('ENOENT');
@@ -52,7 +52,7 @@ describe('demo.json', () => {
 describe('gatehouse demo', () => {
   const error = 'no gateway with a local chain is running here: run `npm start` first, then this in another shell';
 
-  it('says what to do where no gateway runs, or it was killed, or the file is damaged', () => {
+  it('gives advice if no gateway runs, the gateway was killed, or the file is damaged', () => {
     expect(() => demoLines(dataDir)).toThrow(error);
     write('http://127.0.0.1:8545/local');
     setPid(spawnSync(process.execPath, ['--version']).pid);
@@ -63,7 +63,7 @@ describe('gatehouse demo', () => {
     }
   });
 
-  it('puts a comment before each line, safe to paste into zsh too', () => {
+  it('prints a comment before each line, safe to paste into zsh', () => {
     write('http://127.0.0.1:8545/local');
     const lines = demoLines(dataDir);
     lines.forEach((line, at) => {
@@ -76,7 +76,7 @@ describe('gatehouse demo', () => {
   describe.skipIf(!hasCurl)('prints lines that work as printed', () => {
     let gateway: FakeNode;
 
-    // In place of a gateway: each call is passed on to the real chain.
+    // A gateway replacement that forwards each call to the real chain.
     beforeEach(async () => {
       gateway = await startFakeNode({ chainId: 1337 });
       gateway.always(async ({ response }) => {
@@ -88,7 +88,7 @@ describe('gatehouse demo', () => {
     });
     afterEach(() => gateway.close());
 
-    it('each with its answer', async () => {
+    it('each with its response', async () => {
       write(`${gateway.url}/local`);
       const responses: Record<string, unknown> = {};
       const lines = demoLines(dataDir).filter((line) => !line.startsWith('#'));
@@ -119,7 +119,7 @@ describe('gatehouse demo', () => {
       expect(lines).toHaveLength(11);
     });
 
-    it('whatever the address and the params have in them', async () => {
+    it('with special characters in address and params', async () => {
       await run('sh', ['-c', curlLine(`${gateway.url}/a$b;c?d=1&e`, 'web3_sha3', ["it's $HOME"])]);
       expect(gateway.calls).toMatchObject([{ path: '/a$b;c?d=1&e', params: ["it's $HOME"] }]);
     });

@@ -17,7 +17,7 @@ afterEach(() => place.close());
 const file = (slug: string): string => join(place.folder, 'networks', `${slug}.yaml`);
 
 describe('gatehouse init', () => {
-  it('makes a folder with the networks that come with the gateway', async () => {
+  it('creates a folder with the networks that Gatehouse ships', async () => {
     const { code, stdout } = await place.run(['init']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote 16 networks to networks\. /)]);
     expect(readdirSync(join(place.folder, 'networks'))).toEqual(readdirSync(join(packageRoot, 'networks')));
@@ -25,12 +25,12 @@ describe('gatehouse init', () => {
     expect(readFileSync(file('base'), 'utf8')).toMatch(/^name: Base\nchainId: 8453\n/);
   });
 
-  it('leaves a folder alone that has something in it', async () => {
+  it('does not change a folder that is not empty', async () => {
     mkdirSync(join(place.folder, 'networks'));
     writeFileSync(file('mine'), 'mine');
     expect(await place.run(['init'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is there already') as string,
+      stderr: expect.stringContaining('already exists') as string,
     });
     expect(readdirSync(join(place.folder, 'networks'))).toEqual(['mine.yaml']);
   });
@@ -43,24 +43,24 @@ describe('gatehouse networks add', () => {
     mkdirSync(folder());
   });
 
-  it('writes a network of which only the chain is known', async () => {
+  it('writes a network from the list of known chains', async () => {
     const { code, stdout } = await place.run(['networks', 'add', '100']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis\.yaml\. .* put your own/)]);
     const [network] = memory({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
     expect(network).toMatchObject({ name: 'Gnosis', chainId: 100, upstreams: [{ name: 'public' }] });
   });
 
-  it('writes the file that comes with the gateway where there is one', () => {
+  it('writes the shipped file if there is one', () => {
     add('324');
-    const own = readFileSync(join(packageRoot, 'networks/zksync-era.yaml'), 'utf8');
-    expect(readFileSync(file('zksync-era'), 'utf8')).toBe(own.slice(own.indexOf('\n') + 1));
+    const shipped = readFileSync(join(packageRoot, 'networks/zksync-era.yaml'), 'utf8');
+    expect(readFileSync(file('zksync-era'), 'utf8')).toBe(shipped.slice(shipped.indexOf('\n') + 1));
   });
 
-  it('never writes over a file, and asks for a slug for a chain that is there', () => {
+  it('never overwrites a file, and requires a slug for a chain that a file already has', () => {
     add('100');
     writeFileSync(file('gnosis'), readFileSync(file('gnosis'), 'utf8').replace('Gnosis', 'Mine'));
-    expect(() => add('100')).toThrow('gnosis.yaml has chain 100 already; for another, give --slug');
-    expect(() => add('100', 'gnosis')).toThrow('gnosis.yaml is there already, and stays as it is');
+    expect(() => add('100')).toThrow('gnosis.yaml already has chain 100; to add a second one, set --slug');
+    expect(() => add('100', 'gnosis')).toThrow('gnosis.yaml already exists and is not changed');
     expect(readFileSync(file('gnosis'), 'utf8')).toContain('Mine');
     add('100', 'second');
     expect(existsSync(file('second'))).toBe(true);
@@ -72,15 +72,15 @@ describe('gatehouse networks add', () => {
     ['9999999999', undefined, 'chain 9999999999 is not in the list'],
     ['100', '../x', '../x cannot be a slug'],
     ['100', 'metrics', 'metrics cannot be a slug'],
-  ])('%s --slug %s is refused', (chainId, slug, words) => {
-    expect(() => add(chainId, slug)).toThrow(words);
+  ])('%s --slug %s is rejected', (chainId, slug, message) => {
+    expect(() => add(chainId, slug)).toThrow(message);
     expect(readdirSync(folder())).toEqual([]);
   });
 
-  it('says what to do where there is no folder, in one line', async () => {
+  it('gives advice in one line if there is no folder', async () => {
     rmSync(folder(), { recursive: true });
     const { code, stderr } = await place.run(['networks', 'add', '100']);
-    expect([code, stderr]).toEqual([1, 'there is no folder networks here: gatehouse init makes it\n']);
+    expect([code, stderr]).toEqual([1, 'there is no folder networks: gatehouse init creates it\n']);
   });
 });
 
@@ -90,14 +90,14 @@ describe('known chains', () => {
     KnownChain
   >;
 
-  it('are several hundred, each found by its id', () => {
+  it('are more than 500, each found by its id', () => {
     expect(Object.keys(chains).length).toBeGreaterThan(500);
     for (const id of ['1', '324', Object.keys(chains).at(-1) ?? '']) expect(knownChain(Number(id))).toEqual(chains[id]);
     expect(knownChain(4_294_967_291)).toBeUndefined();
   });
 
-  it('make files that load', () => {
-    // All at once: a folder of them, as `gatehouse check` would see it.
+  it('produce valid network files', () => {
+    // All files in one folder, as `gatehouse check` reads it.
     const files = Object.entries(chains).map(([id, chain]) => [`c${id}.yaml`, networkFileOf(chain, Number(id))]);
     expect(memory(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
   });

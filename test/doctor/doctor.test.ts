@@ -44,7 +44,7 @@ afterAll(() => socketNode.stop());
 const doctor = (env: Record<string, string> = {}, ...args: string[]): Promise<Ended> =>
   place.run(['doctor', ...args], env);
 const diagnosisOf = ({ stdout }: Ended): Diagnosis => JSON.parse(stdout) as Diagnosis;
-/** Findings of the only upstream. */
+/** Findings about the only upstream. */
 async function examined(env: Record<string, string> = {}) {
   const ended = await doctor(env, '--json');
   const found = diagnosisOf(ended).networks[0]?.upstreams[0];
@@ -52,7 +52,7 @@ async function examined(env: Record<string, string> = {}) {
 }
 
 describe('gatehouse doctor', () => {
-  it('tells of a good upstream what it has, and of Redis', async () => {
+  it('reports the findings about a working upstream and about Redis', async () => {
     const redis = await startRedis();
     const websocketUrl = `${socketNode.url}/${secret}`;
     const upstreams = [{ name: 'ours', url: `${node.url}/v2/${secret}`, websocketUrl }];
@@ -88,7 +88,7 @@ describe('gatehouse doctor', () => {
     });
   });
 
-  it('prints a table without colours where nobody looks, and the same for `check --live`', async () => {
+  it('prints a table, without colours unless on a terminal, and the same for `check --live`', async () => {
     place.withNetworks({ five: network(5, [node.url], { methods: ['eth_getLogs'] }) });
     const { code, stdout, stderr } = await doctor();
     expect([code, stderr]).toEqual([0, '']);
@@ -105,20 +105,20 @@ describe('gatehouse doctor', () => {
       'WEBSOCKET',
     ]);
     expect(row).toMatch(/^✓ {2}node-0 {4}- {4}196608 {2}\d+ s {2,}[\d.]+ ms {2,}archive {2}1 of 1 {3}-$/);
-    expect(last).toBe('All is well.');
+    expect(last).toBe('No problems.');
     const live = await place.run(['check', '--live']);
     expect([live.code, live.stdout.split('\n')[0]]).toEqual([0, title]);
   });
 
-  it('exits with 1 for another chain, and says so', async () => {
+  it('exits with 1 and reports the chain id if the upstream has another chain', async () => {
     place.withNetworks({ six: network(6, [node.url]) });
     const { code, stdout } = await doctor();
     expect(code).toBe(1);
     expect(stdout).toContain('\n  node-0: its chain id is 5, not 6\n');
-    expect(stdout).toContain('\n1 of 1 have something wrong.\n');
+    expect(stdout).toContain('\n1 of 1 have problems.\n');
   });
 
-  it('tells what a node says in refusal, without what is secret and what a terminal would obey', async () => {
+  it('prints the error of a node without secrets and control characters', async () => {
     node.response('eth_chainId', rpcError(-32000, `\u001b[2Jinvalid api key ${secret} at https://me.example/x`));
     place.withNetworks({ five: network(5, [`${node.url}/${secret}`]) });
     expect(await examined()).toMatchObject({
@@ -130,13 +130,13 @@ describe('gatehouse doctor', () => {
   it.each([
     ['refuses connections', (): Promise<void> => node.refuse(), 'eth_chainId: ECONNREFUSED (transport)'],
     [
-      'answers HTML',
+      'returns HTML',
       (): void => {
         node.always(status(502), 'eth_chainId');
       },
       /^eth_chainId: .*\(transport\)$/,
     ],
-  ])('tells that a node %s', async (_, arrange, problem) => {
+  ])('reports that a node %s', async (_, arrange, problem) => {
     await arrange();
     place.withNetworks({ five: network(5, [node.url]) });
     const { code, problems } = await examined();
@@ -144,7 +144,7 @@ describe('gatehouse doctor', () => {
     expect(problems).toEqual([typeof problem === 'string' ? problem : expect.stringMatching(problem)]);
   });
 
-  it('tells how far back the state goes, and that the head is old', async () => {
+  it('reports the depth of the available state and an old head', async () => {
     node.response('eth_getBalance', ([, block]: [string, string]) =>
       Number(block) < head - 1_000 ? rpcError(-32000, 'missing trie node') : '0x0',
     );
@@ -159,7 +159,7 @@ describe('gatehouse doctor', () => {
     expect(notes).toEqual([expect.stringMatching(/^its newest block is \d+ min old$/)]);
   });
 
-  it('tells who is behind, and that a WebSocket does not open', async () => {
+  it('reports an upstream that is behind, and a WebSocket that does not open', async () => {
     const late = await startFakeNode({ chainId: 5 });
     late.response('eth_getBlockByNumber', () => ({
       number: '0x10',
@@ -178,16 +178,16 @@ describe('gatehouse doctor', () => {
     expect(second?.problems).toEqual([expect.stringMatching(/^WebSocket: eth_chainId: /)]);
   });
 
-  it('waits no longer than its limit, and tells what it has found by then', async () => {
+  it('ends at its timeout and reports the findings so far', async () => {
     node.always(hang, 'eth_getBalance');
     place.withNetworks({ five: network(5, [node.url]) });
     const ended = await doctor({}, '--json', '--limit', '1');
     const { ok, networks } = diagnosisOf(ended);
     expect([ended.code, ok, networks[0]?.upstreams[0]?.head?.number]).toEqual([1, false, head]);
-    expect(networks[0]?.upstreams[0]?.problems).toEqual(['not all was answered within 1 s']);
+    expect(networks[0]?.upstreams[0]?.problems).toEqual(['some tests did not finish within 1 s']);
   });
 
-  it('exits with 78 where a file, or a setting, is wrong', async () => {
+  it('exits with 78 for an invalid file or setting', async () => {
     place.withNetworks({ five: { name: 'Five' } });
     expect(await doctor()).toMatchObject({
       code: 78,
@@ -201,17 +201,17 @@ describe('gatehouse doctor', () => {
     });
   });
 
-  it('tells that Redis cannot be reached', async () => {
+  it('reports that Redis is unreachable', async () => {
     place.withNetworks({ five: network(5, [node.url]) });
     const ended = await doctor({ REDIS_URL: 'redis://me:hush@127.0.0.1:1' }, '--limit', '1');
     expect([ended.code, ended.stderr]).toEqual([1, '']);
-    expect(ended.stdout).toContain('\n✗ Redis\n  Redis: it cannot be reached (ECONNREFUSED)\n');
+    expect(ended.stdout).toContain('\n✗ Redis\n  Redis: it is unreachable (ECONNREFUSED)\n');
     expect(ended.stdout).not.toContain('hush');
   });
 });
 
 describe('gatehouse doctor on TLS', () => {
-  it('tells the days that a certificate has left, and which is not trusted', async () => {
+  it('reports the days until a certificate expires, and an untrusted certificate', async () => {
     const file = (name: string): string => join(place.folder, name);
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
     const keyOf = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key.pem')];
@@ -233,7 +233,7 @@ describe('gatehouse doctor on TLS', () => {
     const trusted = await examined({ NODE_EXTRA_CA_CERTS: file('cert.pem') });
     const untrusted = await examined();
     server.close();
-    expect(trusted).toMatchObject({ tlsDays: 4, chainId: 5, notes: ['its certificate ends in 4 days'] });
+    expect(trusted).toMatchObject({ tlsDays: 4, chainId: 5, notes: ['its certificate expires in 4 days'] });
     expect(untrusted).toMatchObject({
       code: 1,
       problems: ['its certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)'],

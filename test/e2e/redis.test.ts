@@ -57,7 +57,7 @@ describe('a gateway with Redis', () => {
 
   it('lets the command line say that Redis is away, in one line', async () => {
     const { code, stdout, stderr } = await place.run(['keys', 'create', '--name', 'alice'], redisUrl());
-    expect([code, stdout, stderr]).toEqual([1, '', 'Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?\n']);
+    expect([code, stdout, stderr]).toEqual([1, '', 'Redis is unreachable (ECONNREFUSED): check REDIS_URL\n']);
   });
 
   it('recovers by itself when Redis comes', async () => {
@@ -121,7 +121,7 @@ describe('a gateway with Redis', () => {
     expect((await place.run(['keys', 'revoke', id], redisUrl())).code).toBe(0);
     await refusedWithin(second, key, gateway);
     expect(await call(remote, key)).toEqual({ status: 200 });
-    await wire.mend();
+    await wire.restore();
     await eventually(async () => await keyStoreOf(remote), 3 * second);
     await refusedWithin(second, key, remote);
     expect(await call(remote, other.key)).toEqual({ status: 200 });

@@ -102,7 +102,7 @@ describe('no key and no upstream’s address is seen', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace(/"secrets": "[0-9a-f]+"/, `"secrets": "${guarded.secret}"`));
     const mistaken = async (): Promise<boolean> => {
       await post('basic', guarded.key, basic(guarded.secret));
-      return gateway.stderr().includes('its record has mistakes');
+      return gateway.stderr().includes('its record is invalid');
     };
     await eventually(mistaken, 3_000);
     expect(await post('basic', guarded.key, basic(guarded.secret))).toBe(401);

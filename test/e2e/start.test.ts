@@ -125,7 +125,7 @@ describe('a start', () => {
     const { stdout, stderr } = await gateway.stop();
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
       keyPlace,
-      'Make one: npx gatehouse keys create --name alice',
+      'Create a key: npx gatehouse keys create --name alice',
     ]);
     expect(stdout + stderr).not.toMatch(keyForm);
     expect(stdout + stderr).not.toContain('s3cret');

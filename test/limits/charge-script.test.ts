@@ -24,10 +24,10 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** What costs calls nothing. */
-const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
+/** Limits that calls are not charged to. */
+const uncharged = { isCharged: true, sockets: undefined, subscriptions: undefined };
 
-/** So slow that no time passes between two charges of a test. */
+/** So slow that no unit returns between two charges of a test. */
 const perSecond = 1e-6;
 const rate = fc.record({ perSecond: fc.constant(perSecond), burst: fc.integer({ min: 1, max: 30 }) });
 const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined });
@@ -49,7 +49,7 @@ const limits = fc
     daily: quota,
     monthly: quota,
   })
-  // A key without any is never charged.
+  // A key without limits is never charged.
   .filter((some) => Object.values(some).some((one) => one !== undefined));
 const charge: fc.Arbitrary<Charge> = fc
   .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.integer({ min: 1, max: 6 }) })
@@ -66,7 +66,7 @@ function dateOf(day: string): UtcDate {
   return { day, month: day.slice(0, 7), ...next, dayEndsInS: 1, monthEndsInS: 1 };
 }
 
-/** What the rules say in TypeScript, one charge after the other. */
+/** The decisions of the TypeScript implementation, one charge after another. */
 function expected(state: LimitState, of: KeyLimits, charges: readonly Charge[], date: UtcDate): boolean[] {
   return charges.map((one) => {
     if (shortageOf(state, of, one, 0, date) !== undefined) return false;
@@ -75,23 +75,27 @@ function expected(state: LimitState, of: KeyLimits, charges: readonly Charge[], 
   });
 }
 
-it('the script in Redis decides as the gateway does in memory', async () => {
+it('the Redis script decides like the gateway in memory', async () => {
   let account = 0;
   await fc.assert(
     fc.asyncProperty(limits, rounds, async (some, sequence) => {
-      const of: KeyLimits = { account: `account-${account++}`, ...some, ...open };
-      const own = newLimitState();
-      const told = newLimitState();
+      const of: KeyLimits = { account: `account-${account++}`, ...some, ...uncharged };
+      const inMemory = newLimitState();
+      const fromRedis = newLimitState();
       let at = 0;
       for (const { charges, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const request = { state: told, owed: 0, lease: 0, leaseMs: 50, date };
-        const { taken, leased } = await chargeAtRedis(redis, of, charges, request);
-        expect([taken, leased]).toEqual([expected(own, of, charges, date), 0]);
-        // A clock that is behind changes nothing: the page was turned.
+        const request = { state: fromRedis, debtUnits: 0, leaseUnits: 0, leaseMs: 50, date };
+        const { taken, leasedUnits } = await chargeAtRedis(redis, of, charges, request);
+        expect([taken, leasedUnits]).toEqual([expected(inMemory, of, charges, date), 0]);
+        // The dates are equal after a charge was taken.
         if (taken.includes(true)) {
-          expect([told.day, told.dayUsed, told.monthUsed]).toEqual([own.day, own.dayUsed, own.monthUsed]);
+          expect([fromRedis.day, fromRedis.dayUsed, fromRedis.monthUsed]).toEqual([
+            inMemory.day,
+            inMemory.dayUsed,
+            inMemory.monthUsed,
+          ]);
         }
       }
     }),
@@ -100,27 +104,34 @@ it('the script in Redis decides as the gateway does in memory', async () => {
 }, 30_000);
 
 describe('a gateway’s clock', () => {
-  let requested = 0;
-  /** Asks for 2 of 3 a day, of an account of its own. */
-  const routedCall = (): ((date: UtcDate) => Promise<boolean | undefined>) => {
+  let accounts = 0;
+  /** Makes a function that charges 2 units to a new account with a daily quota of 3. */
+  const newAccount = (): ((date: UtcDate) => Promise<boolean | undefined>) => {
     const none = { rate: undefined, methodRates: undefined, monthly: undefined };
-    const of: KeyLimits = { account: `clock-${requested++}`, daily: 3, ...none, ...open };
+    const of: KeyLimits = { account: `clock-${accounts++}`, daily: 3, ...none, ...uncharged };
     const one: Charge = { units: 2, byMethod: new Map() };
     return async (date) =>
-      (await chargeAtRedis(redis, of, [one], { state: newLimitState(), owed: 0, lease: 0, leaseMs: 50, date }))
-        .taken[0];
+      (
+        await chargeAtRedis(redis, of, [one], {
+          state: newLimitState(),
+          debtUnits: 0,
+          leaseUnits: 0,
+          leaseMs: 50,
+          date,
+        })
+      ).taken[0];
   };
 
-  it('that is behind counts for the day that has begun', async () => {
-    const ask = routedCall();
+  it('that is behind is charged to the day that has begun', async () => {
+    const charge = newAccount();
     const [, today, tomorrow] = dates as [UtcDate, UtcDate, UtcDate];
-    expect([await ask(today), await ask(tomorrow), await ask(today)]).toEqual([true, true, false]);
+    expect([await charge(today), await charge(tomorrow), await charge(today)]).toEqual([true, true, false]);
   });
 
-  it('that was years ahead does not stop the days for ever', async () => {
-    const ask = routedCall();
+  it('that was years ahead does not stop later days', async () => {
+    const charge = newAccount();
     const [today, tomorrow] = dates as [UtcDate, UtcDate];
-    expect(await ask(dateOf('2099-05-05'))).toBe(true);
-    expect([await ask(today), await ask(today), await ask(tomorrow)]).toEqual([true, false, true]);
+    expect(await charge(dateOf('2099-05-05'))).toBe(true);
+    expect([await charge(today), await charge(today), await charge(tomorrow)]).toEqual([true, false, true]);
   });
 });

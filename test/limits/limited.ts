@@ -15,23 +15,24 @@ export interface Sent {
   readonly body: unknown;
 }
 
+/** A gateway in front of a node, and its key. */
 export interface Limited {
   readonly node: FakeNode;
   readonly gateway: TestGateway;
-  /** The id of the gateway's key. */
+  /** Id of the gateway's key. */
   readonly id: string;
   readonly digest: string;
-  /** Changes the key's rules, and waits until the gateway knows. */
-  rules(change: PermissionChange): Promise<void>;
+  /** Changes the key's permissions, and waits until the gateway has the change. */
+  setPermissions(change: PermissionChange): Promise<void>;
   /** Sends one call. */
   send(call: readonly [method: string, params?: unknown], headers?: Record<string, string>): Promise<Sent>;
   /** Sends a batch with ids from 0. */
   batch(calls: readonly (readonly [method: string, params?: unknown])[]): Promise<Sent>;
-  /** How many of the calls reached the node. */
+  /** Number of calls that reached the node. */
   reached(): number;
 }
 
-/** A gateway with a key whose rules the test sets, in front of a node. All of it is gone when the test is over. */
+/** Starts a gateway in front of a node. The test sets the permissions of its key. Both stop after the test. */
 export async function limited(env: Record<string, string> = {}): Promise<Limited> {
   const node = await startFakeNode({
     chainId: 7,
@@ -57,11 +58,11 @@ export async function limited(env: Record<string, string> = {}): Promise<Limited
     gateway,
     id,
     digest,
-    async rules(change) {
-      let told = false;
-      gateway.gateway.keys.onChange((changed) => (told ||= changed === digest || changed === undefined));
+    async setPermissions(change) {
+      let isReported = false;
+      gateway.gateway.keys.onChange((changed) => (isReported ||= changed === digest || changed === undefined));
       await gateway.gateway.keys.update(id, change);
-      await eventually(() => told, 1_000);
+      await eventually(() => isReported, 1_000);
     },
     send: ([method, params = []], headers) => post({ jsonrpc: '2.0', id: 1, method, params }, headers),
     batch: (calls) => post(calls.map(([method, params = []], at) => ({ jsonrpc: '2.0', id: at, method, params }))),

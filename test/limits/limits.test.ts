@@ -22,14 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
+describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
   let one: Limited;
   beforeEach(async () => {
     one = await limited(kind === 'redis' ? { REDIS_URL: redis.url } : {});
   });
 
-  it('let the burst through, refuse what comes after, and say so in headers that a page may read', async () => {
-    await one.rules({ rate: '0.1', burst: '3' });
+  it('serve the burst, reject later calls, and have headers that a page can read', async () => {
+    await one.setPermissions({ rate: '0.1', burst: '3' });
     const first = await one.send(storage);
     expect([first.status, ...rateHeaders(first)]).toEqual([200, '3', '2', '10']);
     for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
@@ -42,48 +42,52 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     expect(one.reached()).toBe(3);
   });
 
-  it('come back with time, and Retry-After has two digits', async () => {
-    await one.rules({ rate: '1', burst: '1' });
+  it('recover over time, and Retry-After has two digits', async () => {
+    await one.setPermissions({ rate: '1', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     const over = await one.send(storage);
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '01']);
     await eventually(async () => (await one.send(storage)).status === 200, 3_000);
   });
 
-  it('count weights, and nothing for what no upstream is asked', async () => {
-    await one.rules({ rate: '0.01', burst: '4' });
+  it('count request units, and nothing for calls without an upstream request', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '4' });
     expect(rateHeaders(await one.send(estimate))[1]).toBe('2');
     for (const free of [['eth_chainId'], ['no_such'], ['eth_getStorageAt', [1]]] as const) {
       expect(rateHeaders(await one.send(free))).toEqual([null, null, null]);
     }
     expect(rateHeaders(await one.send(estimate))[1]).toBe('0');
     expect((await one.send(receipt)).status).toBe(429);
-    // Still answered when nothing is left.
+    // Free calls are served by an exhausted key.
     expect((await one.send(['eth_chainId'])).status).toBe(200);
   });
 
-  it('charge a batch as a whole, and refuse it as a whole with an error for each id', async () => {
-    await one.rules({ rate: '0.01', burst: '5' });
+  it('charge a batch as a whole, or reject it as a whole with an error for each id', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '5' });
     const passed = await one.batch([storage, ['eth_chainId'], estimate]);
     expect([passed.status, ...rateHeaders(passed)]).toEqual([200, '5', '2', '300']);
     const over = await one.batch([storage, ['eth_chainId'], storage, storage]);
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '100']);
     expect(over.body).toEqual([0, 1, 2, 3].map((id) => rejected(tooFast, id)));
-    // Charged twice, asked once.
+    // Charged twice, sent once.
     expect((await one.batch([storage, storage])).status).toBe(200);
     expect(one.reached()).toBe(3);
   });
 
-  it('tell a batch that can never pass so, without asking it to come again', async () => {
-    await one.rules({ rate: '1', burst: '2' });
+  it('reject a batch that exceeds the burst without Retry-After', async () => {
+    await one.setPermissions({ rate: '1', burst: '2' });
     const over = await one.batch([storage, storage, storage]);
     const message = `${tooFast}: what was sent at once is more than the limit ever allows`;
     expect(over.body).toEqual([0, 1, 2].map((id) => rejected(message, id)));
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
   });
 
-  it('hold single methods, beside the whole', async () => {
-    await one.rules({ methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2', rate: '0.01', burst: '5' });
+  it('apply to single methods besides the key', async () => {
+    await one.setPermissions({
+      methodRates: 'eth_getStorageAt=0.01/1, eth_estimateGas=0.01/2',
+      rate: '0.01',
+      burst: '5',
+    });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).status).toBe(429);
     expect((await one.send(estimate)).status).toBe(200);
@@ -95,8 +99,8 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
   it.each([
     ['daily', 'daily request count exceeded, request rate limited', 86_400],
     ['monthly', 'monthly request count exceeded, request rate limited', 31 * 86_400],
-  ])('hold a %s quota', async (quota, message, longest) => {
-    await one.rules({ [quota]: '3' });
+  ])('enforce a %s quota', async (quota, message, longest) => {
+    await one.setPermissions({ [quota]: '3' });
     const first = await one.batch([storage, storage]);
     expect(rateHeaders(first).slice(0, 2)).toEqual(['3', '1']);
     const over = await one.send(estimate);
@@ -107,25 +111,25 @@ describe.each(['redis', 'memory'])('limits, kept in %s', (kind) => {
     expect(wait).toBeLessThanOrEqual(longest);
   });
 
-  it('follow a change of the key at once', async () => {
-    await one.rules({ rate: '0.01', burst: '1' });
+  it('change at once with the key', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).status).toBe(429);
-    await one.rules({ rate: undefined, burst: undefined });
+    await one.setPermissions({ rate: undefined, burst: undefined });
     const free = await one.send(storage);
     expect([free.status, ...rateHeaders(free)]).toEqual([200, null, null, null]);
   });
 
-  it('that were raised do not wait for what the lower ones owed', async () => {
-    await one.rules({ rate: '0.001', burst: '1' });
+  it('that are raised do not wait for the lower rate', async () => {
+    await one.setPermissions({ rate: '0.001', burst: '1' });
     expect((await one.send(storage)).status).toBe(200);
     expect((await one.send(storage)).headers.get('retry-after')).toBe('1000');
-    await one.rules({ rate: '20', burst: '1' });
+    await one.setPermissions({ rate: '20', burst: '1' });
     await eventually(async () => (await one.send(storage)).status === 200, 2_000);
   });
 
-  it('of what is open at once cost calls nothing', async () => {
-    await one.rules({ sockets: '1', subscriptions: '5' });
+  it('on sockets and subscriptions do not charge calls', async () => {
+    await one.setPermissions({ sockets: '1', subscriptions: '5' });
     const before = one.gateway.gateway.keys.kind === 'redis' ? await commands('evalsha') : 0;
     const sent = await one.send(storage);
     expect([sent.status, ...rateHeaders(sent)]).toEqual([200, null, null, null]);
@@ -141,25 +145,25 @@ describe('limits in Redis', () => {
   it('cost one round trip for a whole batch, and none for a key without limits', async () => {
     const one = await limited({ REDIS_URL: redis.url });
     await one.send(storage);
-    await one.rules({ origins: 'app.example.org' });
+    await one.setPermissions({ origins: 'app.example.org' });
     await one.send(storage, { origin: 'https://app.example.org' });
     const before = await commands('evalsha');
     await one.send(storage, { origin: 'https://app.example.org' });
     expect(await commands('evalsha')).toBe(before);
 
-    await one.rules({ origins: undefined, rate: '1000', daily: '1000', methodRates: 'eth_estimateGas=1000' });
+    await one.setPermissions({ origins: undefined, rate: '1000', daily: '1000', methodRates: 'eth_estimateGas=1000' });
     await one.send(storage);
     const between = await commands('evalsha');
     await one.batch(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? storage : estimate)));
     expect(await commands('evalsha')).toBe(between + 1);
-    // The two kinds of calls in it were asked once each.
+    // Each of the two different calls of the batch was sent once.
     expect(one.reached()).toBe(6);
   });
 
-  it('cost fewer round trips than calls when many come at once', async () => {
+  it('cost fewer round trips than concurrent calls', async () => {
     const one = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '10000' });
-    // Connections are made.
+    await one.setPermissions({ rate: '10000' });
+    // This round opens the connections.
     await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
     const before = await commands('evalsha');
     for (let round = 0; round < 10; round++) {
@@ -167,13 +171,13 @@ describe('limits in Redis', () => {
       expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
     }
     expect((await commands('evalsha')) - before).toBeLessThan(250);
-    // What was leased is given back when nobody comes for it.
+    // Unused leased units are returned.
     await eventually(async () => (await hashOf(one))['dayUsed'] === '550', 2_500);
   });
 
-  it('can be read and forgiven by hand, and begin anew with the day', async () => {
+  it('can be read and reset by redis-cli, and reset with the day', async () => {
     const one = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '0.01', burst: '2', methodRates: 'eth_estimateGas=1', daily: '2' });
+    await one.setPermissions({ rate: '0.01', burst: '2', methodRates: 'eth_estimateGas=1', daily: '2' });
     await one.send(storage);
     await one.send(storage);
     const today = new Date().toISOString().slice(0, 10);
@@ -182,7 +186,7 @@ describe('limits in Redis', () => {
     expect(Number(hash['fullAt']) - Date.now()).toBeGreaterThan(190_000);
     expect((await one.send(storage)).status).toBe(429);
 
-    // As if Redis' clock had been set back by a day: no more is owed than a burst, 200 s.
+    // As after Redis' clock was set back by a day: the wait is at most the time of a burst, 200 s.
     await redis.cli('HSET', `gatehouse:limit:${one.id}`, 'fullAt', String(Date.now() + 86_400_000), 'dayUsed', '0');
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await one.send(storage)).headers.get('retry-after')).toBe('100');
@@ -197,11 +201,11 @@ describe('limits in Redis', () => {
     expect(await hashOf(one)).toMatchObject({ day: today, dayUsed: '1' });
   });
 
-  it('are one for two gateways, and for a key and the one that took over from it', async () => {
+  it('are shared by two gateways, and by a key and its rotated successor', async () => {
     const one = await limited({ REDIS_URL: redis.url });
     const two = await limited({ REDIS_URL: redis.url });
-    await one.rules({ rate: '0.01', burst: '4' });
-    await two.rules({ rate: '0.01', burst: '4', account: one.id });
+    await one.setPermissions({ rate: '0.01', burst: '4' });
+    await two.setPermissions({ rate: '0.01', burst: '4', account: one.id });
     const statuses: number[] = [];
     for (let count = 0; count < 4; count++) {
       statuses.push((await one.send(storage)).status, (await two.send(storage)).status);

@@ -10,10 +10,10 @@ async function ownRedis(): Promise<RedisServer> {
   return redis;
 }
 
-it('when Redis hangs, limits go on from memory within 100 ms of the first failure, and nothing waits after it', async () => {
+it('while Redis hangs, limits are counted in memory after one timeout of 100 ms', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ rate: '0.01', burst: '12', daily: '1000' });
+  await one.setPermissions({ rate: '0.01', burst: '12', daily: '1000' });
   for (let count = 0; count < 2; count++) expect((await one.send(storage)).status).toBe(200);
   redis.pause();
   const started = performance.now();
@@ -24,22 +24,22 @@ it('when Redis hangs, limits go on from memory within 100 ms of the first failur
     expect((await one.send(storage)).status).toBe(200);
     expect(performance.now() - before).toBeLessThan(60);
   }
-  // It goes on from where Redis was: two and ten make twelve.
+  // Memory continues from Redis' count: two and ten make twelve.
   expect((await one.send(storage)).status).toBe(429);
   redis.resume();
 });
 
-it('when Redis is back, it is told what was used meanwhile, once, and is not stormed', async () => {
+it('after an outage Redis is charged once for the calls in between, in few round trips', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ rate: '0.01', burst: '50' });
+  await one.setPermissions({ rate: '0.01', burst: '50' });
   await one.send(storage);
   await redis.kill();
   await sleep(300);
   for (let count = 0; count < 20; count++) expect((await one.send(storage)).status).toBe(200);
   await redis.restart();
-  // The key was lost with the Redis: it is made again, as an operator would.
-  await eventually(() => one.gateway.gateway.keys.available, 3_000);
+  // Redis lost the key: it is added again, as an operator would do.
+  await eventually(() => one.gateway.gateway.keys.isAvailable, 3_000);
   await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '50');
   await sleep(700);
   const sent = await Promise.all(Array.from({ length: 20 }, () => one.send(storage)));
@@ -51,10 +51,10 @@ it('when Redis is back, it is told what was used meanwhile, once, and is not sto
   expect(Number(trips)).toBeLessThan(20);
 });
 
-it('keys with a quota are refused while Redis is away where that is chosen, and it is counted; others go on', async () => {
+it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis is unavailable, and counts them', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'closed' });
-  await one.rules({ daily: '1000' });
+  await one.setPermissions({ daily: '1000' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
   await sleep(300);
@@ -68,10 +68,10 @@ it('keys with a quota are refused while Redis is away where that is chosen, and 
   expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 1');
 });
 
-it('a quota goes on from memory while Redis is away, by default', async () => {
+it('by default quotas are counted in memory while Redis is unavailable', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.rules({ daily: '3' });
+  await one.setPermissions({ daily: '3' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
   await sleep(300);
@@ -80,11 +80,11 @@ it('a quota goes on from memory while Redis is away, by default', async () => {
   expect(statuses).toEqual([200, 200, 429]);
 });
 
-it('a Redis that refuses to count is told of once, and limits go on from memory', async () => {
+it('if Redis rejects charges, limits are counted in memory', async () => {
   const redis = await ownRedis();
   await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~gatehouse:key:*', '&*', '+@all');
   const one = await limited({ REDIS_URL: redis.url.replace('//', '//gateway:pass@') });
-  await one.rules({ rate: '0.01', burst: '2' });
+  await one.setPermissions({ rate: '0.01', burst: '2' });
   const statuses = [];
   for (let count = 0; count < 3; count++) statuses.push((await one.send(storage)).status);
   expect(statuses).toEqual([200, 200, 429]);

@@ -3,40 +3,47 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KeyLimits } from '../../gateway/auth/key-access.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
-import { silent } from '../auth/gate.ts';
+import { silent } from '../auth/auth-setup.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 const rate = { perSecond: 20_000, burst: 4_000 };
-/** Between Redis' decision and the moment that we note it; a lease, were it simply used late, would add 50. */
-const noticeMs = 2;
+/** Time between Redis' decision and its record in this test. A lease that is used too late would add 50 ms. */
+const toleranceMs = 2;
 
 let redis: RedisServer;
 let limiters: Limiter[];
 beforeAll(async () => {
   redis = await startRedis();
   limiters = [0, 1].map(() => openLimiter({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'open' }, silent));
-  await Promise.all(limiters.map((limiter) => limiter.opened(2_000)));
+  await Promise.all(limiters.map((limiter) => limiter.waitUntilReady(2_000)));
 });
 afterAll(async () => {
   await Promise.all(limiters.map((limiter) => limiter.close()));
   await redis.stop();
 });
 
-it('no window of any length sees more than burst + rate × its length, with leases and sudden floods', async () => {
-  const open = { isCharged: true, sockets: undefined, subscriptions: undefined };
-  const limits: KeyLimits = { account: 'a', rate, methodRates: undefined, daily: 1e9, monthly: undefined, ...open };
+it('at most burst + rate × time passes in any window, with leases and sudden floods', async () => {
+  const uncharged = { isCharged: true, sockets: undefined, subscriptions: undefined };
+  const limits: KeyLimits = {
+    account: 'a',
+    rate,
+    methodRates: undefined,
+    daily: 1e9,
+    monthly: undefined,
+    ...uncharged,
+  };
   const passed: { at: number; units: number }[] = [];
-  const ask = async (limiter: Limiter, units: number): Promise<void> => {
+  const charge = async (limiter: Limiter, units: number): Promise<void> => {
     const { shortage } = await limiter.charge(limits, { units, byMethod: new Map() });
     if (shortage === undefined) passed.push({ at: performance.now(), units });
   };
-  const ends = performance.now() + 4_000;
+  const deadline = performance.now() + 4_000;
   await Promise.all(
     limiters.map(async (limiter, index) => {
-      for (let turn = 0; performance.now() < ends; turn++) {
-        // Steady for a while, within the limit, so that leases are given; then more than there is, all at once.
+      for (let turn = 0; performance.now() < deadline; turn++) {
+        // Steady calls within the limit, so that leases are granted; then a flood above the limit.
         const isFlood = turn % 100 > 90;
-        for (let count = 0; count < (isFlood ? 60 : 2); count++) void ask(limiter, 12 + ((count + index) % 2));
+        for (let count = 0; count < (isFlood ? 60 : 2); count++) void charge(limiter, 12 + ((count + index) % 2));
         await sleep(4);
       }
     }),
@@ -46,17 +53,17 @@ it('no window of any length sees more than burst + rate × its length, with leas
   expect(limiters[0]?.counts['without-redis']).toBe(0);
 
   passed.sort((a, b) => a.at - b.at);
-  let worst = -Infinity;
+  let maxExcess = -Infinity;
   for (let from = 0; from < passed.length; from++) {
     let sum = 0;
     for (let to = from; to < passed.length; to++) {
       const { at, units } = passed[to] as { at: number; units: number };
       sum += units;
-      worst = Math.max(worst, sum - rate.burst - ((at - (passed[from]?.at ?? 0)) * rate.perSecond) / 1_000);
+      maxExcess = Math.max(maxExcess, sum - rate.burst - ((at - (passed[from]?.at ?? 0)) * rate.perSecond) / 1_000);
     }
   }
-  expect(worst).toBeLessThan((rate.perSecond * noticeMs) / 1_000);
-  // What was leased and not used was given back.
+  expect(maxExcess).toBeLessThan((rate.perSecond * toleranceMs) / 1_000);
+  // Unused leased units were returned.
   const used = passed.reduce((sum, { units }) => sum + units, 0);
   await sleep(1_200);
   expect(Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'))).toBe(used);

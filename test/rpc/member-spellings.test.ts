@@ -98,7 +98,7 @@ it('other members go out as they came', async () => {
 
 it('what is rejected so costs a key nothing, alone and in a batch', async () => {
   const one: Limited = await limited();
-  await one.rules({ rate: '0.001', burst: '2' });
+  await one.setPermissions({ rate: '0.001', burst: '2' });
   const bad = request('eth_estimateGas', `[{"to":"${a}","To":"${b}"}]`);
   const send = async (body: string): Promise<unknown> => (await one.gateway.post('test', body)).json();
   for (const body of [bad, `[${bad},${bad}]`]) {

@@ -63,7 +63,7 @@ export async function startGateway(
     throw error;
   });
   const key = makeKey();
-  await gateway.keys.opened(5_000).catch(() => undefined);
+  await gateway.keys.waitUntilReady(5_000).catch(() => undefined);
   await gateway.keys.add(digestOf(key), { name: 'test', createdAt: new Date().toISOString() }).catch(() => undefined);
 
   const address = `http://127.0.0.1:${gateway.port}`;

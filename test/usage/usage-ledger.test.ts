@@ -10,22 +10,22 @@ import { dayOf, type UsageStore } from '../../gateway/usage/usage-store.ts';
 
 const today = (): string => dayOf(Date.now());
 
-it('a key that does nothing for a while is forgotten by the counter, but not what it did', () => {
-  const begun: Count[] = [];
-  const usage = new MethodUsage('test', 'eth_call', (_key, count) => begun.push(count));
+it('removes an idle key from the counter without losing its usage', () => {
+  const active: Count[] = [];
+  const usage = new MethodUsage('test', 'eth_call', (_key, count) => active.push(count));
   usage.add('a', 1, true, 10);
-  for (let time = 0; time < 3; time += 1) usage.forgetIdle();
+  for (let time = 0; time < 3; time += 1) usage.removeIdle();
   usage.add('a', 1, false, 10);
-  expect(begun.map((count) => count.take())).toEqual([
+  expect(active.map((count) => count.take())).toEqual([
     { place: 'test eth_call', calls: 2, units: 2, errors: 1, bytes: 20 },
   ]);
-  usage.forgetIdle();
+  usage.removeIdle();
   expect(usage.size).toBe(1);
-  usage.forgetIdle();
+  usage.removeIdle();
   expect(usage.size).toBe(0);
 });
 
-describe('usage of many of keys, in files', () => {
+describe('usage of many keys, in files', () => {
   const key = (index: number): string => index.toString(16).padStart(12, '0');
 
   function ledgerOf(keys: number): { ledger: UsageLedger; store: FileUsageStore; dataDir: string; call: () => void } {
@@ -49,7 +49,7 @@ describe('usage of many of keys, in files', () => {
     return (await store.read(key(index), [today()]))[0]?.calls ?? 0;
   }
 
-  it('is written in turns, those that wait longest first', async () => {
+  it('is written in parts: keys that wait longest come first', async () => {
     const { ledger, store, call } = ledgerOf(1_500);
     call();
     await ledger.write();
@@ -61,12 +61,12 @@ describe('usage of many of keys, in files', () => {
     expect([await callsOf(store, 500), await callsOf(store, 999)]).toEqual([2, 2]);
   });
 
-  it('is summed up before its files grow long', async () => {
+  it('is compacted before its files grow long', async () => {
     const { ledger, store, dataDir, call } = ledgerOf(500);
     const path = join(dataDir, 'usage', today(), '0.txt');
     call();
     await ledger.write();
-    // What a power cut may leave behind.
+    // An incomplete line, as after a power cut.
     appendFileSync(path, `${key(0)} test eth_ca`);
     for (let time = 1; time < 12; time += 1) {
       call();
@@ -77,19 +77,19 @@ describe('usage of many of keys, in files', () => {
   });
 });
 
-it('what a store did not keep is given to it again before anything new, each day by itself', async () => {
+it('writes unconfirmed batches again before new ones, and each day separately', async () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1, 23, 59), toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
-  const given: string[][] = [];
-  const keeps = [false, false, true, true, true];
+  const written: string[][] = [];
+  const confirmations = [false, false, true, true, true];
   const store: UsageStore = {
-    up: true,
+    isUp: true,
     add: (batches) => {
-      given.push(batches.map(({ day, number }) => `${day}/${number}`));
-      return Promise.resolve(keeps.shift() === true ? [] : batches);
+      written.push(batches.map(({ day, number }) => `${day}/${number}`));
+      return Promise.resolve(confirmations.shift() === true ? [] : batches);
     },
     read: () => Promise.resolve([]),
-    opened: () => Promise.resolve(),
+    waitUntilReady: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
   const ledger = new UsageLedger(store);
@@ -101,5 +101,5 @@ it('what a store did not keep is given to it again before anything new, each day
     await ledger.write();
   }
   const [old, next, latest] = ['2026-01-01/1', '2026-01-01/2', '2026-01-02/3'];
-  expect(given).toEqual([[old], [old], [old], [next], [latest]]);
+  expect(written).toEqual([[old], [old], [old], [next], [latest]]);
 });

@@ -24,8 +24,8 @@ interface Row {
 
 const today = (): string => dayOf(Date.now());
 
-/** What `gatehouse keys usage` prints. */
-async function printed(id: string, env: { url?: string; dataDir: string }, ...args: string[]): Promise<string> {
+/** The output of `gatehouse keys usage`. */
+async function printUsage(id: string, env: { url?: string; dataDir: string }, ...args: string[]): Promise<string> {
   let text = '';
   const command = keysCommand({
     settings: () => ({ REDIS_URL: env.url, DATA_DIR: env.dataDir }),
@@ -43,7 +43,7 @@ async function startOwnRedis(): Promise<RedisServer> {
   return redis;
 }
 
-describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
+describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
   let place: { url?: string; dataDir: string };
   let own: Limited;
 
@@ -55,10 +55,10 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
   }
 
   async function rows(id = own.id): Promise<Row[]> {
-    return JSON.parse(await printed(id, place, '--json')) as Row[];
+    return JSON.parse(await printUsage(id, place, '--json')) as Row[];
   }
 
-  it('counts calls, units, errors and bytes, of HTTP, batches and WebSockets', async () => {
+  it('counts calls, units, errors and bytes of HTTP calls, batches and WebSockets', async () => {
     await start();
     const { body } = await own.send(storage);
     const bytes = JSON.stringify(body).length;
@@ -82,9 +82,9 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
     expect((await rows())[4]?.bytes).toBeGreaterThan(2 * bytes);
   });
 
-  it('counts what limits refuse, under `other`, free of charge', async () => {
+  it('counts calls that limits reject under `other`, without units', async () => {
     await start();
-    await own.rules({ daily: '2' });
+    await own.setPermissions({ daily: '2' });
     for (let time = 0; time < 5; time += 1) await own.send(receipt);
     await eventually(async () => (await rows()).length === 2, 3_000);
     expect(await rows()).toMatchObject([
@@ -93,7 +93,7 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
     ]);
   });
 
-  it('is written to the last call when the gateway is stopped', async () => {
+  it('is written completely when the gateway is stopped', async () => {
     await start();
     for (let time = 0; time < 7; time += 1) await own.send(storage);
     await own.gateway.gateway.drain();
@@ -102,19 +102,19 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
 
   it('is shown as a table', async () => {
     await start();
-    expect(await printed(own.id, place)).toBe('Nothing so far.\n');
+    expect(await printUsage(own.id, place)).toBe('No usage yet.\n');
     await own.send(storage);
     await eventually(async () => (await rows()).length === 1, 3_000);
     const bytes = (await rows())[0]?.bytes ?? 0;
-    expect(await printed(own.id, place)).toBe(
+    expect(await printUsage(own.id, place)).toBe(
       'DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES\n' +
         `${today()}  test     eth_getStorageAt  1      1      0       ${bytes}\n`,
     );
-    expect(await printed('0123456789ab', place)).toMatch(/^There is no key with the id 0123456789ab: /);
-    expect(await printed(own.id, place, '--days', '91')).toBe('--days: expected a whole number from 1 to 90\n');
+    expect(await printUsage('0123456789ab', place)).toMatch(/^There is no key with the id 0123456789ab: /);
+    expect(await printUsage(own.id, place, '--days', '91')).toBe('--days: expected a whole number from 1 to 90\n');
   });
 
-  it('goes up to the last second of a gateway that is killed', async () => {
+  it('is complete except for the last second if the gateway is killed', async () => {
     const redis = kind === 'redis' ? await startOwnRedis() : undefined;
     const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
     const workplace = new Workplace().withNetworks({ test: network(7, [node.url]) });
@@ -142,7 +142,7 @@ describe.each(['file', 'redis'])('usage, kept in %s', (kind) => {
 });
 
 describe('usage in Redis', () => {
-  it('is of two gateways together, in a hash for each key and day that ends after 90 days', async () => {
+  it('is the sum of two gateways, in a hash per key and day that expires after 90 days', async () => {
     const redis = await startOwnRedis();
     const [one, two] = [await limited({ REDIS_URL: redis.url }), await limited({ REDIS_URL: redis.url })];
     await one.send(storage);
@@ -164,9 +164,9 @@ describe('usage in Redis', () => {
     const own = await limited({ REDIS_URL: redis.url });
     const place = { dataDir: '', url: redis.url };
     const calls = async (): Promise<number | undefined> =>
-      (JSON.parse(await printed(own.id, place, '--json')) as Row[])[0]?.calls;
+      (JSON.parse(await printUsage(own.id, place, '--json')) as Row[])[0]?.calls;
     for (let time = 0; time < 4; time += 1) await own.send(storage);
-    // Written before, while and after it hangs: what it was told then, it reads when it goes on.
+    // Batches are sent before and while Redis hangs; it executes the latter after it resumes.
     redis.pause();
     for (let time = 0; time < 3; time += 1) {
       await own.send(storage);
@@ -180,29 +180,29 @@ describe('usage in Redis', () => {
   }, 20_000);
 });
 
-it('files of days gone by are removed', async () => {
+it('removes the files of expired days', async () => {
   const own = await limited();
   const folder = join(own.gateway.dataDir, 'usage');
   mkdirSync(folder, { recursive: true });
   const old = join(folder, dayOf(Date.now() - 90 * 86_400_000));
-  const cached = join(folder, dayOf(Date.now() - 89 * 86_400_000));
-  for (const path of [old, cached]) mkdirSync(path);
+  const retained = join(folder, dayOf(Date.now() - 89 * 86_400_000));
+  for (const path of [old, retained]) mkdirSync(path);
   await own.send(storage);
   await eventually(() => !existsSync(old), 3_000);
-  expect(existsSync(cached)).toBe(true);
+  expect(existsSync(retained)).toBe(true);
 });
 
 describe('metrics', () => {
-  it('tell of keys, by id, only where METRICS_PER_KEY says so', async () => {
-    const [silent, told] = [await limited(), await limited({ METRICS_PER_KEY: 'on' })];
-    for (const each of [silent, told]) for (let time = 0; time < 3; time += 1) await each.send(estimate);
-    const read = () => readMetrics(told.gateway.address);
-    await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: told.id }) === 3, 3_000);
+  it('have labels with key ids only if METRICS_PER_KEY is on', async () => {
+    const [without, withKeys] = [await limited(), await limited({ METRICS_PER_KEY: 'on' })];
+    for (const each of [without, withKeys]) for (let time = 0; time < 3; time += 1) await each.send(estimate);
+    const read = () => readMetrics(withKeys.gateway.address);
+    await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: withKeys.id }) === 3, 3_000);
     const page = await read();
-    expect(page.value('gatehouse_key_request_units_total', { key: told.id })).toBe(6);
-    expect(page.value('gatehouse_key_errors_total', { key: told.id })).toBe(0);
-    expect(page.value('gatehouse_key_response_bytes_total', { key: told.id })).toBeGreaterThan(100);
-    expect(page.text).not.toContain(told.gateway.key);
-    expect((await readMetrics(silent.gateway.address)).text).not.toContain('gatehouse_key_calls');
+    expect(page.value('gatehouse_key_request_units_total', { key: withKeys.id })).toBe(6);
+    expect(page.value('gatehouse_key_errors_total', { key: withKeys.id })).toBe(0);
+    expect(page.value('gatehouse_key_response_bytes_total', { key: withKeys.id })).toBeGreaterThan(100);
+    expect(page.text).not.toContain(withKeys.gateway.key);
+    expect((await readMetrics(without.gateway.address)).text).not.toContain('gatehouse_key_calls');
   });
 });

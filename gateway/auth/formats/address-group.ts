@@ -1,6 +1,6 @@
 /**
- * What counts as one address when abuse is limited: an IPv4 address, or the /64 of an IPv6 address, since every holder
- * of one has 2⁶⁴ of them.
+ * Returns the group by which abuse is limited: an IPv4 address, or the /64 network of an IPv6 address, because one
+ * customer has all 2⁶⁴ addresses of a /64.
  */
 export function addressGroup(address: string): string {
   if (!address.includes(':')) return address;

@@ -1,4 +1,4 @@
-/** `[scheme://][*.]host[:port]`; a bare `*` host would be no restriction, and so is none. */
+/** `[scheme://][*.]host[:port]`. A bare `*` is invalid: it would restrict nothing. */
 const pattern =
   /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/i;
 
@@ -7,9 +7,9 @@ export function isOriginPattern(text: string): boolean {
 }
 
 /**
- * Tells whether an Origin header fits one of the patterns. Without a scheme a pattern fits any; `*.` stands for one or
- * more labels, not for none; a port must be the same, and a browser leaves out a scheme's own.
- * @param texts each of which `isOriginPattern`
+ * Returns a function that matches an Origin header against the patterns. A pattern without a scheme matches any scheme.
+ * `*.` matches one or more labels. Ports must be equal; browsers omit the default port of the scheme.
+ * @param texts valid patterns, see `isOriginPattern`
  */
 export function originMatcher(texts: readonly string[]): (origin: string) => boolean {
   const patterns = texts.map((text) => {
@@ -20,10 +20,10 @@ export function originMatcher(texts: readonly string[]): (origin: string) => boo
     const [, scheme, wildcard, host = '', port] = pattern.exec(origin.toLowerCase()) ?? [];
     if (scheme === undefined || wildcard !== undefined) return false;
     return patterns.some(
-      (one) =>
-        (one.scheme === undefined || one.scheme === scheme) &&
-        one.port === (port ?? '') &&
-        (one.isWildcard ? host.endsWith(`.${one.host}`) : host === one.host),
+      (allowed) =>
+        (allowed.scheme === undefined || allowed.scheme === scheme) &&
+        allowed.port === (port ?? '') &&
+        (allowed.isWildcard ? host.endsWith(`.${allowed.host}`) : host === allowed.host),
     );
   };
 }

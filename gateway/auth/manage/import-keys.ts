@@ -4,21 +4,21 @@ import type { KeyStore } from '../stores/key-store.ts';
 import { keyIdOf } from '../formats/key.ts';
 import { KeyOperationError, type KeyManager } from './manage-keys.ts';
 
-/** How many keys of a key file were carried over, were there already, or are for development only and were left out. */
-export interface Imported {
+/** Counts of an import. `there`: keys that the store already had; `leftOut`: development keys, which are skipped. */
+export interface ImportCounts {
   readonly added: number;
   readonly there: number;
   readonly leftOut: number;
 }
 
 /**
- * Carries the keys of the key file in `dataDir` over to Redis. May be repeated: a revocation is carried over, and none
- * is undone.
- * @throws KeyActError where keys are not kept in Redis, KeyFileError
+ * Imports the keys of the key file in `dataDir` into Redis. Repeating an import is safe: it adds revocations and never
+ * undoes one.
+ * @throws KeyOperationError if keys are not stored in Redis; KeyFileError
  */
-export async function importKeys(dataDir: string, store: KeyStore, manager: KeyManager): Promise<Imported> {
+export async function importKeys(dataDir: string, store: KeyStore, manager: KeyManager): Promise<ImportCounts> {
   if (store.kind !== 'redis') {
-    throw new KeyOperationError('no-redis', 'keys import carries keys over to Redis', 'set REDIS_URL');
+    throw new KeyOperationError('no-redis', 'keys import copies keys to Redis', 'set REDIS_URL');
   }
   const file = new FileKeyStore(dataDir, openLog('silent'));
   try {

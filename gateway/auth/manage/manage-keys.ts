@@ -12,19 +12,19 @@ import {
 import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 
-/** What was made; key and secret are shown once and never again. */
+/** Result of an operation. A new key or secret is shown only here. */
 export interface CreatedKey {
   readonly id: string;
   readonly key?: string;
   readonly secret?: string;
-  /** What was done all the same, and should be looked at. */
+  /** Problems that did not stop the operation. */
   readonly warnings?: readonly string[];
 }
 
-/** Why an act cannot be done. The message ends with what to do about it at the command line. */
+/** An operation cannot be done. The message ends with advice for the command line. */
 export class KeyOperationError extends KeyStoreError {
-  readonly kind: 'missing' | 'there-already' | 'ended' | 'no-secret' | 'no-redis';
-  /** The message without that. */
+  readonly kind: 'missing' | 'already-exists' | 'inactive' | 'no-secret' | 'no-redis';
+  /** The message without the advice. */
   readonly sentence: string;
 
   constructor(kind: KeyOperationError['kind'], sentence: string, advice: string) {
@@ -34,15 +34,15 @@ export class KeyOperationError extends KeyStoreError {
   }
 }
 
-/** Every act of management, checked before and noted after, whoever asks for it: the command line or the admin API. */
+/** Runs the operations on keys, for the command line and the admin API: validates each and writes it to the audit log. */
 export class KeyManager {
   readonly #store: KeyStore;
   readonly #by: string;
   readonly #methods: readonly string[] | undefined;
 
   /**
-   * @param methods names of the spec's methods, to warn of others in rules; undefined: of none
-   * @param by who acts; default: the account that runs this process
+   * @param methods names of the spec's methods, to warn of other names in permissions; undefined: no warnings
+   * @param by operator in the audit log; default: the account that runs this process
    */
   constructor(store: KeyStore, methods?: readonly string[], by = currentUser()) {
     this.#store = store;
@@ -51,8 +51,8 @@ export class KeyManager {
   }
 
   /**
-   * @param given a key of another service; default: a new one is made
-   * @throws KeyActError where the key is there already, KeyRulesError
+   * @param options.given a key of another service; default: a new key
+   * @throws KeyOperationError if the key already exists; InvalidPermissionsError
    */
   async create(
     name: string,
@@ -66,16 +66,16 @@ export class KeyManager {
     const digest = digestOf(key);
     const id = keyIdOf(digest);
     if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: all }))) {
-      throw new KeyOperationError('there-already', 'This key is there already', `gatehouse keys show ${id}`);
+      throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
-    // A key that came from elsewhere is known there: it is not shown again.
+    // The operator already has a key of another service: it is not shown.
     const created = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
     return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(all));
   }
 
   /**
-   * @param secret true: a new one takes the place of all others; false: none is demanded any more
-   * @throws KeyActError where there is no such key, KeyRulesError where it would be refused afterwards
+   * @param secret true: a new secret replaces all others; false: no secret is required any more
+   * @throws KeyOperationError if the key does not exist; InvalidPermissionsError if the result would be invalid
    */
   async update(id: string, change: PermissionChange, secret?: boolean): Promise<CreatedKey> {
     const record = await this.#existing(id);
@@ -86,15 +86,14 @@ export class KeyManager {
     return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
   }
 
-  /** Makes a key with the same rules and limits; the old one ends after `graceMs`. */
+  /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
     const { name, permissions } = record;
-    if (!isActive(record))
-      throw new KeyOperationError('ended', `The key ${id} opens nothing any more`, 'make a new one');
+    if (!isActive(record)) throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
     const digest = digestOf(key);
-    // Both draw on one account: to rotate a key gives nobody twice its limits.
+    // Both keys share one account, so that rotating a key does not double its limits.
     const account = permissions?.['account'] ?? id;
     await this.#store.add(digest, {
       name,
@@ -102,26 +101,25 @@ export class KeyManager {
       permissions: { ...permissions, account },
     });
     const warnings: string[] = [];
-    await this.#store.update(id, { expiresAt: earlier(permissions?.['expiresAt'], graceMs) }).catch(() => {
-      warnings.push(
-        `the new key is made, but the old one goes on without an end: revoke ${id} when it is not used any more`,
-      );
+    await this.#store.update(id, { expiresAt: earlierEnd(permissions?.['expiresAt'], graceMs) }).catch(() => {
+      warnings.push(`the new key is created, but the expiry of the old key is not set: revoke ${id} when it is unused`);
     });
     return this.#audited({ id: keyIdOf(digest), key }, 'rotate', id, keyIdOf(digest), warnings);
   }
 
-  /** Makes a new secret; those that are live end after `graceMs`. */
+  /** Makes a new secret; the current secrets expire after `graceMs`. */
   async rotateSecret(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
     const previous = record.permissions?.['secrets'];
     if (previous === undefined) {
-      throw new KeyOperationError('no-secret', `The key ${id} demands no secret`, `keys update ${id} --secret`);
+      throw new KeyOperationError('no-secret', `The key ${id} requires no secret`, `keys update ${id} --secret`);
     }
     const secret = makeSecret();
     const now = Date.now();
     const expiring = previous.split(',').flatMap((entry) => {
-      const [digest = '', until] = entry.trim().split(/@(.*)/s);
-      return until !== undefined && Date.parse(until) <= now ? [] : [`${digest}@${earlier(until, graceMs)}`];
+      const [digest = '', expiresAt] = entry.trim().split(/@(.*)/s);
+      const hasEnded = expiresAt !== undefined && Date.parse(expiresAt) <= now;
+      return hasEnded ? [] : [`${digest}@${earlierEnd(expiresAt, graceMs)}`];
     });
     await this.#write(record, { secrets: [digestOf(secret), ...expiring].join(',') });
     return this.#audited({ id, secret }, 'rotate', id, 'secret');
@@ -138,7 +136,7 @@ export class KeyManager {
     return this.#audit('import', id);
   }
 
-  /** @throws KeyActError where there is no such key */
+  /** @throws KeyOperationError if the key does not exist */
   show(id: string): Promise<KeyRecord> {
     return this.#existing(id);
   }
@@ -163,7 +161,7 @@ export class KeyManager {
     return this.#methods === undefined ? [] : unknownMethodWarnings(permissions, this.#methods);
   }
 
-  /** What was made is shown only once: a store that is lost between the act and its line in the audit must not hide it. */
+  /** Returns the result even if the audit entry cannot be written: a new key or secret is shown only once. */
   async #audited(
     created: CreatedKey,
     act: AuditEntry['act'],
@@ -172,7 +170,7 @@ export class KeyManager {
     warnings: string[] = [],
   ): Promise<CreatedKey> {
     await this.#audit(act, id, detail).catch(() => {
-      warnings.push('this is done, but the audit could not be written');
+      warnings.push('the operation succeeded, but its audit entry could not be written');
     });
     return warnings.length === 0 ? created : { ...created, warnings };
   }
@@ -183,7 +181,7 @@ export class KeyManager {
   }
 }
 
-/** Whether a key opens anything; a record with mistakes does not. */
+/** Whether a key is valid: not revoked, not expired, and without problems in its record. */
 export function isActive(record: KeyRecord): boolean {
   return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record).length === 0;
 }
@@ -192,7 +190,7 @@ export function hasExpired({ permissions }: KeyRecord): boolean {
   return Date.parse(permissions?.['expiresAt'] ?? '') <= Date.now();
 }
 
-/** Why the key is refused, in so far as its record is to blame. */
+/** Problems in the record for which the key is rejected. */
 export function problemsIn(record: KeyRecord): readonly string[] {
   try {
     compileAccess(record);
@@ -203,13 +201,13 @@ export function problemsIn(record: KeyRecord): readonly string[] {
   }
 }
 
-/** The end of a time of grace, or an end that was set before and comes first. */
-function earlier(end: string | undefined, graceMs: number): string {
+/** The end of the grace period, or the existing end if it is earlier. */
+function earlierEnd(end: string | undefined, graceMs: number): string {
   const grace = new Date(Date.now() + graceMs).toISOString();
   return end !== undefined && Date.parse(end) < Date.parse(grace) ? end : grace;
 }
 
-/** @returns the name as it is kept, or undefined where it is none: 1 to 64 printable characters */
+/** @returns the trimmed name; undefined unless it has 1 to 64 printable characters */
 export function readName(text: string): string | undefined {
   const name = text.trim();
   return /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u.test(name) ? name : undefined;
@@ -223,7 +221,7 @@ function currentUser(): string {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {
-    // In a container, for a number that no account has.
-    return `${process.getuid?.() ?? 'somebody'}@${hostname()}`;
+    // The uid may have no account, in a container for example.
+    return `${process.getuid?.() ?? 'unknown'}@${hostname()}`;
   }
 }

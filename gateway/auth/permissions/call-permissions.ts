@@ -1,9 +1,9 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { KeyPermissions } from './permissions.ts';
 
-/** Which calls a key may make. */
+/** Checks the calls of a key: methods and contracts. Not responsible for the request around them (entry permissions). */
 export class CallPermissions {
-  /** Names and namespaces: neither can be taken for the other. */
+  /** Names and namespaces in one set: a name has `_` or `.`, a namespace has neither. */
   readonly #methods: ReadonlySet<string> | undefined;
   /** In lower case. */
   readonly #contracts: ReadonlySet<string> | undefined;
@@ -18,9 +18,9 @@ export class CallPermissions {
   }
 
   /**
-   * Whether every address that the call names is on the list. Where a method has a place for one and the call leaves it
-   * empty, it means all contracts (`eth_getLogs`) or code of its own (`eth_call`), as a state override does: more than
-   * the list allows. What a method that the spec does not know names, nobody can tell: its own name must be listed.
+   * Whether every address in the call is allowed. A missing address is rejected: it means all contracts in `eth_getLogs`,
+   * and the caller's own code in `eth_call`. State overrides are rejected because they replace code. A pass-through
+   * method may have an address anywhere in its parameters, so its own name must be in `methods`.
    */
   allowContract({ name, contractAt, isForeign }: MethodSpec, params: readonly unknown[]): boolean {
     const allowed = this.#contracts;
@@ -28,9 +28,9 @@ export class CallPermissions {
     if (contractAt === undefined) return isForeign !== true || this.#methods?.has(name) === true;
     const { param, field, pretence } = contractAt;
     if (pretence !== undefined && Object.keys(params[pretence] ?? {}).length > 0) return false;
-    const given = params[param];
-    const named = field === undefined ? given : (given as Record<string, unknown> | null | undefined)?.[field];
-    const addresses: readonly unknown[] = Array.isArray(named) ? named : [named];
+    const value = params[param];
+    const target = field === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[field];
+    const addresses: readonly unknown[] = Array.isArray(target) ? target : [target];
     return (
       addresses.length > 0 &&
       addresses.every((address) => typeof address === 'string' && allowed.has(address.toLowerCase()))

@@ -5,7 +5,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyPermissions, Secret } from './permissions.ts';
 import { originMatcher } from '../formats/origin-pattern.ts';
 
-/** Who comes with a key, and what for: all that is known before the body is read. */
+/** The facts about a request that are known before its body is read. */
 export interface Caller {
   /** Slug of the network. */
   readonly network: string;
@@ -13,19 +13,22 @@ export interface Caller {
   readonly headers: Pick<IncomingHttpHeaders, 'origin' | 'user-agent' | 'authorization'>;
 }
 
-/** What a key demands of whoever comes with it. Entries of one kind are alternatives, kinds must all be met. */
+/**
+ * Checks the permissions of a key that need no request body: expiry, secret, network, origin, user agent and address.
+ * Each kind of permission must match; within a kind one matching entry suffices.
+ */
 export class EntryPermissions {
   readonly #permissions: KeyPermissions;
-  readonly #fitsOrigin: ((origin: string) => boolean) | undefined;
+  readonly #matchesOrigin: ((origin: string) => boolean) | undefined;
   readonly #ranges: AddressRanges | undefined;
 
   constructor(permissions: KeyPermissions) {
     this.#permissions = permissions;
-    if (permissions.origins !== undefined) this.#fitsOrigin = originMatcher(permissions.origins);
+    if (permissions.origins !== undefined) this.#matchesOrigin = originMatcher(permissions.origins);
     if (permissions.ips !== undefined) this.#ranges = new AddressRanges(permissions.ips);
   }
 
-  /** @throws RpcError key-invalid (its time is over), secret-invalid, key-settings */
+  /** @throws RpcError key-invalid (expired), secret-invalid, key-settings */
   check({ network, address, headers }: Caller): void {
     const { expiresAt, secrets, networks, userAgents } = this.#permissions;
     if (expiresAt !== undefined && Date.now() >= expiresAt) throw new RpcError('key-invalid');
@@ -33,16 +36,16 @@ export class EntryPermissions {
       throw new RpcError('secret-invalid');
     }
     const agent = headers['user-agent'] ?? '';
-    const fits =
+    const isAllowed =
       networks?.includes(network) !== false &&
-      this.#fitsOrigin?.(headers.origin ?? '') !== false &&
+      this.#matchesOrigin?.(headers.origin ?? '') !== false &&
       userAgents?.some((part) => agent.includes(part)) !== false &&
       this.#ranges?.has(address) !== false;
-    if (!fits) throw new RpcError('key-settings');
+    if (!isAllowed) throw new RpcError('key-settings');
   }
 }
 
-/** Basic authentication with an empty user, as with Infura. */
+/** Reads the password of Basic authentication with an empty user name, as Infura does. */
 function passwordIn(authorization = ''): string | undefined {
   const [, base64] = /^basic +([a-z0-9+/_-]+=*)$/i.exec(authorization) ?? [];
   const text = base64 === undefined ? '' : Buffer.from(base64, 'base64').toString();

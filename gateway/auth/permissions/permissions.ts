@@ -3,13 +3,14 @@ import { suggest } from '../../config/suggest.ts';
 import { isDigest, isKeyId } from '../formats/key.ts';
 import { isOriginPattern } from '../formats/origin-pattern.ts';
 
-/** Infura's number. */
+/** The same maximum as Infura's. */
 const maxEntries = 30;
 const maxNumber = 1_000_000_000_000;
 
 /**
- * What a key may do, and how much of it: each a text field of its record, which an operator may write by hand (in
- * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). The command line has a flag for each, docs/keys.md a row.
+ * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in
+ * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). Flags of the command line and rows in docs/keys.md are made
+ * from this table.
  */
 const fields = {
   networks: {
@@ -91,10 +92,10 @@ export const permissionFields = Object.entries(fields).map(([name, { flag, meani
   meaning,
 }));
 
-/** As stored: text by field. */
+/** Permissions as stored: text by field. */
 export type PermissionTexts = Readonly<Record<string, string>>;
 
-/** As parsed. A field that is not there restricts nothing. */
+/** Parsed permissions. An absent field restricts nothing. */
 export type KeyPermissions = {
   readonly [Name in PermissionField]?: Exclude<ReturnType<(typeof fields)[Name]['read']>, undefined>;
 };
@@ -105,15 +106,15 @@ export interface Rate {
 }
 
 export interface Secret {
-  /** SHA-256 of it. */
+  /** SHA-256 of the secret. */
   readonly digest: Buffer;
-  /** When it ends, in ms since 1970; Infinity: never. */
+  /** Expiry in ms since 1970; Infinity: no expiry. */
   readonly deadline: number;
 }
 
-/** A record that says something which cannot be understood must open nothing. The messages quote no value. */
+/** A record has an invalid permission, so its key must be rejected. The messages quote no value. */
 export class InvalidPermissionsError extends Error {
-  override readonly name = 'KeyRulesError';
+  override readonly name = 'InvalidPermissionsError';
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -122,7 +123,7 @@ export class InvalidPermissionsError extends Error {
   }
 }
 
-/** @throws KeyRulesError that names every mistake: unknown fields too, for they are misspellings of a restriction. */
+/** @throws InvalidPermissionsError with every problem. An unknown field is one: it may be a misspelt restriction. */
 export function parsePermissions(texts: PermissionTexts): KeyPermissions {
   const problems: string[] = [];
   const permissions: Record<string, unknown> = {};
@@ -136,12 +137,12 @@ export function parsePermissions(texts: PermissionTexts): KeyPermissions {
     if (value === undefined) problems.push(`${name}: expected ${meaning}`);
     else permissions[name] = value;
   }
-  if (texts['burst'] !== undefined && texts['rate'] === undefined) problems.push('burst: there is no rate');
+  if (texts['burst'] !== undefined && texts['rate'] === undefined) problems.push('burst: requires rate');
   if (problems.length > 0) throw new InvalidPermissionsError(problems);
   return permissions;
 }
 
-/** Entries between commas; an empty list is none at all, and so a mistake. */
+/** Splits at commas. An empty text gives one empty entry, which is invalid. */
 export function entriesOf(text: string): string[] {
   return text.split(',').map((entry) => entry.trim());
 }
@@ -183,7 +184,7 @@ function methodRates(text: string): ReadonlyMap<string, Rate> | undefined {
   return rates.size <= maxEntries ? rates : undefined;
 }
 
-/** @returns undefined where there is no rate, or the burst is none */
+/** @returns undefined without a rate, or if the burst is NaN (invalid) */
 export function rateOf(perSecond: number | undefined, burst: number | undefined): Rate | undefined {
   if (perSecond === undefined || Number.isNaN(burst)) return undefined;
   return { perSecond, burst: burst ?? Math.max(1, Math.ceil(perSecond)) };
@@ -192,10 +193,10 @@ export function rateOf(perSecond: number | undefined, burst: number | undefined)
 function secrets(text: string): readonly Secret[] | undefined {
   const found: Secret[] = [];
   for (const entry of entriesOf(text)) {
-    const [digest = '', end] = entry.split(/@(.*)/s);
-    const until = end === undefined ? Number.POSITIVE_INFINITY : time(end);
-    if (!isDigest(digest) || until === undefined) return undefined;
-    found.push({ digest: Buffer.from(digest, 'hex'), deadline: until });
+    const [digest = '', expiresAt] = entry.split(/@(.*)/s);
+    const deadline = expiresAt === undefined ? Number.POSITIVE_INFINITY : time(expiresAt);
+    if (!isDigest(digest) || deadline === undefined) return undefined;
+    found.push({ digest: Buffer.from(digest, 'hex'), deadline });
   }
   return found.length <= maxEntries ? found : undefined;
 }

@@ -16,14 +16,14 @@ import {
 } from './key-store.ts';
 import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
 
-/** Other processes' changes are noticed this soon. Polled: file events do not cross every kind of mounted folder. */
+/** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
 const pollIntervalMs = 200;
 
-/** Keys in `keys.json` under DATA_DIR: a gateway and its command line on one machine, without Redis. */
+/** Stores keys in `keys.json` under DATA_DIR, for a gateway and its command line on one machine without Redis. */
 export class FileKeyStore implements KeyStore {
   readonly kind = 'file';
-  readonly available = true;
-  /** Every change is told of, and asking reads the same memory. */
+  readonly isAvailable = true;
+  /** Every change is reported, and `find` reads the same memory. */
   readonly freshForMs = Number.POSITIVE_INFINITY;
   readonly path: string;
   readonly #auditPath: string;
@@ -32,10 +32,10 @@ export class FileKeyStore implements KeyStore {
   readonly #listeners = new Set<ChangeListener>();
   #records: ReadonlyMap<string, KeyRecord>;
   #file: KeyFile;
-  /** The version last looked at, good or broken: a broken one is logged once. */
+  /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
 
-  /** @throws KeyFileError where the file is there but broken. */
+  /** @throws KeyFileError if the file exists but is invalid */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
     this.#auditPath = join(dataDir, 'audit.jsonl');
@@ -48,7 +48,7 @@ export class FileKeyStore implements KeyStore {
     }, pollIntervalMs).unref();
   }
 
-  opened(): Promise<void> {
+  waitUntilReady(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -58,12 +58,12 @@ export class FileKeyStore implements KeyStore {
 
   add(digest: string, key: StoredKey): Promise<boolean> {
     return this.#change((keys) => {
-      const known = keys.get(digest);
-      if (known === undefined) keys.set(digest, key);
-      else if (known.revokedAt === undefined && key.revokedAt !== undefined) {
-        keys.set(digest, { ...known, revokedAt: key.revokedAt });
+      const existing = keys.get(digest);
+      if (existing === undefined) keys.set(digest, key);
+      else if (existing.revokedAt === undefined && key.revokedAt !== undefined) {
+        keys.set(digest, { ...existing, revokedAt: key.revokedAt });
       }
-      return known === undefined;
+      return existing === undefined;
     });
   }
 
@@ -83,9 +83,9 @@ export class FileKeyStore implements KeyStore {
     return this.#changeOne(id, (key) => ({ ...key, permissions: mergePermissions(key.permissions, change) }));
   }
 
-  /** Beside the keys: one JSON object a line. */
-  audit(act: AuditEntry): Promise<void> {
-    appendPrivateFile(this.#auditPath, `${JSON.stringify(act)}\n`);
+  /** Appends to `audit.jsonl` beside the key file: one JSON object per line. */
+  audit(entry: AuditEntry): Promise<void> {
+    appendPrivateFile(this.#auditPath, `${JSON.stringify(entry)}\n`);
     return Promise.resolve();
   }
 
@@ -99,7 +99,7 @@ export class FileKeyStore implements KeyStore {
     return Promise.resolve();
   }
 
-  /** Digests and what is kept of them, for `keys import`. */
+  /** All stored keys with their digests, for `keys import`. */
   entries(): [digest: string, key: StoredKey][] {
     return [...this.#file.keys];
   }
@@ -116,7 +116,7 @@ export class FileKeyStore implements KeyStore {
     });
   }
 
-  /** Applies an edit to what is in the file now, not to what this process last read. */
+  /** Applies an edit to the file's current content, not to the content that this process read last. */
   #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
     makePrivateFolderFor(this.path);
     return withFileLock(`${this.path}.lock`, () => {
@@ -129,7 +129,7 @@ export class FileKeyStore implements KeyStore {
     });
   }
 
-  /** Synchronous, so that it cannot mix with a change of our own; a stat costs microseconds. */
+  /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */
   #poll(): void {
     try {
       const version = keyFileVersion(this.path);
@@ -137,7 +137,10 @@ export class FileKeyStore implements KeyStore {
       this.#version = version;
       this.#apply(readKeyFile(this.path));
     } catch (error) {
-      this.#log.error({ error: error instanceof Error ? error.message : 'unknown' }, 'keys stay as they were');
+      this.#log.error(
+        { error: error instanceof Error ? error.message : 'unknown' },
+        'the key file is invalid: the previous keys stay active',
+      );
     }
   }
 

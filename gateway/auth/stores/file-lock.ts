@@ -4,22 +4,21 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyStoreError } from './key-store.ts';
 
-/** Who holds the lock needs milliseconds; a lock this old was left behind. */
+/** A lock is held for milliseconds. A lock older than this was left by a process that ended. */
 const maxLockAgeMs = 5_000;
 const timeoutMs = 10_000;
 
 /**
- * Runs `work` while no other process (or other caller of this one) does the same under the lock file `path`.
- * `work` is synchronous: nothing else of this process comes between. A lock left behind by a killed process is taken
- * over: at once where its process is known to be gone, else after some seconds.
- * @throws KeyStoreError that names the lock file, when it is still held after ten seconds.
+ * Runs `work` while this process holds the lock file `path`. `work` is synchronous, so nothing else in this process runs
+ * meanwhile. A stale lock is removed: at once if its process has ended on this machine, else 5 s after its creation.
+ * @throws KeyStoreError with the path of the lock file, if another process still holds it after 10 s
  */
 export async function withFileLock<Result>(path: string, work: () => Result): Promise<Result> {
   const token = `${hostname()} ${process.pid} ${randomUUID()}`;
   const deadline = Date.now() + timeoutMs;
   while (!acquire(path, token)) {
     if (Date.now() > deadline)
-      throw new KeyStoreError(`${path} is held by another process; remove it if none is at work`);
+      throw new KeyStoreError(`${path} is locked by another process; remove the file if no such process exists`);
     removeIfStale(path);
     await sleep(5 + Math.random() * 15);
   }
@@ -33,7 +32,7 @@ export async function withFileLock<Result>(path: string, work: () => Result): Pr
 function acquire(path: string, token: string): boolean {
   try {
     writeFileSync(path, token, { flag: 'wx', mode: 0o600 });
-    // Someone who took an older lock for stale may have removed ours in its place: then it is not ours any more.
+    // Another process may have removed this new lock in place of a stale one: then the lock is lost.
     return holderOf(path) === token;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
@@ -44,7 +43,7 @@ function acquire(path: string, token: string): boolean {
 function removeIfStale(path: string): void {
   const holder = holderOf(path);
   if (holder === undefined || !isStale(path, holder)) return;
-  // Moved away first, then looked at: a new lock may have come into its place since.
+  // Renamed before it is read: a new lock may have replaced the stale one meanwhile.
   const removed = `${path}.${randomUUID()}`;
   try {
     renameSync(path, removed);
@@ -54,7 +53,7 @@ function removeIfStale(path: string): void {
   try {
     if (holderOf(removed) !== holder) linkSync(removed, path);
   } catch {
-    // Yet another lock is there: the one moved away has lost its place.
+    // Another lock exists at the path: the renamed one is lost.
   } finally {
     rmSync(removed, { force: true });
   }
@@ -62,12 +61,12 @@ function removeIfStale(path: string): void {
 
 function isStale(path: string, holder: string): boolean {
   const [host, pid] = holder.split(' ');
-  if (host === hostname() && isGone(Number(pid))) return true;
+  if (host === hostname() && hasEnded(Number(pid))) return true;
   const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   return modified !== undefined && Date.now() - modified > maxLockAgeMs;
 }
 
-function isGone(pid: number): boolean {
+function hasEnded(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);

@@ -4,20 +4,20 @@ import { isDigest } from '../formats/key.ts';
 import { fieldsOfKey, keyFromFields, KeyStoreError, type StoredKey } from './key-store.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, and rules as in Redis}}}` */
+/** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, permissions as in Redis}}}` */
 export interface KeyFile {
   readonly keys: ReadonlyMap<string, StoredKey>;
-  /** Differs for each content that the file ever had; see `keyFileVersion`. */
+  /** Differs after each change of the file; see `keyFileVersion`. */
   readonly version: string;
 }
 
-/** The key file cannot be used. The message names it. */
+/** The key file cannot be read or is invalid. The message has its path. */
 export class KeyFileError extends KeyStoreError {
   override readonly name = 'KeyFileError';
 }
 
 /**
- * Reads the key file; one that does not exist holds no keys.
+ * Reads the key file. A missing file has no keys.
  * @throws KeyFileError
  */
 export function readKeyFile(path: string): KeyFile {
@@ -45,7 +45,7 @@ export function keyFileText(keys: ReadonlyMap<string, StoredKey>): string {
   return `${JSON.stringify({ keys: Object.fromEntries(flat) }, undefined, 2)}\n`;
 }
 
-/** Tells a changed file from an unchanged one without reading it: we always replace it, never write into it. */
+/** Identifies the file's content without reading it: Gatehouse replaces the file and never writes into it. */
 export function keyFileVersion(path: string): string {
   try {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -64,7 +64,7 @@ function parse(path: string, text: string): Map<string, StoredKey> {
   try {
     content = JSON.parse(text);
   } catch {
-    throw new KeyFileError(`${path} is not valid JSON: restore it from a backup, or remove it to begin anew`);
+    throw new KeyFileError(`${path} is not valid JSON: restore it from a backup, or remove it to start without keys`);
   }
   const keys = isObject(content) ? content['keys'] : undefined;
   if (!isObject(keys)) throw new KeyFileError(`${path} is not a key file: expected {"keys": {…}}`);
@@ -80,7 +80,7 @@ function parse(path: string, text: string): Map<string, StoredKey> {
   );
 }
 
-/** Rules are checked when the key is used: a mistake in one key's is no reason to have none. */
+/** Permissions are validated when a key is used, so that one invalid record does not disable all keys. */
 function isKeyEntry(value: unknown): value is Record<string, unknown> {
   return (
     isObject(value) &&

@@ -1,84 +1,84 @@
 import { keyIdOf } from '../formats/key.ts';
 import type { PermissionField, PermissionTexts } from '../permissions/permissions.ts';
 
-/** What is known of a key. The key itself is known to nobody but its holder; stores have its digest. */
+/** The record of a key. Stores have only the digest of the key itself. */
 export interface KeyRecord {
   /** First 12 hex digits of the digest. Safe to show. */
   readonly id: string;
   readonly name: string;
-  /** ISO 8601; empty where an operator wrote the record by hand and left it out. */
+  /** ISO 8601; empty if an operator wrote the record by hand without it. */
   readonly createdAt: string;
-  /** ISO 8601. A revoked key stays listed, but opens nothing. */
+  /** ISO 8601. A revoked key is rejected, but stays in the list. */
   readonly revokedAt?: string;
-  /** Made by the gateway for the banner of a first start; refused in production. */
+  /** Made by the gateway at a first start, for its banner; rejected in production. */
   readonly development?: true;
-  /** What it may do and how much, as text by field (`key-rules.ts`); absent: everything. As written, so unchecked. */
+  /** Permissions and limits, as text by field (`permissions.ts`), not validated. Absent: no restriction. */
   readonly permissions?: PermissionTexts;
 }
 
-/** A record as it is stored: the id follows from the digest. */
+/** A record as stored: without the id, which is derived from the digest. */
 export type StoredKey = Omit<KeyRecord, 'id'>;
 
 /**
- * Where keys live. All of it may be used while the store cannot be reached; then the promises are rejected with
- * `KeyStoreUnreachable` at once or after half a second at the latest.
+ * Stores key records. While the store is unreachable, each promise is rejected with `KeyStoreUnreachable` within half a
+ * second.
  */
 export interface KeyStore {
   readonly kind: 'redis' | 'file';
-  /** Whether a look-up has a chance at the moment. Costs nothing to read. */
-  readonly available: boolean;
+  /** Whether a lookup can succeed now. A plain field, cheap to read for every call. */
+  readonly isAvailable: boolean;
   /**
-   * Milliseconds that a record found may be trusted without asking again, provided that `onChange` said nothing. It
-   * shrinks while the store cannot tell of changes, so read it each time.
+   * Time in ms for which a found record is valid without another lookup, unless `onChange` reports it. Shorter while
+   * the store cannot report changes, so read it each time.
    */
   readonly freshForMs: number;
-  /** Waits until the store answers. @throws KeyStoreUnreachable if it does not within `limitMs`. */
-  opened(timeoutMs: number): Promise<void>;
+  /** Waits until the store is available. @throws KeyStoreUnreachable after `timeoutMs` */
+  waitUntilReady(timeoutMs: number): Promise<void>;
   find(digest: string): Promise<KeyRecord | undefined>;
   /**
-   * Adds a key. One that is there already is left as it is, save that a revocation is carried over, never undone.
-   * @returns whether it was new.
+   * Adds a key. An existing record does not change, except that a revocation is added to it.
+   * @returns whether the key was new
    */
   add(digest: string, key: StoredKey): Promise<boolean>;
   /** All keys, revoked ones too, oldest first. */
   list(): Promise<KeyRecord[]>;
   /** The key with this id (12 hex digits), revoked or not. */
   show(id: string): Promise<KeyRecord | undefined>;
-  /** Revokes the key with this id. @returns its record now, or undefined where there is none. */
+  /** Revokes the key with this id. @returns its new record; undefined if there is none */
   revoke(id: string): Promise<KeyRecord | undefined>;
-  /** Writes rules of the key with this id, and takes away those that are undefined. @returns as `revoke` does. */
+  /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
-  /** Notes what was done to a key, by whom; kept as long as there is room. Nothing secret. */
-  audit(act: AuditEntry): Promise<void>;
-  /** `listener` hears the digest of each key that was added, changed or removed; undefined: any may have been. */
+  /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */
+  audit(entry: AuditEntry): Promise<void>;
+  /** Calls `listener` with the digest of each key that was added, changed or removed; undefined: any key may have changed. */
   onChange(listener: ChangeListener): void;
-  /** Lets go of sockets, files and timers. */
+  /** Closes sockets and timers. */
   close(): Promise<void>;
 }
 
 export type PermissionChange = Readonly<Partial<Record<PermissionField, string | undefined>>>;
 
-/** A line of the audit. */
+/** An entry of the audit log. It has no secret. */
 export interface AuditEntry {
   /** ISO 8601. */
   readonly at: string;
-  /** The account at the operating system, and the machine. */
+  /** Account of the operating system and host name, or the admin API. */
   readonly by: string;
   readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import';
   readonly key: string;
-  /** What else there is to say: names of rules, another key's id. */
+  /** Names of changed permissions, or the id of the new key. */
   readonly detail?: string;
 }
 
 export type ChangeListener = (digest: string | undefined) => void;
 
-/** Something is wrong with the store. The message is fit for an operator's eyes: no URL, no secret. */
+/** The store cannot do an operation. The message is for operators: no URL, no secret. */
 export class KeyStoreError extends Error {}
 
-/** The store gave no answer. */
+/** The store did not respond. */
 export class KeyStoreUnreachable extends KeyStoreError {
   override readonly name = 'KeyStoreUnreachable';
-  /** Of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
+  /** Error code of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
   readonly code: string;
 
   constructor(message: string, code: string) {
@@ -87,7 +87,7 @@ export class KeyStoreUnreachable extends KeyStoreError {
   }
 }
 
-/** The one shape that every store makes of what it keeps; frozen, since it is shared by all calls with the key. */
+/** Builds the record that every store returns. Frozen, because all calls with the key share it. */
 export function keyRecord(digest: string, key: StoredKey): KeyRecord {
   return Object.freeze({
     id: keyIdOf(digest),
@@ -100,15 +100,15 @@ export function keyRecord(digest: string, key: StoredKey): KeyRecord {
   });
 }
 
-/** Rules after a change. */
+/** Permissions after a change. */
 export function mergePermissions(permissions: PermissionTexts | undefined, change: PermissionChange): PermissionTexts {
   const entries = Object.entries({ ...permissions, ...change });
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /**
- * A record from the flat fields that stores keep: what is not of the record itself is a rule of it, known or not.
- * @param flat text by field; in a key file that someone wrote, anything
+ * Builds a record from flat stored fields. Each field that is not part of the record is a permission, known or not.
+ * @param flat text by field; a key file edited by hand may have values of any type
  */
 export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKey {
   const { name, createdAt, revokedAt, development, ...rest } = flat;
@@ -119,14 +119,14 @@ export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKe
     name: textOf(name),
     createdAt: textOf(createdAt),
     ...(revokedAt !== undefined && { revokedAt: textOf(revokedAt) }),
-    // Whatever else somebody wrote there: it was meant to mark the key.
+    // Any other value, written by hand, marks the key too: the safe reading.
     ...(development !== undefined &&
       ![false, 'false'].includes(development as string) && { development: true as const }),
     ...(Object.keys(permissions).length > 0 && { permissions }),
   };
 }
 
-/** The flat fields of a record, as stores keep them. */
+/** The flat fields of a record, as stored. */
 export function fieldsOfKey({ permissions, createdAt, ...own }: StoredKey): Record<string, string | true> {
   return { createdAt, ...own, ...permissions };
 }

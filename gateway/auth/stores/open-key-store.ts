@@ -5,8 +5,8 @@ import type { KeyStore } from './key-store.ts';
 import { RedisKeyStore } from './redis-key-store.ts';
 
 /**
- * Opens the store that the settings name. Does not wait for Redis.
- * @throws SettingsError for a malformed REDIS_URL, KeyFileError for a broken key file.
+ * Opens the key store of the settings: Redis if REDIS_URL is set, else the key file. Does not wait for Redis.
+ * @throws SettingsError for a malformed REDIS_URL, KeyFileError for an invalid key file
  */
 export function openKeyStore(settings: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>, log: Log): KeyStore {
   return settings.REDIS_URL === undefined

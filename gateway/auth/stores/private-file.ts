@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { appendFileSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Makes the folder of `path` where it is missing, for its owner alone. */
+/** Makes the folder of `path` if it is missing, with mode 0700. */
 export function makePrivateFolderFor(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 }
 
 /**
- * Writes a file that only its owner can read. Whoever reads it meanwhile sees the old content or the new one, whole.
- * @param isLasting whether it must outlast a power cut from now on; that takes a disk some milliseconds
+ * Replaces a file atomically, with mode 0600. A concurrent reader gets the complete old or new content.
+ * @param isLasting whether the content must survive a power cut; fsync takes some milliseconds
  */
 export function writePrivateFile(path: string, text: string, { isLasting = true } = {}): void {
   makePrivateFolderFor(path);
@@ -29,7 +29,7 @@ export function writePrivateFile(path: string, text: string, { isLasting = true 
   }
 }
 
-/** Adds to a file that only its owner can read. A line goes in whole. */
+/** Appends to a file with mode 0600. A line is appended in one write. */
 export function appendPrivateFile(path: string, text: string): void {
   makePrivateFolderFor(path);
   appendFileSync(path, text, { mode: 0o600 });

@@ -19,26 +19,25 @@ import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
 /**
- * A key is one hash, `gatehouse:key:<sha256>`, with the fields name, createdAt and, where they apply, revokedAt,
- * development and those of `key-rules.ts`. HGETALL shows it, DEL ends it. Only keys may bear this prefix: each write below it is a change to us.
+ * A hash per key, `gatehouse:key:<sha256>`: name, createdAt; optionally revokedAt, development and permissions. Only keys
+ * may have this prefix: each write to it is a change.
  */
 const keyPrefix = 'gatehouse:key:';
-/** A stream with an entry for each act of management. */
 const auditKey = 'gatehouse:audit';
 const maxAuditEntries = 10_000;
-/** Every writer of ours says here which digest it changed, for a Redis that refuses CLIENT TRACKING. */
+/** Gatehouse publishes the digest of each key that it changes, for a Redis that rejects CLIENT TRACKING. */
 const changesChannel = 'gatehouse:keys';
-/** Where Redis itself tells of changes (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
+/** Channel of Redis' reports (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
 const invalidationChannel = '__redis__:invalidate';
 
-/** Redis tells of each change within milliseconds; the limit is only a net. */
+/** Redis reports each change within milliseconds. The limit covers lost reports. */
 const trackedTtlMs = 30_000;
-/** Nobody may tell us of a DEL by hand: ask often enough to know within a second. */
+/** Without tracking, a DEL by hand is not reported: a lookup every 0.9 s detects it within a second. */
 const untrackedTtlMs = 900;
-/** Look-ups under way at once while listing, few enough that each is answered in time. */
-const listStep = 500;
+/** Concurrent lookups while listing: each must finish within the command timeout. */
+const maxConcurrentLookups = 500;
 
-/** Whole or not at all: a key that is there must not be given some of another's rules. */
+/** Atomic: an existing key must not get permissions of another record. */
 const addScript = `
   if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], unpack(ARGV))
@@ -49,7 +48,7 @@ const addScript = `
   end
   return 0`;
 
-/** Never brings back a key that was deleted meanwhile. */
+/** Does not recreate a key that was deleted meanwhile. */
 const updateScript = `
   if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
   for i = 1, #ARGV, 2 do
@@ -58,38 +57,40 @@ const updateScript = `
   end
   return 1`;
 
+/** Stores keys in Redis, shared by all gateways, and reports changes within a second, also those by redis-cli. */
 export class RedisKeyStore implements KeyStore {
   readonly kind = 'redis';
   readonly #log: Log;
   readonly #commands: RedisLink;
   readonly #changes: RedisLink;
   readonly #listeners = new Set<ChangeListener>();
-  #tracked: boolean | undefined;
+  /** Whether Redis reports changes of keys on `#changes`; undefined before the first connection. */
+  #isTracking: boolean | undefined;
 
   /**
-   * Connects in the background, for ever.
-   * @throws SettingsError for a malformed URL.
+   * Connects in the background, without a limit of attempts.
+   * @throws SettingsError for a malformed URL
    */
   constructor(url: string, log: Log) {
     const address = parseRedisUrl(url);
     this.#log = log;
     this.#commands = new RedisLink({ purpose: 'commands', address, log });
-    this.#changes = new RedisLink({ purpose: 'changes', address, log, prepare: (redis) => this.#watch(redis) });
+    this.#changes = new RedisLink({ purpose: 'changes', address, log, prepare: (redis) => this.#trackChanges(redis) });
     this.#changes.redis.on('message', (channel: string, message: string) => {
       this.#onMessage(channel, message);
     });
   }
 
-  get available(): boolean {
-    return this.#commands.up;
+  get isAvailable(): boolean {
+    return this.#commands.isUp;
   }
 
   get freshForMs(): number {
-    return this.#tracked === true && this.#changes.up ? trackedTtlMs : untrackedTtlMs;
+    return this.#isTracking === true && this.#changes.isUp ? trackedTtlMs : untrackedTtlMs;
   }
 
-  async opened(timeoutMs: number): Promise<void> {
-    // Both: what is changed from now on is heard of in its order, not found out afterwards.
+  async waitUntilReady(timeoutMs: number): Promise<void> {
+    // Waits for both connections, so that every later change is reported.
     const [isUp] = await Promise.all([this.#commands.waitUntilUp(timeoutMs), this.#changes.waitUntilUp(timeoutMs)]);
     if (!isUp) throw storeUnreachable(this.#commands.lastError);
   }
@@ -108,9 +109,9 @@ export class RedisKeyStore implements KeyStore {
   async list(): Promise<KeyRecord[]> {
     const digests = await this.#digests('');
     const records: (KeyRecord | undefined)[] = [];
-    for (let from = 0; from < digests.length; from += listStep) {
-      const step = digests.slice(from, from + listStep);
-      records.push(...(await Promise.all(step.map((digest) => this.find(digest)))));
+    for (let from = 0; from < digests.length; from += maxConcurrentLookups) {
+      const part = digests.slice(from, from + maxConcurrentLookups);
+      records.push(...(await Promise.all(part.map((digest) => this.find(digest)))));
     }
     return records.filter((record) => record !== undefined).sort(byAge);
   }
@@ -137,8 +138,8 @@ export class RedisKeyStore implements KeyStore {
     return this.find(digest);
   }
 
-  async audit(act: AuditEntry): Promise<void> {
-    const fields = Object.entries(act).flat() as string[];
+  async audit(entry: AuditEntry): Promise<void> {
+    const fields = Object.entries(entry).flat() as string[];
     await this.#run((redis) => redis.xadd(auditKey, 'MAXLEN', '~', maxAuditEntries, '*', ...fields));
   }
 
@@ -152,25 +153,25 @@ export class RedisKeyStore implements KeyStore {
   }
 
   /**
-   * Has Redis tell this connection of every write to a key, whoever wrote: a connection that redirects tracking to
-   * itself, since ioredis drops the pushes of RESP3. Tracking ends with the connection, hence on each new one.
+   * Enables reports of every write to a key on this connection. The connection redirects tracking to itself, because
+   * ioredis drops RESP3 pushes. Tracking ends with the connection, so this runs on each new one.
    */
-  async #watch(redis: RedisClient): Promise<void> {
+  async #trackChanges(redis: RedisClient): Promise<void> {
     const rejection = await rejectionCode(async () => {
-      // Each node would tell of its own keys only, on a connection of its own.
+      // In a cluster each node reports only its own keys, on its own connection.
       if (redis.isCluster) return;
       const id = String(await redis.call('CLIENT', 'ID'));
       await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', keyPrefix);
       await redis.subscribe(invalidationChannel);
     });
     const subscribeError = await rejectionCode(() => redis.subscribe(changesChannel));
-    if (rejection !== undefined && this.#tracked !== false) {
-      const without = subscribeError === undefined ? 'published changes and ' : '';
-      const text = `Redis refuses CLIENT TRACKING: ${without}one look-up per key and second take its place`;
+    if (rejection !== undefined && this.#isTracking !== false) {
+      const published = subscribeError === undefined ? 'published changes and ' : '';
+      const text = `Redis rejects CLIENT TRACKING: ${published}one lookup per key and second replace it`;
       this.#log.warn({ error: rejection }, text);
     }
-    this.#tracked = rejection === undefined && !redis.isCluster;
-    // What changed before we listened, nobody told us.
+    this.#isTracking = rejection === undefined && !redis.isCluster;
+    // Changes before the subscription were not reported.
     this.#notifyListeners(undefined);
   }
 
@@ -188,7 +189,7 @@ export class RedisKeyStore implements KeyStore {
     for (const listener of this.#listeners) listener(digest);
   }
 
-  /** A refused PUBLISH does not undo the write: other gateways then learn of it by tracking or by asking. */
+  /** A rejected PUBLISH does not undo the write: other gateways detect it by tracking or by the next lookup. */
   async #publish(digest: string): Promise<void> {
     await this.#commands.redis.publish(changesChannel, digest).catch(() => undefined);
   }
@@ -196,18 +197,18 @@ export class RedisKeyStore implements KeyStore {
   async #digestOfId(id: string): Promise<string | undefined> {
     if (!isKeyId(id)) return undefined;
     const digests = await this.#digests(id);
-    if (digests.length > 1) throw new KeyStoreError(`The id ${id} stands for ${digests.length} keys: use redis-cli`);
+    if (digests.length > 1) throw new KeyStoreError(`${digests.length} keys have the id ${id}: use redis-cli`);
     return digests[0];
   }
 
-  /** Walks through all keys of the database: for the command line, never for a call. */
+  /** Scans all keys of the database: for the command line, never for a call. */
   async #digests(start: string): Promise<string[]> {
     const found = new Set<string>();
-    for (const leader of primariesOf(this.#commands.redis)) {
+    for (const primary of primariesOf(this.#commands.redis)) {
       let cursor = '0';
       do {
         const [next, keys] = await this.#run(() =>
-          leader.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
+          primary.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
         );
         for (const key of keys) found.add(key.slice(keyPrefix.length));
         cursor = next;
@@ -217,16 +218,16 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async #run<Result>(command: (redis: RedisClient) => Promise<Result>): Promise<Result> {
-    if (!this.#commands.up) throw storeUnreachable(this.#commands.lastError);
+    if (!this.#commands.isUp) throw storeUnreachable(this.#commands.lastError);
     try {
       return await command(this.#commands.redis);
     } catch (error) {
-      throw storeUnreachable(this.#commands.failed(error));
+      throw storeUnreachable(this.#commands.reportFailure(error));
     }
   }
 }
 
-/** @returns the code of Redis' refusal, or undefined where it agreed. Other failures are thrown on. */
+/** @returns the code if Redis rejects the command, else undefined. Other failures are thrown. */
 async function rejectionCode(request: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await request();
@@ -237,13 +238,13 @@ async function rejectionCode(request: () => Promise<unknown>): Promise<string | 
   }
 }
 
-/** Something else stands in a key's place: that is no key, and no reason to go by what was known before. */
+/** A value of another type is not a key. An empty hash makes the key unknown, so that the cached record is not used. */
 function emptyIfNoHash(error: unknown): Record<string, string> {
   if (redisErrorCode(error) === 'WRONGTYPE') return {};
   throw error;
 }
 
-/** Any field makes a key: an operator may have written the hash by hand. */
+/** A hash with any field is a key: an operator may have written it by hand. */
 function toRecord(digest: string, hash: Record<string, string>): KeyRecord | undefined {
   return Object.keys(hash).length === 0 ? undefined : keyRecord(digest, keyFromFields(hash));
 }

@@ -2,7 +2,7 @@ import { durationOf } from '../../auth/formats/duration.ts';
 import { importKeys } from '../../auth/manage/import-keys.ts';
 import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
 import { readName, type KeyManager } from '../../auth/manage/manage-keys.ts';
-import { displayedRecord } from '../../auth/manage/shown-record.ts';
+import { displayedRecord } from '../../auth/manage/displayed-record.ts';
 import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';

@@ -88,7 +88,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
   return router;
 }
 
-const statuses = { missing: 404, 'there-already': 409, ended: 409, 'no-secret': 409, 'no-redis': 409 } as const;
+const statuses = { missing: 404, 'already-exists': 409, inactive: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
 function rejectionOf(error: unknown): AdminError {
   if (error instanceof AdminError) return error;

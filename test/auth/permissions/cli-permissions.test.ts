@@ -44,9 +44,9 @@ async function json<T>(...args: string[]): Promise<T> {
 }
 const create = (...flags: string[]) =>
   json<{ id: string; key: string; secret?: string }>('create', '--name', 'alice', ...flags);
-const rules = async (id: string) => (await json<{ rules?: Record<string, string> }>('show', id)).rules;
+const permissionsOf = async (id: string) => (await json<{ rules?: Record<string, string> }>('show', id)).rules;
 
-describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s', (kind) => {
+describe.each(['file', 'redis'])('permissions of keys on the command line, stored in %s', (kind) => {
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
     redis = kind === 'redis' ? await startRedis() : undefined;
@@ -56,35 +56,37 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
     });
   });
 
-  /** The audit, a line each: act, key, detail. */
-  async function audit(): Promise<string[]> {
+  /** The entries of the audit log: operation, key, detail. */
+  async function auditLog(): Promise<string[]> {
     if (redis === undefined) {
       const path = join(dataDir, 'audit.jsonl');
       expect(statSync(path).mode & 0o077).toBe(0);
       const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-      return lines.map((line) => told(JSON.parse(line) as Record<string, string>));
+      return lines.map((line) => entryText(JSON.parse(line) as Record<string, string>));
     }
     const text = await redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
     const entries = text.split(/^\d+-\d+$/m).slice(1);
     return entries.map((entry) => {
-      const words = entry.trim().split('\n');
-      return told(Object.fromEntries(words.flatMap((word, at) => (at % 2 === 0 ? [[word, words[at + 1] ?? '']] : []))));
+      const fields = entry.trim().split('\n');
+      return entryText(
+        Object.fromEntries(fields.flatMap((field, at) => (at % 2 === 0 ? [[field, fields[at + 1] ?? '']] : []))),
+      );
     });
   }
-  function told({ at = '', by, act = '', key = '', detail = '' }: Record<string, string>): string {
+  function entryText({ at = '', by, act = '', key = '', detail = '' }: Record<string, string>): string {
     expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(10_000);
     expect(by).toMatch(new RegExp(`^${userInfo().username}@.`));
     return `${act} ${key} ${detail}`.trimEnd();
   }
 
-  it('create takes all of them, show tells them, update changes and takes away', async () => {
+  it('create sets all of them, show prints them, update changes and removes them', async () => {
     const { id } = await create(
       ...['--networks', 'base, linea', '--methods', 'eth', '--origins', '*.example.org', '--user-agents', 'curl'],
       ...['--ips', '10.0.0.0/8,::1', '--contracts', `0x${'ab'.repeat(20)}`, '--expires', '2099-01-01', '--rate', '10'],
       ...['--burst', '50', '--method-rates', 'eth_getLogs=1', '--daily', '1000', '--monthly', '20000'],
       ...['--sockets', '9', '--subscriptions', '99', '--permissions', 'explain'],
     );
-    const all = await rules(id);
+    const all = await permissionsOf(id);
     expect(all).toMatchObject({ networks: 'base, linea', ips: '10.0.0.0/8,::1', rate: '10', daily: '1000' });
     const given = permissionFields.filter(({ name }) => !['secrets', 'account'].includes(name));
     expect(Object.keys(all ?? {}).toSorted()).toEqual(given.map(({ name }) => name).toSorted());
@@ -93,18 +95,18 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
     expect((await keys('update', id, '--rate', '20', '--networks', '', '--expires', '90d')).out).toBe(
       `Key ${id} is changed.\n`,
     );
-    const changed = await rules(id);
+    const changed = await permissionsOf(id);
     expect(changed).toMatchObject({ rate: '20', burst: '50', daily: '1000' });
     expect(changed).not.toHaveProperty('networks');
     const days = (Date.parse(changed?.['expiresAt'] ?? '') - Date.now()) / 86_400_000;
     expect(Math.round(days)).toBe(90);
-    expect(await audit()).toEqual([
+    expect(await auditLog()).toEqual([
       expect.stringMatching(new RegExp(`^create ${id} networks methods `)) as string,
       `update ${id} networks expiresAt rate`,
     ]);
   });
 
-  it('refuses what cannot be understood, and changes nothing', async () => {
+  it('rejects invalid values without changing the key', async () => {
     const { id } = await create('--rate', '10');
     for (const [flag, value] of [
       ['--ips', '10.0.0.0/99'],
@@ -113,11 +115,8 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
       ['--expires', 'soon'],
     ] as const) {
       const { err, exitCode } = await keys('update', id, flag, value, '--burst', '5');
-      expect([exitCode, err]).toEqual([
-        1,
-        expect.stringMatching(/^(\w+: expected |burst: there is no rate)/) as string,
-      ]);
-      expect(await rules(id)).toEqual({ rate: '10' });
+      expect([exitCode, err]).toEqual([1, expect.stringMatching(/^(\w+: expected |burst: requires rate)/) as string]);
+      expect(await permissionsOf(id)).toEqual({ rate: '10' });
     }
     expect((await keys('create', '--name', 'bob', '--origins', '*')).exitCode).toBe(1);
     expect(await json<unknown[]>('list')).toHaveLength(1);
@@ -126,64 +125,65 @@ describe.each(['file', 'redis'])('rules of keys on the command line, kept in %s'
     expect((await keys('update', id, '--network', 'base')).err).toContain('Did you mean --networks?');
   });
 
-  it('a secret is shown once, and two may be live for a while', async () => {
+  it('a secret is shown once, and two can be valid during a grace period', async () => {
     const { id, secret = '' } = await create('--secret');
     expect(secret).toMatch(/^ghs_\w{32}$/);
-    expect(await rules(id)).toEqual({ secrets: keyIdOf(digestOf(secret)) });
+    expect(await permissionsOf(id)).toEqual({ secrets: keyIdOf(digestOf(secret)) });
     const next = await json<{ secret: string }>('rotate', id, '--secret', '--grace', '2h');
-    const [first = '', second = ''] = (await rules(id))?.['secrets']?.split(',') ?? [];
+    const [first = '', second = ''] = (await permissionsOf(id))?.['secrets']?.split(',') ?? [];
     expect(first).toBe(keyIdOf(digestOf(next.secret)));
-    const [before, until = ''] = second.split(/@(.*)/s);
-    expect(before).toBe(keyIdOf(digestOf(secret)));
-    expect(Math.round((Date.parse(until) - Date.now()) / 60_000)).toBe(120);
+    const [oldId, expiresAt = ''] = second.split(/@(.*)/s);
+    expect(oldId).toBe(keyIdOf(digestOf(secret)));
+    expect(Math.round((Date.parse(expiresAt) - Date.now()) / 60_000)).toBe(120);
     expect((await keys('update', id, '--no-secret')).exitCode).toBe(0);
-    expect(await rules(id)).toBeUndefined();
-    expect((await keys('rotate', id, '--secret')).err).toContain('demands no secret');
-    const everything = (await audit()).join('\n') + (await keys('list', '--json')).out + (await keys('show', id)).out;
+    expect(await permissionsOf(id)).toBeUndefined();
+    expect((await keys('rotate', id, '--secret')).err).toContain('requires no secret');
+    const everything =
+      (await auditLog()).join('\n') + (await keys('list', '--json')).out + (await keys('show', id)).out;
     expect(everything).not.toContain(secret);
     expect(everything).not.toContain(next.secret);
   });
 
-  it('rotate makes a key with the same rules and one account; the old one ends', async () => {
+  it('rotate creates a key with the same permissions and account; the old key expires', async () => {
     const old = await create('--rate', '10', '--networks', 'base');
     const next = await json<{ id: string; key: string }>('rotate', old.id, '--grace', '1h');
     expect(next.id).toBe(keyIdOf(digestOf(next.key)));
-    expect(await rules(next.id)).toEqual({ rate: '10', networks: 'base', account: old.id });
-    const end = Date.parse((await rules(old.id))?.['expiresAt'] ?? '');
+    expect(await permissionsOf(next.id)).toEqual({ rate: '10', networks: 'base', account: old.id });
+    const end = Date.parse((await permissionsOf(old.id))?.['expiresAt'] ?? '');
     expect(Math.round((end - Date.now()) / 60_000)).toBe(60);
     const third = await json<{ id: string }>('rotate', next.id, '--grace', '0m');
-    expect(await rules(third.id)).toMatchObject({ account: old.id });
+    expect(await permissionsOf(third.id)).toMatchObject({ account: old.id });
     expect((await keys('list')).out).toMatch(new RegExp(`^${next.id} .* expired `, 'm'));
     await keys('revoke', third.id);
-    expect((await keys('rotate', third.id)).err).toContain('opens nothing any more');
+    expect((await keys('rotate', third.id)).err).toContain('is not active');
     expect((await keys('rotate', old.id, '--grace', 'soon')).err).toContain('--grace: expected');
-    expect((await audit()).slice(1)).toEqual([
+    expect((await auditLog()).slice(1)).toEqual([
       `rotate ${old.id} ${next.id}`,
       `rotate ${next.id} ${third.id}`,
       `revoke ${third.id}`,
     ]);
   });
 
-  it('warns of methods that the spec has not, and takes them: a network may', async () => {
+  it('warns of methods that are not in the spec, but accepts them', async () => {
     const { out, err, exitCode } = await keys('create', '--name', 'x', '--method-rates', 'eth_getLog=5,eth_call=1');
     expect([exitCode, err]).toEqual([
       0,
-      'warning: eth_getLog counts on networks whose file names it only, the spec has none; did you mean eth_getLogs?\n',
+      'warning: eth_getLog is not in the spec; it applies only to networks whose file lists it; did you mean eth_getLogs?\n',
     ]);
-    expect(out).toContain('shown only this once');
+    expect(out).toContain('shown only once');
     expect((await keys('create', '--name', 'y', '--methods', 'eth,trace,trace_block', '--json')).err).toMatch(
-      /^warning: trace_block counts [^\n]*\n$/,
+      /^warning: trace_block is not in the spec; [^\n]*\n$/,
     );
   });
 
-  it('shows what was made, also where the audit cannot be written', async () => {
-    // In place of the audit stands something else.
+  it('shows a new key even if the audit log cannot be written', async () => {
+    // A folder or a string replaces the audit log, so that writing fails.
     if (redis === undefined) mkdirSync(join(dataDir, 'audit.jsonl'), { recursive: true });
     else await redis.cli('SET', 'gatehouse:audit', 'text');
-    const warning = ['this is done, but the audit could not be written'];
-    const made = JSON.parse((await keys('create', '--name', 'alice', '--json')).out) as { id: string; key: string };
-    expect(made).toEqual({ id: keyIdOf(digestOf(made.key)), key: made.key, warnings: warning });
-    const rotated = JSON.parse((await keys('rotate', made.id, '--json')).out) as { id: string; key: string };
+    const warning = ['the operation succeeded, but its audit entry could not be written'];
+    const created = JSON.parse((await keys('create', '--name', 'alice', '--json')).out) as { id: string; key: string };
+    expect(created).toEqual({ id: keyIdOf(digestOf(created.key)), key: created.key, warnings: warning });
+    const rotated = JSON.parse((await keys('rotate', created.id, '--json')).out) as { id: string; key: string };
     expect(rotated).toEqual({ id: keyIdOf(digestOf(rotated.key)), key: rotated.key, warnings: warning });
   });
 });

@@ -10,7 +10,7 @@ import { originMatcher } from '../../../gateway/auth/formats/origin-pattern.ts';
 const address = `0x${'aB'.repeat(20)}`;
 const digest = 'ab'.repeat(32);
 
-/** For each field: what is understood, and what must never be taken for "no rule". */
+/** Valid and invalid texts for each field. An invalid text must never mean "no restriction". */
 const samples: Record<string, { good: string[]; bad: string[] }> = {
   networks: { good: ['base', 'base, linea'], bad: ['', ',', 'base,', 'Base', '*', 'https://x'] },
   methods: {
@@ -52,15 +52,15 @@ const samples: Record<string, { good: string[]; bad: string[] }> = {
   account: { good: ['0123456789ab'], bad: ['', '*', digest] },
 };
 
-describe('rules of a key', () => {
-  it('have samples here, each of them', () => {
+describe('permissions of a key', () => {
+  it('all have samples in this test', () => {
     expect(permissionFields.map(({ name }) => name).toSorted()).toEqual(Object.keys(samples).toSorted());
   });
 
   const withRate = (name: string, text: string): Record<string, string> =>
     name === 'burst' ? { rate: '1', burst: text } : { [name]: text };
 
-  it.each(Object.entries(samples))('%s are understood, or refused: never passed over', (name, { good, bad }) => {
+  it.each(Object.entries(samples))('%s are parsed or rejected, never ignored', (name, { good, bad }) => {
     for (const text of good) expect(parsePermissions(withRate(name, text))).toHaveProperty(name);
     for (const text of bad) {
       expect(() => parsePermissions(withRate(name, text)), text).toThrow(InvalidPermissionsError);
@@ -68,20 +68,20 @@ describe('rules of a key', () => {
     }
   });
 
-  it('take thirty entries, and no more', () => {
+  it('have at most thirty entries', () => {
     const entries = (count: number): string => Array.from({ length: count }, (_, at) => `net-${at}`).join(',');
     expect(parsePermissions({ networks: entries(30) }).networks).toHaveLength(30);
     expect(() => parsePermissions({ networks: entries(31) })).toThrow('networks: expected');
   });
 
-  it('that are not known are refused, all mistakes at once, and no value is repeated', () => {
-    const mistakes = ['"method" is not known; did you mean methods?', 'rate: expected request units per second'];
-    expect(() => parsePermissions({ method: 's3cret', rate: 's3cret' })).toThrow(mistakes.join('\n'));
+  it('are rejected with all problems at once, including unknown fields, without quoting values', () => {
+    const problems = ['"method" is not known; did you mean methods?', 'rate: expected request units per second'];
+    expect(() => parsePermissions({ method: 's3cret', rate: 's3cret' })).toThrow(problems.join('\n'));
     expect(() => parsePermissions({ __proto__: 'x', constructor: 'x' })).toThrow('"constructor" is not known');
-    expect(() => parsePermissions({ burst: '5' })).toThrow('burst: there is no rate');
+    expect(() => parsePermissions({ burst: '5' })).toThrow('burst: requires rate');
   });
 
-  it('have a burst of one second where none is named', () => {
+  it('have a burst of one second by default', () => {
     expect(parsePermissions({ methodRates: 'eth_call=2.5,eth_getLogs=0.1' }).methodRates).toEqual(
       new Map([
         ['eth_call', { perSecond: 2.5, burst: 3 }],
@@ -106,8 +106,8 @@ it.each([
   ['app.example.org', 'null', false],
   ['app.example.org', '', false],
   ['app.example.org', 'app.example.org', false],
-])('the origin pattern %s and the origin %s: %s', (pattern, origin, fits) => {
-  expect(originMatcher([pattern])(origin)).toBe(fits);
+])('the origin pattern %s matches the origin %s: %s', (pattern, origin, isMatch) => {
+  expect(originMatcher([pattern])(origin)).toBe(isMatch);
 });
 
 it.each([
@@ -121,8 +121,8 @@ it.each([
   ['::1', '::1', true],
   ['10.0.0.0/8', '', false],
   ['10.0.0.0/8', '10.0.0.1, 1.2.3.4', false],
-])('the range %s and the address %s: %s', (range, given, fits) => {
+])('the range %s has the address %s: %s', (range, ip, isInRange) => {
   expect(isAddressRange(range)).toBe(true);
   const ranges = new AddressRanges([range]);
-  for (let time = 0; time < 2; time++) expect(ranges.has(given)).toBe(fits);
+  for (let time = 0; time < 2; time++) expect(ranges.has(ip)).toBe(isInRange);
 });

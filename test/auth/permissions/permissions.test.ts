@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const statusOf = async (...sent: Parameters<Limited['send']>): Promise<number> => (await one.send(...sent)).status;
 
-describe('a key that says what it may do', () => {
+describe('a key with permissions', () => {
   it.each<[string, PermissionChange, Record<string, string>, number]>([
     ['networks', { networks: 'other' }, {}, 403],
     ['networks', { networks: 'other,test' }, {}, 200],
@@ -34,16 +34,16 @@ describe('a key that says what it may do', () => {
     ['addresses', { ips: '10.0.0.0/8' }, { 'x-forwarded-for': '10.0.0.1' }, 403],
     ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'curl' }, 403],
     ['kinds together', { ips: '127.0.0.1', userAgents: 'MyApp' }, { 'user-agent': 'MyApp' }, 200],
-  ])('is held to its %s: %j with %j', async (_, rules, headers, status) => {
-    await one.rules(rules);
+  ])('is restricted by %s: %j with %j', async (_, permissions, headers, status) => {
+    await one.setPermissions(permissions);
     const sent = await one.send(storage, headers);
     expect(sent.status).toBe(status);
     if (status === 403) expect(sent.body).toEqual({ jsonrpc: '2.0', id: null, error: settings });
     expect(one.reached()).toBe(status === 200 ? 1 : 0);
   });
 
-  it('is held to its methods and namespaces, in a batch each call by itself', async () => {
-    await one.rules({ methods: 'eth_getStorageAt,net' });
+  it('is restricted to its methods and namespaces, in a batch separately for each call', async () => {
+    await one.setPermissions({ methods: 'eth_getStorageAt,net' });
     expect(await statusOf(storage)).toBe(200);
     expect(await statusOf(['net_version'])).toBe(200);
     const rejected = await one.send(receipt);
@@ -58,8 +58,8 @@ describe('a key that says what it may do', () => {
     ]);
   });
 
-  it('is held to its contracts, wherever a call names one, and where it could', async () => {
-    await one.rules({ contracts: contract });
+  it('is restricted to its contracts, also if a call has no address', async () => {
+    await one.setPermissions({ contracts: contract });
     one.node.response('eth_getLogs', []);
     const allowed = [
       storageOf(contract.toLowerCase()),
@@ -77,50 +77,50 @@ describe('a key that says what it may do', () => {
       logs({ address: null }),
       logs({ address: [] }),
       logs({ address: [contract, other] }),
-      // What it names lies too deep to be judged.
+      // Its addresses are nested, so the method is rejected.
       ['eth_simulateV1', [{ blockStateCalls: [{ calls: [{ to: contract }] }] }]],
       ['eth_simulateV1', [{ blockStateCalls: [] }]],
     ] as const;
     for (const each of rejected) expect([each, await statusOf(each)]).toEqual([each, 403]);
-    // Code of one's own in a contract's place is a contract of one's own.
-    const pretending = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;
-    expect(await statusOf(pretending({ [contract]: { code: '0x60' } }))).toBe(403);
-    expect(await statusOf(pretending({}))).toBe(200);
-    // What is wrong with a call is told first.
+    // A state override replaces the code of the contract.
+    const withOverride = (override: unknown) => ['eth_estimateGas', [{ to: contract }, 'latest', override]] as const;
+    expect(await statusOf(withOverride({ [contract]: { code: '0x60' } }))).toBe(403);
+    expect(await statusOf(withOverride({}))).toBe(200);
+    // Invalid parameters are reported before permissions.
     expect(await one.send(['eth_getStorageAt', ['x']])).toMatchObject({
       status: 200,
       body: { error: { code: -32602 } },
     });
   });
 
-  it('that is held to contracts makes no call that nobody can judge, unless its methods name it', async () => {
+  it('with contracts cannot call pass-through methods, unless its methods list them', async () => {
     const named = network(7, [one.node.url], { methods: ['eth', 'debug_traceCall'] });
     const gateway = await startGateway({ test: named });
     onTestFinished(() => gateway.stop());
     one.node.response('debug_traceCall', '0x');
     const id = keyIdOf(digestOf(gateway.key));
     const trace = () => gateway.call('test', 'debug_traceCall', [{ to: other }, 'latest']);
-    for (const [rules, response] of [
+    for (const [permissions, response] of [
       [{}, { result: '0x' }],
       [{ contracts: contract }, { error: settings }],
       [{ contracts: contract, methods: 'debug' }, { error: settings }],
       [{ contracts: contract, methods: 'debug_traceCall' }, { result: '0x' }],
     ] as const) {
-      await gateway.gateway.keys.update(id, rules);
+      await gateway.gateway.keys.update(id, permissions);
       expect(await trace()).toMatchObject(response);
     }
   });
 
-  it('ends when its time is over, without a look at the store', async () => {
-    await one.rules({ expiresAt: new Date(Date.now() + 400).toISOString() });
+  it('expires without a lookup', async () => {
+    await one.setPermissions({ expiresAt: new Date(Date.now() + 400).toISOString() });
     expect(await statusOf(storage)).toBe(200);
     await eventually(async () => (await statusOf(storage)) === 401, 1_500);
     expect((await one.send(storage)).body).toMatchObject({ error: { code: -32002, message: 'invalid project id' } });
   });
 
-  it('may demand a secret, of which two may be live for a while', async () => {
+  it('can require a secret, and two can be valid during a grace period', async () => {
     const soon = new Date(Date.now() + 500).toISOString();
-    await one.rules({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
+    await one.setPermissions({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
     for (const good of [':new secret', ':old:secret']) expect(await statusOf(storage, basic(good))).toBe(200);
     const bad = [
       basic('user:new secret'),
@@ -140,9 +140,9 @@ describe('a key that says what it may do', () => {
   });
 });
 
-describe('a hash written by hand', () => {
+describe('a Redis hash written by hand', () => {
   it.each(['networks', 'origin', 'rate', 'expiresAt', 'secrets', 'note'])(
-    'that has nonsense in the field %s opens nothing until it is mended',
+    'with an invalid field %s is rejected until it is corrected',
     async (field) => {
       const redis = await startRedis();
       onTestFinished(redis.stop);
@@ -159,7 +159,7 @@ describe('a hash written by hand', () => {
   );
 });
 
-it('costs no walk through its rules when it has none', async () => {
+it('a key without permissions has no rate limit headers', async () => {
   expect(await statusOf(estimate)).toBe(200);
   expect((await one.send(estimate)).headers.get('ratelimit-limit')).toBeNull();
 });

@@ -44,7 +44,7 @@ function open(dataDir: string, log = silent): FileKeyStore {
 }
 
 describe('the key file', () => {
-  it('is its owner’s alone, in a folder of its owner’s alone, and holds no key', async () => {
+  it('is readable only by its owner, like its folder, and has digests instead of keys', async () => {
     const dataDir = join(makeFolder(), 'deep', 'data');
     const key = makeKey();
     await open(dataDir).add(digestOf(key), { name: 'alice', createdAt });
@@ -55,7 +55,7 @@ describe('the key file', () => {
     expect(readdirSync(dataDir)).toEqual(['keys.json']);
   });
 
-  it('loses nothing when several processes write at once, and one of them is killed', async () => {
+  it('loses nothing if several processes write concurrently and one is killed', async () => {
     const folder = makeFolder();
     const dataDir = join(folder, 'data');
     const [killed, ...writers] = ['killed', 'a', 'b', 'c', 'd'].map((name) => startFileWriter(folder, dataDir, name));
@@ -67,7 +67,7 @@ describe('the key file', () => {
     for (const name of ['a', 'b', 'c', 'd']) expect(names.filter((other) => other === name)).toHaveLength(25);
   });
 
-  it('is not made before there is a key', async () => {
+  it('is not created before the first key', async () => {
     const dataDir = join(makeFolder(), 'data');
     const store = open(dataDir);
     expect(await store.list()).toEqual([]);
@@ -80,21 +80,21 @@ describe('the key file', () => {
     ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'the entry alice… is not a key'],
     [`{"keys": {"${'0'.repeat(64)}": {"name": 1, "createdAt": ""}}}`, 'the entry 000000000000… is not a key'],
     [`{"keys": {"${'0'.repeat(64)}": {"name": "a", "createdAt": "", "revokedAt": null}}}`, 'is not a key'],
-  ])('that reads %s stops the start, with its path', (text, complaint) => {
+  ])('with the content %s stops the start, with its path', (text, message) => {
     const dataDir = makeFolder();
     writeFileSync(join(dataDir, 'keys.json'), text);
     expect(() => new FileKeyStore(dataDir, silent)).toThrow(KeyFileError);
-    expect(() => new FileKeyStore(dataDir, silent)).toThrow(complaint);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(message);
     expect(() => new FileKeyStore(dataDir, silent)).toThrow(join(dataDir, 'keys.json'));
   });
 
-  it('broken at run time leaves the last good keys in force and is logged once, until it is mended', async () => {
+  it('that becomes invalid is logged once, and the previous keys stay active until it is corrected', async () => {
     const dataDir = makeFolder();
     const lines: string[] = [];
     const store = open(dataDir, pino({ base: null }, { write: (line) => lines.push(line) }));
     const digest = digestOf(makeKey());
     await store.add(digest, { name: 'alice', createdAt });
-    const good = readFileSync(store.path, 'utf8');
+    const valid = readFileSync(store.path, 'utf8');
 
     writeFileSync(store.path, 'oops');
     await eventually(() => lines.length > 0, 1_000);
@@ -104,11 +104,11 @@ describe('the key file', () => {
     expect(await store.find(digest)).toMatchObject({ name: 'alice' });
     await expect(store.add(digestOf('b'), { name: 'bob', createdAt })).rejects.toThrow(KeyFileError);
 
-    writeFileSync(store.path, good.replace('alice', 'carol'));
+    writeFileSync(store.path, valid.replace('alice', 'carol'));
     await eventually(async () => (await store.find(digest))?.name === 'carol', 1_000);
   });
 
-  it('that is removed takes all keys with it', async () => {
+  it('removes all keys when it is deleted', async () => {
     const store = open(makeFolder());
     const digest = digestOf(makeKey());
     await store.add(digest, { name: 'alice', createdAt });
@@ -116,7 +116,7 @@ describe('the key file', () => {
     await eventually(async () => (await store.find(digest)) === undefined, 1_000);
   });
 
-  it('is watched without keeping a process alive', () => {
+  it('is watched without preventing the end of the process', () => {
     const handles = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = handles();
     open(makeFolder());
@@ -125,7 +125,7 @@ describe('the key file', () => {
 });
 
 describe('the lock of the key file', () => {
-  it('is taken over at once from a process that was killed', async () => {
+  it('is removed at once if its process was killed', async () => {
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'exit');
     const path = join(makeFolder(), 'lock');
@@ -135,22 +135,22 @@ describe('the lock of the key file', () => {
     expect(performance.now() - start).toBeLessThan(500);
   });
 
-  it('is taken over from another machine’s process after some seconds', async () => {
+  it('of another machine is removed after 5 s', async () => {
     const path = join(makeFolder(), 'lock');
     writeFileSync(path, 'elsewhere 1 left-behind');
-    let taken = false;
+    let isDone = false;
     const work = withFileLock(path, () => {
-      taken = true;
+      isDone = true;
     });
     await sleep(200);
-    expect(taken).toBe(false);
+    expect(isDone).toBe(false);
     const earlier = new Date(Date.now() - 6_000);
     utimesSync(path, earlier, earlier);
     await work;
-    expect(taken).toBe(true);
+    expect(isDone).toBe(true);
   });
 
-  it('is held by one at a time, even when many find a stale one at once', async () => {
+  it('has one holder at a time, even if many callers find a stale lock at once', async () => {
     const folder = makeFolder();
     const path = join(folder, 'lock');
     writeFileSync(path, 'elsewhere 1 left-behind');
@@ -166,7 +166,7 @@ describe('the lock of the key file', () => {
     expect(readdirSync(folder)).toEqual(['count']);
   });
 
-  it('is let go when the work fails', async () => {
+  it('is released if the work fails', async () => {
     const path = join(makeFolder(), 'lock');
     const fail = (): never => {
       throw new Error('no');
@@ -177,7 +177,7 @@ describe('the lock of the key file', () => {
 });
 
 describe('the development key', () => {
-  it('is the same at each start, marked, and readable by its owner alone', async () => {
+  it('is the same at each start, marked, and readable only by its owner', async () => {
     const dataDir = join(makeFolder(), 'data');
     const store = open(dataDir);
     const key = await ensureDevelopmentKey(store, dataDir);
@@ -188,12 +188,12 @@ describe('the development key', () => {
     expect(statSync(join(dataDir, 'development-key')).mode & 0o777).toBe(0o600);
   });
 
-  it('is made anew when its file is gone or spoilt, or the store does not know it or revoked it', async () => {
+  it('is replaced if its file is missing or invalid, or if it is unknown or revoked', async () => {
     const dataDir = makeFolder();
     const store = open(dataDir);
     const path = join(dataDir, 'development-key');
     let key = await ensureDevelopmentKey(store, dataDir);
-    const spoil: (() => unknown)[] = [
+    const invalidations: (() => unknown)[] = [
       () => {
         rmSync(path);
       },
@@ -205,7 +205,7 @@ describe('the development key', () => {
       },
       () => store.revoke(keyIdOf(digestOf(key))),
     ];
-    for (const act of spoil) {
+    for (const act of invalidations) {
       await act();
       const next = await ensureDevelopmentKey(store, dataDir);
       expect(next).not.toBe(key);
@@ -214,7 +214,7 @@ describe('the development key', () => {
     }
   });
 
-  it('is never a key that someone else was given', async () => {
+  it('is never an ordinary key', async () => {
     const dataDir = makeFolder();
     const store = open(dataDir);
     const key = makeKey();

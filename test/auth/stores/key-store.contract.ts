@@ -3,14 +3,14 @@ import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts
 import type { KeyStore } from '../../../gateway/auth/stores/key-store.ts';
 import { eventually } from '../eventually.ts';
 
-/** One place that several stores open at once, as a gateway and its command line do. */
+/** Storage that several stores open concurrently, like a gateway and its command line. */
 export interface StorePlace {
   open(): Promise<KeyStore>;
-  /** Removes the place and all in it. */
+  /** Removes the storage with its content. */
   remove(): Promise<void>;
 }
 
-/** What every key store promises. A new kind of store is held to it by a test of six lines. */
+/** The contract of every key store. The test of a new store calls this function. */
 export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promise<StorePlace>): void {
   describe(`the ${kind} key store`, () => {
     const createdAt = '2026-01-02T03:04:05.678Z';
@@ -20,7 +20,7 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
 
     const open = async (): Promise<KeyStore> => {
       const one = await place.open();
-      await one.opened(2_000);
+      await one.waitUntilReady(2_000);
       opened.push(one);
       return one;
     };
@@ -35,9 +35,9 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
       await place.remove();
     });
 
-    it('says what it is and that it is there', () => {
+    it('has its kind and is available', () => {
       expect(store.kind).toBe(kind);
-      expect(store.available).toBe(true);
+      expect(store.isAvailable).toBe(true);
       expect(store.freshForMs).toBeGreaterThanOrEqual(1_000);
     });
 
@@ -47,31 +47,31 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
       expect(await store.find(digest)).toEqual({ id: keyIdOf(digest), name: 'alice', createdAt });
     });
 
-    it('finds nothing of a key that was never added', async () => {
+    it('does not find a key that was never added', async () => {
       expect(await store.find(digestOf(makeKey()))).toBeUndefined();
     });
 
-    it('keeps the mark of a development key', async () => {
+    it('stores the mark of a development key', async () => {
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'development', createdAt, development: true });
       expect(await store.find(digest)).toMatchObject({ development: true });
     });
 
-    it('keeps any name as it is', async () => {
+    it('stores any name unchanged', async () => {
       const name = 'Zoë "the, key" \\ 鍵 __proto__';
       const digest = digestOf(makeKey());
       await store.add(digest, { name, createdAt });
       expect((await store.find(digest))?.name).toBe(name);
     });
 
-    it('leaves a key as it is when it is added again', async () => {
+    it('does not change a key that is added again', async () => {
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'first', createdAt });
       expect(await store.add(digest, { name: 'second', createdAt: '2026-05-05T00:00:00.000Z' })).toBe(false);
       expect(await store.find(digest)).toEqual({ id: keyIdOf(digest), name: 'first', createdAt });
     });
 
-    it('takes over a revocation with a key that is added again, and never undoes one', async () => {
+    it('adds a revocation if a revoked key is added again, and never undoes one', async () => {
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'alice', createdAt });
       await store.add(digest, { name: 'alice', createdAt, revokedAt: '2026-06-06T00:00:00.000Z' });
@@ -93,7 +93,7 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
       expect(await store.show(keyIdOf(digest))).toEqual(await store.find(digest));
     });
 
-    it('shows nothing for an id that is unknown, cut short or a pattern', async () => {
+    it('shows nothing for an id that is unknown, shortened or a pattern', async () => {
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'alice', createdAt });
       for (const id of ['000000000000', keyIdOf(digest).slice(0, 6), '*', '']) {
@@ -103,7 +103,7 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
       expect((await store.find(digest))?.revokedAt).toBeUndefined();
     });
 
-    it('revokes a key, which stays listed, and keeps the time of the first revocation', async () => {
+    it('revokes a key, which stays in the list with the time of the first revocation', async () => {
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'alice', createdAt });
       const revoked = await store.revoke(keyIdOf(digest));
@@ -113,31 +113,32 @@ export function keyStoreContract(kind: KeyStore['kind'], makePlace: () => Promis
       expect(await store.revoke(keyIdOf(digest))).toEqual(revoked);
     });
 
-    it('shows what another process did, and tells of it within a second', async () => {
+    it('reads changes of another process, and reports them within a second', async () => {
       const other = await open();
       const digest = digestOf(makeKey());
-      const told: (string | undefined)[] = [];
-      store.onChange((changed) => told.push(changed));
-      const heard = (): boolean => told.splice(0).some((changed) => changed === digest || changed === undefined);
+      const reported: (string | undefined)[] = [];
+      store.onChange((changed) => reported.push(changed));
+      const isReported = (): boolean =>
+        reported.splice(0).some((changed) => changed === digest || changed === undefined);
 
       await other.add(digest, { name: 'alice', createdAt });
-      await eventually(heard, 1_000);
+      await eventually(isReported, 1_000);
       expect(await store.find(digest)).toMatchObject({ name: 'alice' });
 
       await other.revoke(keyIdOf(digest));
-      await eventually(heard, 1_000);
+      await eventually(isReported, 1_000);
       expect((await store.find(digest))?.revokedAt).toBeDefined();
     });
 
-    it('tells of its own changes, too', async () => {
-      const told: (string | undefined)[] = [];
-      store.onChange((changed) => told.push(changed));
+    it('reports its own changes, too', async () => {
+      const reported: (string | undefined)[] = [];
+      store.onChange((changed) => reported.push(changed));
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'alice', createdAt });
-      await eventually(() => told.includes(digest) || told.includes(undefined), 1_000);
+      await eventually(() => reported.includes(digest) || reported.includes(undefined), 1_000);
     });
 
-    it('loses nothing when two processes write at once', async () => {
+    it('loses nothing if two processes write concurrently', async () => {
       const other = await open();
       const digests = Array.from({ length: 40 }, () => digestOf(makeKey()));
       await Promise.all(

@@ -11,7 +11,7 @@ import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../.
 import type { RedisServer } from '../../support/redis.ts';
 import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
 import { eventually } from '../eventually.ts';
-import { silent } from '../gate.ts';
+import { silent } from '../auth-setup.ts';
 
 const storage = { method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };
 const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...storage });
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => node.close());
 
 async function open(url: string): Promise<TestGateway> {
-  // Where Redis takes longer than the gateway waits for it, a quota is not decided from memory.
+  // With `closed`, a Redis slower than the timeout gives 503 instead of a decision from memory.
   return startGateway({ test: network(7, [node.url]) }, { REDIS_URL: url, QUOTAS_WITHOUT_REDIS: 'closed' });
 }
 
@@ -44,7 +44,7 @@ describe('two gateways on a cluster of three Redis', () => {
     gateways = [await open(cluster.url), await open(cluster.url)];
     store = new RedisKeyStore(cluster.url, silent);
     manager = new KeyManager(store);
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
   }, 40_000);
   afterAll(async () => {
     await store.close();
@@ -54,19 +54,19 @@ describe('two gateways on a cluster of three Redis', () => {
 
   const statuses = (key: string): Promise<number[]> => Promise.all(gateways.map((each) => statusOf(each, key)));
 
-  it('keep keys on all of its nodes, and list and show them all', async () => {
-    const made = await Promise.all(Array.from({ length: 30 }, (_, index) => manager.create(`key ${index}`, {})));
+  it('store keys on all nodes, and list and show all keys', async () => {
+    const created = await Promise.all(Array.from({ length: 30 }, (_, index) => manager.create(`key ${index}`, {})));
     const sizes = await Promise.all(cluster.nodes.map((each) => each.cli('--scan', '--pattern', 'gatehouse:key:*')));
     expect(sizes.map((text) => text.split('\n').filter((line) => line !== '').length > 0)).toEqual([true, true, true]);
     const listed = (await store.list()).map(({ id }) => id);
-    expect(listed).toEqual(expect.arrayContaining(made.map(({ id }) => id)));
-    for (const { id, key = '' } of made.slice(0, 6)) {
+    expect(listed).toEqual(expect.arrayContaining(created.map(({ id }) => id)));
+    for (const { id, key = '' } of created.slice(0, 6)) {
       expect(await store.show(id)).toMatchObject({ id });
       expect(await statuses(key)).toEqual([200, 200]);
     }
   });
 
-  it('end a key within a second, revoked or deleted by hand on its node', async () => {
+  it('reject a key within a second after it is revoked, or deleted by redis-cli', async () => {
     for (const end of ['revoke', 'DEL']) {
       const { id, key = '' } = await manager.create('to end', {});
       expect(await statuses(key)).toEqual([200, 200]);
@@ -79,7 +79,7 @@ describe('two gateways on a cluster of three Redis', () => {
     }
   });
 
-  it('close the WebSockets of a key within a second of its end', async () => {
+  it('close the WebSockets of a key within a second after it is deleted', async () => {
     const { key = '' } = await manager.create('connected', {});
     const callers = await Promise.all(gateways.map((each) => openCaller(socketUrl(each, 'test', key))));
     await Promise.all(cluster.nodes.map((each) => each.cli('DEL', `gatehouse:key:${digestOf(key)}`).catch(() => '')));
@@ -92,7 +92,7 @@ describe('two gateways on a cluster of three Redis', () => {
   it('share the limits of a key', async () => {
     const { key = '' } = await manager.create('limited', { daily: '10' });
     const sent = (await Promise.all(Array.from({ length: 15 }, () => statuses(key)))).flat();
-    // On a slow machine Redis may answer too late. Such a call is 503, and may have been counted.
+    // On a slow machine Redis may exceed the timeout. Such a call gets 503, and may have been charged.
     await eventually(async () => {
       const again = await statuses(key);
       sent.push(...again);
@@ -104,18 +104,18 @@ describe('two gateways on a cluster of three Redis', () => {
     expect(count(200) + count(429) + count(503)).toBe(sent.length);
   });
 
-  it('add up what a key did', async () => {
+  it('add up the usage of a key', async () => {
     const { id, key = '' } = await manager.create('counted', {});
     for (let time = 0; time < 3; time += 1) await statuses(key);
     const usage = openUsageStore({ REDIS_URL: cluster.url, DATA_DIR: '' }, silent);
-    await usage.opened(2_000);
+    await usage.waitUntilReady(2_000);
     await eventually(async () => (await usage.read(id, lastDays(1)))[0]?.calls === 6, 3_000);
     await usage.close();
   });
 
-  it('go on while a node hangs: keys that are known are served, and the others again when it is back', async () => {
+  it('serve cached keys while a node hangs, and all keys after it resumes', async () => {
     const { key = '' } = await manager.create('steady', {});
-    // Told of the new key by now, they keep what they find.
+    // After the report of the new key, the lookup result stays cached.
     await sleep(200);
     expect(await statuses(key)).toEqual([200, 200]);
     const [first] = cluster.nodes as [RedisServer];
@@ -129,14 +129,14 @@ describe('two gateways on a cluster of three Redis', () => {
       first.resume();
     }
     await eventually(async () => {
-      const made = await manager.create('after', {}).catch(() => undefined);
-      return made?.key !== undefined && (await statuses(made.key)).every((status) => status === 200);
+      const created = await manager.create('after', {}).catch(() => undefined);
+      return created?.key !== undefined && (await statuses(created.key)).every((status) => status === 200);
     }, 10_000);
   });
 });
 
-describe('a gateway on a cluster of which a node hangs for good', () => {
-  it('asks the one that takes its place', async () => {
+describe('a gateway on a cluster with a node that hangs permanently', () => {
+  it('uses the replica that replaces the node', async () => {
     const cluster = await startRedisCluster({ isFollowed: true });
     onTestFinished(cluster.stop);
     const gateway = await open(cluster.url);
@@ -145,19 +145,19 @@ describe('a gateway on a cluster of which a node hangs for good', () => {
       await store.close();
       await gateway.stop();
     });
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
     const [first] = cluster.nodes as [RedisServer];
     first.pause();
     const manager = new KeyManager(store);
-    // Of ten keys some are its own.
-    const made: string[] = [];
+    // Some of ten keys are on the node that hangs.
+    const created: string[] = [];
     await eventually(async () => {
       const { key } = await manager.create('fresh', {}).catch(() => ({ key: undefined }));
-      if (key !== undefined) made.push(key);
-      return made.length >= 10 && (await manager.list().catch(() => [])).length > 10;
+      if (key !== undefined) created.push(key);
+      return created.length >= 10 && (await manager.list().catch(() => [])).length > 10;
     }, 15_000);
     await eventually(async () => {
-      const statuses = await Promise.all(made.map((key) => statusOf(gateway, key)));
+      const statuses = await Promise.all(created.map((key) => statusOf(gateway, key)));
       return statuses.every((status) => status === 200);
     }, 10_000);
   }, 60_000);
@@ -176,27 +176,27 @@ describe('a gateway with a Sentinel', () => {
     await group.stop();
   });
 
-  it('goes on while the Redis that leads is lost, and asks the one that takes its place', async () => {
-    const [leader, follower] = group.nodes as [RedisServer, RedisServer];
+  it('serves cached keys after the primary is killed, and uses the new primary', async () => {
+    const [primary, replica] = group.nodes as [RedisServer, RedisServer];
     const { key } = gateway;
     expect(await statusOf(gateway, key)).toBe(200);
-    await eventually(async () => (await follower.cli('DBSIZE')) !== '0', 2_000);
-    // Told of the key by now, it keeps what it finds.
+    await eventually(async () => (await replica.cli('DBSIZE')) !== '0', 2_000);
+    // After the report of the key, the lookup result stays cached.
     await sleep(200);
     expect(await statusOf(gateway, key)).toBe(200);
-    await leader.kill();
-    const made = eventually(async () => {
-      // Known keys go on throughout.
+    await primary.kill();
+    const failover = eventually(async () => {
+      // Cached keys are served throughout.
       expect(await statusOf(gateway, key)).toBe(200);
-      return (await follower.cli('ROLE')).startsWith('master') && gateway.gateway.keys.available;
+      return (await replica.cli('ROLE')).startsWith('master') && gateway.gateway.keys.isAvailable;
     }, 15_000);
-    await made;
+    await failover;
     const store = new RedisKeyStore(group.url, silent);
-    await store.opened(5_000);
+    await store.waitUntilReady(5_000);
     const fresh = await new KeyManager(store).create('fresh', {});
     await store.close();
     expect(await statusOf(gateway, fresh.key ?? '')).toBe(200);
-    expect(await follower.cli('EXISTS', `gatehouse:key:${digestOf(fresh.key ?? '')}`)).toBe('1');
+    expect(await replica.cli('EXISTS', `gatehouse:key:${digestOf(fresh.key ?? '')}`)).toBe('1');
     await gateway.gateway.keys.revoke(keyIdOf(digestOf(fresh.key ?? '')));
     await eventually(async () => (await statusOf(gateway, fresh.key ?? '')) === 401, 1_000);
   }, 30_000);

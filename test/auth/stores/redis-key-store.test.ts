@@ -25,11 +25,11 @@ describe('keys in Redis', () => {
   async function open(url: string, log = silent): Promise<RedisKeyStore> {
     const store = new RedisKeyStore(url, log);
     onTestFinished(() => store.close());
-    await store.opened(2_000);
+    await store.waitUntilReady(2_000);
     return store;
   }
 
-  it('are hashes that an operator can read, and no key is in them', async () => {
+  it('are hashes that an operator can read, without the key itself', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     const key = makeKey();
@@ -40,7 +40,7 @@ describe('keys in Redis', () => {
     );
   });
 
-  it('may be written by hand', async () => {
+  it('can be written by hand', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     const digest = digestOf('by hand');
@@ -49,7 +49,7 @@ describe('keys in Redis', () => {
     expect(await store.add(digest, { name: 'again', createdAt: '2026-01-01T00:00:00.000Z' })).toBe(false);
   });
 
-  it('are listed when there are thousands, among other data', async () => {
+  it('are listed, thousands among other data', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     const script = `for i = 1, 3000 do
@@ -61,19 +61,19 @@ describe('keys in Redis', () => {
     expect(await store.list()).toHaveLength(3000);
   });
 
-  it('live in the database that the URL names', async () => {
+  it('are stored in the database of the URL', async () => {
     const redis = await startOwnRedis();
     const store = await open(`${redis.url}/3`);
     await store.add(digestOf(makeKey()), { name: 'alice', createdAt: '2026-01-01T00:00:00.000Z' });
     expect(await redis.cli('-n', '3', 'DBSIZE')).toBe('1');
   });
 
-  it('are said to be out of reach at once while Redis is away, with a reason and without the URL', async () => {
+  it('are unreachable at once while Redis is unavailable, with a code and without the URL', async () => {
     const port = await freePort();
     const store = new RedisKeyStore(`redis://user:secret@127.0.0.1:${port}`, silent);
     onTestFinished(() => store.close());
-    await expect(store.opened(300)).rejects.toThrow('Redis cannot be reached (ECONNREFUSED): is REDIS_URL right?');
-    expect(store.available).toBe(false);
+    await expect(store.waitUntilReady(300)).rejects.toThrow('Redis is unreachable (ECONNREFUSED): check REDIS_URL');
+    expect(store.isAvailable).toBe(false);
     const start = performance.now();
     await expect(store.find(digestOf('a'))).rejects.toMatchObject({
       name: 'KeyStoreUnreachable',
@@ -82,7 +82,7 @@ describe('keys in Redis', () => {
     expect(performance.now() - start).toBeLessThan(50);
   });
 
-  it('cost half a second to ask for when Redis hangs, but only once', async () => {
+  it('cost one timeout of 0.5 s in total while Redis hangs', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     redis.pause();
@@ -93,17 +93,19 @@ describe('keys in Redis', () => {
     expect(performance.now() - start).toBeLessThan(650);
   });
 
-  it('are said to be refused when the password is wrong', async () => {
+  it('are rejected with a wrong password', async () => {
     const redis = await startOwnRedis();
     await redis.cli('CONFIG', 'SET', 'requirepass', 'right');
     const store = new RedisKeyStore(redis.url.replace('//', '//:wrong@'), silent);
     onTestFinished(() => store.close());
-    await expect(store.opened(300)).rejects.toThrow('Redis refuses (WRONGPASS): is REDIS_URL right?');
+    await expect(store.waitUntilReady(300)).rejects.toThrow(
+      'Redis rejects the connection (WRONGPASS): check REDIS_URL',
+    );
     const right = await open(redis.url.replace('//', '//:right@'));
     expect(await right.list()).toEqual([]);
   });
 
-  it('need no more of Redis than this ACL allows', async () => {
+  it('need only the commands of this ACL', async () => {
     const redis = await startOwnRedis();
     const allowed = '+ping +hgetall +subscribe +client|id +client|tracking';
     const scope = '~gatehouse:key:* &gatehouse:keys &__redis__:invalidate';
@@ -113,7 +115,7 @@ describe('keys in Redis', () => {
     expect(await store.find(digestOf('a'))).toBeUndefined();
   });
 
-  it('are looked up each second where Redis refuses to tell of changes, which is logged once', async () => {
+  it('are looked up each second if Redis rejects CLIENT TRACKING, which is logged once', async () => {
     const redis = await startOwnRedis();
     await redis.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-client|tracking');
     const lines: string[] = [];
@@ -127,7 +129,7 @@ describe('keys in Redis', () => {
     expect(lines.join('')).not.toContain('pass');
   });
 
-  it('log each change of Redis’ state once, without address or password', async () => {
+  it('log each outage of Redis once, without address or password', async () => {
     const redis = await startOwnRedis();
     await redis.cli('CONFIG', 'SET', 'requirepass', 'secret');
     const lines: string[] = [];
@@ -135,22 +137,22 @@ describe('keys in Redis', () => {
     const store = await open(redis.url.replace('//', '//:secret@'), log);
     await eventually(() => lines.length === 2, 1_000);
     await redis.kill();
-    await eventually(() => !store.available, 1_000);
+    await eventually(() => !store.isAvailable, 1_000);
     await eventually(() => lines.length === 4, 1_000);
     // Several attempts to connect fail in this time.
-    await expect(store.opened(800)).rejects.toThrow('ECONNREFUSED');
+    await expect(store.waitUntilReady(800)).rejects.toThrow('ECONNREFUSED');
     await store.close();
-    const said = lines.map((line) => JSON.parse(line) as { connection: string; error?: string; msg: string });
-    expect(said.map(({ connection, msg }) => `${connection}: ${msg}`).sort()).toEqual([
-      'changes: Redis answers',
-      'changes: Redis does not answer',
-      'commands: Redis answers',
-      'commands: Redis does not answer',
+    const entries = lines.map((line) => JSON.parse(line) as { connection: string; error?: string; msg: string });
+    expect(entries.map(({ connection, msg }) => `${connection}: ${msg}`).sort()).toEqual([
+      'changes: Redis is available',
+      'changes: Redis is unavailable',
+      'commands: Redis is available',
+      'commands: Redis is unavailable',
     ]);
     expect(lines.join('')).not.toMatch(/secret|127\.0\.0\.1|redis:/);
   });
 
-  it('leave no socket and no timer behind when the store is closed, whatever state Redis is in', async () => {
+  it('leave no socket and no timer open after close, in any state of Redis', async () => {
     const resources = (): string[] =>
       process.getActiveResourcesInfo().filter((kind) => /^(TCP|TLS|Timeout|GetAddr)/.test(kind));
     const redis = await startOwnRedis();
@@ -162,20 +164,20 @@ describe('keys in Redis', () => {
       await eventually(() => resources().length <= before, 1_000);
     };
     await close(() => Promise.resolve());
-    await close((store) => store.opened(1_000));
+    await close((store) => store.waitUntilReady(1_000));
     await close(async (store) => {
-      await store.opened(1_000);
+      await store.waitUntilReady(1_000);
       redis.pause();
       await expect(store.find(digestOf('a'))).rejects.toThrow('ETIMEDOUT');
     });
     redis.resume();
     await redis.kill();
-    await close((store) => expect(store.opened(300)).rejects.toThrow('ECONNREFUSED'));
+    await close((store) => expect(store.waitUntilReady(300)).rejects.toThrow('ECONNREFUSED'));
   });
 });
 
 describe('REDIS_URL', () => {
-  it('names host, port, user, password, database and TLS', () => {
+  it('has host, port, user, password, database and TLS', () => {
     expect(parseRedisUrl('redis://10.0.0.1')).toEqual({ host: '10.0.0.1', port: 6379, db: 0 });
     expect(parseRedisUrl('rediss://me:p%40ss@[::1]:7000/5?family=6')).toEqual({
       host: '::1',
@@ -189,7 +191,7 @@ describe('REDIS_URL', () => {
     expect(parseRedisUrl('/run/redis.sock')).toEqual({ path: '/run/redis.sock' });
   });
 
-  it('names Sentinels and whom they are asked for, or nodes of a cluster', () => {
+  it('has Sentinels and the name of their group, or nodes of a cluster', () => {
     const url = 'rediss+sentinel://me:p%2Css@a,b:7,[::1]:8/main/2?sentinelPassword=x%26y&family=6';
     expect(parseRedisUrl(url)).toEqual({
       sentinels: [
@@ -227,7 +229,7 @@ describe('REDIS_URL', () => {
     'redis+cluster://a,,b',
     'redis+cluster://a,b?family=1',
     'redis+other://secret',
-  ])('%s is refused at once, and not repeated', (url) => {
+  ])('%s is rejected at once, without quoting it', (url) => {
     expect(() => new RedisKeyStore(url, silent)).toThrow(SettingsError);
     expect(() => new RedisKeyStore(url, silent)).toThrow(/^REDIS_URL: (?!.*secret)/);
   });

@@ -12,7 +12,7 @@ describe('the caller’s address', () => {
 
   it('is the right-most that is no proxy of ours', async () => {
     const one = await limited({ TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' });
-    await one.rules({ ips: '192.0.2.0/24, fd00::/8' });
+    await one.setPermissions({ ips: '192.0.2.0/24, fd00::/8' });
     for (const [forwarded, status] of [
       ['192.0.2.7', 200],
       ['192.0.2.7:4711', 200],
@@ -37,9 +37,9 @@ describe('the caller’s address', () => {
   it('is that of the connection where nobody is trusted, or somebody else', async () => {
     for (const env of [{}, { TRUSTED_PROXIES: '10.0.0.0/8' }]) {
       const one = await limited(env);
-      await one.rules({ ips: '192.0.2.0/24' });
+      await one.setPermissions({ ips: '192.0.2.0/24' });
       expect(await statusFrom(one, '192.0.2.7')).toBe(403);
-      await one.rules({ ips: '127.0.0.1' });
+      await one.setPermissions({ ips: '127.0.0.1' });
       expect(await statusFrom(one, '192.0.2.7')).toBe(200);
     }
   });

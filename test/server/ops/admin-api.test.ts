@@ -90,7 +90,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     const id = keyIdOf(digestOf(foreignKey));
     expect(await create({ name: 'old', key: foreignKey })).toEqual({ id });
     const again = await ask('POST', '/admin/keys', { name: 'new', key: foreignKey });
-    expect([again.status, again.body]).toEqual([409, { error: { message: 'This key is there already' } }]);
+    expect([again.status, again.body]).toEqual([409, { error: { message: 'This key already exists' } }]);
   });
 
   it('changes what a key may do, and takes rules away by null', async () => {
@@ -129,7 +129,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect([revoked.status, revoked.body]).toMatchObject([200, { id, revokedAt: expect.any(String) as string }]);
     await eventually(async () => (await statusOf(key)) === 401, 1_000);
     const ended = await ask('POST', `/admin/keys/${id}/rotate`);
-    expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} opens nothing any more` } }]);
+    expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} is not active` } }]);
     const lines = await audit();
     for (const act of ['create', 'rotate', 'revoke']) expect(lines).toContain(act);
     expect(lines).toContain('admin API, 127.0.0.1');
@@ -200,7 +200,7 @@ describe('the admin API refuses', () => {
       'rules.origins',
     ],
     ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
-    ['', { name: 'a', rules: { burst: 5 } }, 'burst: there is no rate', 'rules.burst'],
+    ['', { name: 'a', rules: { burst: 5 } }, 'burst: requires rate', 'rules.burst'],
   ])('%s%j: %s', async (text, object, message, field) => {
     const { status, body } = await ask('POST', '/admin/keys', object ?? text);
     expect([status, body]).toEqual([400, { error: { ...(field !== undefined && { field }), message } }]);
@@ -258,7 +258,7 @@ it('carries the keys of the key file over to Redis, once, and leaves a line of e
   await open();
   const { id, key } = await create();
   const rejected = await ask('POST', '/admin/import');
-  const message = 'keys import carries keys over to Redis';
+  const message = 'keys import copies keys to Redis';
   expect([rejected.status, rejected.body]).toEqual([409, { error: { message } }]);
 
   const redis = await startRedis();

@@ -10,7 +10,7 @@ const rejected = { error: { code: -32005, message: 'project ID request rate exce
 
 it('messages draw on the same account as HTTP, and a batch is refused as a whole', async () => {
   const one = await limited();
-  await one.rules({ rate: '0.01', burst: '3' });
+  await one.setPermissions({ rate: '0.01', burst: '3' });
   const caller = await open(one);
   expect(await call(caller)).toMatchObject({ result: expect.any(String) as string });
   expect((await one.send(storage)).status).toBe(200);
@@ -29,40 +29,40 @@ it('messages draw on the same account as HTTP, and a batch is refused as a whole
 it('rules that change hold for sockets that are open', async () => {
   const one = await limited();
   const caller = await open(one);
-  await one.rules({ methods: 'net' });
+  await one.setPermissions({ methods: 'net' });
   await expect.poll(() => call(caller)).toMatchObject({ error: { code: -32002 } });
-  await one.rules({ methods: undefined });
+  await one.setPermissions({ methods: undefined });
   await expect.poll(() => call(caller)).toHaveProperty('result');
-  await one.rules({ origins: 'app.example.org' });
+  await one.setPermissions({ origins: 'app.example.org' });
   expect(await caller.closed).toEqual({ code: 1008, reason: 'rejected due to project ID settings' });
 });
 
 it('who may not come in is refused before the socket is there', async () => {
   const one = await limited();
-  await one.rules({ origins: 'app.example.org' });
+  await one.setPermissions({ origins: 'app.example.org' });
   await expect(open(one)).rejects.toThrow('403');
   const caller = await open(one, { origin: 'https://app.example.org' });
   expect(await call(caller)).toHaveProperty('result');
-  await one.rules({ origins: undefined, secrets: 'ab'.repeat(32) });
+  await one.setPermissions({ origins: undefined, secrets: 'ab'.repeat(32) });
   expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id or project secret' });
   await expect(open(one)).rejects.toThrow('401');
 });
 
 it('a key may have fewer sockets than others', async () => {
   const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
-  await one.rules({ sockets: '2' });
+  await one.setPermissions({ sockets: '2' });
   const [first] = [await open(one), await open(one)];
   await expect(open(one)).rejects.toThrow('429');
   first.socket.terminate();
   await expect.poll(() => open(one).catch(() => undefined)).toBeDefined();
-  await one.rules({ sockets: '9' });
+  await one.setPermissions({ sockets: '9' });
   await open(one);
   await expect(open(one)).rejects.toThrow('429');
 });
 
 it('a key and the one that it was rotated to share what may be open', async () => {
   const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
-  await one.rules({ subscriptions: '2' });
+  await one.setPermissions({ subscriptions: '2' });
   const { key } = await new KeyManager(one.gateway.gateway.keys).rotate(one.id, 60_000);
   const second = socketUrl(one.gateway, 'test', key);
   const callers = [await open(one), await openCaller(second), await openCaller(second)];
@@ -82,7 +82,7 @@ it('a key and the one that it was rotated to share what may be open', async () =
 
 it('a key whose time is over closes its sockets within a second', async () => {
   const one = await limited();
-  await one.rules({ expiresAt: new Date(Date.now() + 500).toISOString() });
+  await one.setPermissions({ expiresAt: new Date(Date.now() + 500).toISOString() });
   const caller = await open(one);
   const begun = performance.now();
   expect(await caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });

@@ -14,25 +14,25 @@ export const silent = pino({ level: 'silent' });
 export const createdAt = '2026-01-02T03:04:05.678Z';
 export const address = '203.0.113.7';
 
-/** Undone after all tests, not after each: those that mostly wait run side by side. */
+/** Run after all tests of a file, because some tests run concurrently. */
 export const cleanups: (() => Promise<void>)[] = [];
 afterAll(() => Promise.all(cleanups.map((cleanup) => cleanup())));
 
-/** A gateway's part that is tested here: a store and the authenticator on it. */
-export interface Gate {
+/** The tested part of a gateway: a key store and its authenticator. */
+export interface AuthSetup {
   readonly store: KeyStore;
   readonly authenticator: Authenticator;
-  /** What a call with this key comes to. */
-  readonly try: (key: string, from?: string) => Promise<'in' | Reason>;
+  /** Authenticates a key, and returns 'valid' or the reason of the rejection. */
+  readonly try: (key: string, fromAddress?: string) => Promise<'valid' | Reason>;
 }
 
-export function makeGate(store: KeyStore, options: Partial<AuthenticatorOptions> = {}): Gate {
+export function makeAuth(store: KeyStore, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
   cleanups.push(() => store.close());
   const authenticator = new Authenticator(store, { keyStaleMaxS: 3600, unknownKeysMax: 20, log: silent, ...options });
-  const attempt = async (key: string, from = address): Promise<'in' | Reason> => {
+  const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
     try {
-      await authenticator.authenticate(key, from);
-      return 'in';
+      await authenticator.authenticate(key, fromAddress);
+      return 'valid';
     } catch (error) {
       if (error instanceof RpcError) return error.reason;
       throw error;
@@ -47,57 +47,58 @@ export async function startOwnRedis(port?: number): Promise<RedisServer> {
   return redis;
 }
 
-/** A gate that is connected and hears of changes. */
-export async function openGate(url: string, options: Partial<AuthenticatorOptions> = {}): Promise<Gate> {
-  const gate = makeGate(new RedisKeyStore(url, silent), options);
-  await eventually(() => gate.store.available && gate.store.freshForMs > 1_000, 2_000);
-  return gate;
+/** Opens a setup that is connected and gets reports of changes. */
+export async function openAuth(url: string, options: Partial<AuthenticatorOptions> = {}): Promise<AuthSetup> {
+  const auth = makeAuth(new RedisKeyStore(url, silent), options);
+  await eventually(() => auth.store.isAvailable && auth.store.freshForMs > 1_000, 2_000);
+  return auth;
 }
 
-/** What an operator would type: the key exists from now on. */
-export async function addByHand(redis: RedisServer, key = makeKey()): Promise<string> {
+/** Adds a key by redis-cli, as an operator can. */
+export async function addKey(redis: RedisServer, key = makeKey()): Promise<string> {
   await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'name', 'alice', 'createdAt', createdAt);
   return key;
 }
 
-/** Lets the keys in until they are known by heart: that they were just written may be told after the first look-up. */
-export async function remember(gate: Gate, ...keys: string[]): Promise<void> {
+/** Authenticates the keys until they stay cached: the report that they were written may arrive after the first lookup. */
+export async function fillCache(auth: AuthSetup, ...keys: string[]): Promise<void> {
   await eventually(async () => {
-    for (const key of keys) expect(await gate.try(key)).toBe('in');
+    for (const key of keys) expect(await auth.try(key)).toBe('valid');
     await sleep(20);
-    const { hit } = gate.authenticator.counts;
-    for (const key of keys) await gate.try(key);
-    return gate.authenticator.counts.hit === hit + keys.length;
+    const { hit } = auth.authenticator.counts;
+    for (const key of keys) await auth.try(key);
+    return auth.authenticator.counts.hit === hit + keys.length;
   }, 1_000);
 }
 
-export function removeByHand(redis: RedisServer, key: string): Promise<string> {
+export function deleteKey(redis: RedisServer, key: string): Promise<string> {
   return redis.cli('DEL', `gatehouse:key:${digestOf(key)}`);
 }
 
-export function revokeByHand(redis: RedisServer, key: string): Promise<string> {
+export function revokeKey(redis: RedisServer, key: string): Promise<string> {
   return redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'revokedAt', createdAt);
 }
 
-export async function lookUpsAt(redis: RedisServer): Promise<number> {
+export async function countLookups(redis: RedisServer): Promise<number> {
   return Number(/cmdstat_hgetall:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
 }
 
-/** A gate whose wire to Redis the test holds, with the ports by which Redis knows its two connections. */
-export async function openGateThroughProxy(
+/** Opens a setup whose connections to Redis pass a proxy, with the ports of its two connections as Redis sees them. */
+export async function openAuthThroughProxy(
   redis: RedisServer,
-): Promise<{ gate: Gate; proxy: TcpProxy; commandsPort: number; changesPort: number }> {
+): Promise<{ auth: AuthSetup; proxy: TcpProxy; commandsPort: number; changesPort: number }> {
   const proxy = await startTcpProxy(redis.port);
   cleanups.push(() => proxy.close());
   const others = await portsAt(redis, 'normal');
-  const gate = await openGate(`redis://127.0.0.1:${proxy.port}`);
+  const auth = await openAuth(`redis://127.0.0.1:${proxy.port}`);
   const [commandsPort, ...more] = (await portsAt(redis, 'normal')).filter((port) => !others.includes(port));
   const changesPort = (await portsAt(redis, 'pubsub')).at(-1);
-  if (commandsPort === undefined || changesPort === undefined || more.length > 0) throw new Error('which is which?');
-  return { gate, proxy, commandsPort, changesPort };
+  if (commandsPort === undefined || changesPort === undefined || more.length > 0)
+    throw new Error('the two connections cannot be distinguished');
+  return { auth, proxy, commandsPort, changesPort };
 }
 
-/** Remote ports of Redis' connections of a type, oldest first, without the one that asks. */
+/** Remote ports of Redis' connections of a type, oldest first, without the connection of this command. */
 async function portsAt(redis: RedisServer, type: 'normal' | 'pubsub'): Promise<number[]> {
   const lines = (await redis.cli('CLIENT', 'LIST', 'TYPE', type)).split('\n');
   const ports = lines

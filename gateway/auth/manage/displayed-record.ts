@@ -2,7 +2,7 @@ import { keyIdOf } from '../formats/key.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { problemsIn } from './manage-keys.ts';
 
-/** A record for programs. Of a secret's digest only the start is shown, as of a key's. */
+/** A key record as JSON output has it. Digests of secrets are shortened to 12 digits, like key ids. */
 export function displayedRecord(record: KeyRecord): object {
   const problems = problemsIn(record);
   const { permissions, ...own } = record;
@@ -13,15 +13,15 @@ export function displayedRecord(record: KeyRecord): object {
   };
 }
 
-/** Rules as text, without digests of secrets. */
+/** Permissions as text, without the full digests of secrets. */
 export function displayedPermissions({ permissions = {} }: KeyRecord): Record<string, string> {
   const { secrets, ...others } = permissions;
   if (secrets === undefined) return others;
-  // Whatever stands there: by hand somebody may have written the secret itself.
+  // An operator may have written the secret itself instead of its digest: only digests are shown.
   const shown = secrets.replace(/[^,@]*(@[^,]*)?/g, (entry) => {
-    const [digest = '', until] = entry.split(/@(.*)/s);
+    const [digest = '', expiresAt] = entry.split(/@(.*)/s);
     const id = /^\s*[0-9a-f]{64}\s*$/.test(digest) ? keyIdOf(digest.trim()) : digest === '' ? '' : '?';
-    return until === undefined ? id : `${id}@${until}`;
+    return expiresAt === undefined ? id : `${id}@${expiresAt}`;
   });
   return { ...others, secrets: shown };
 }
