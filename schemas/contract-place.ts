@@ -14,8 +14,8 @@ export function contractPlace({ params }: MethodSource, types: Types): MethodSpe
     if (schema.$ref === refTo('Simulation')) return { param, field: 'blockStateCalls' };
     const field = fields.find((name) => holdsAddress(properties[name], types));
     if (field === undefined) continue;
-    const pretence = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));
-    return { param, field, ...(pretence !== -1 && { pretence }) };
+    const overrides = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));
+    return { param, field, ...(overrides !== -1 && { overrides }) };
   }
   return undefined;
 }

@@ -51,13 +51,13 @@ export class BatchBytes {
       } else if ((code & ~32) === CLOSE_BRACKET) {
         if (--depth > 0) continue;
         this.#end(code, at);
-        return this.#isFirst && skipSpace(bytes, start) === at ? undefined : decoded(bytes, start, at);
+        return this.#isFirst && skipSpace(bytes, start) === at ? undefined : decodeText(bytes, start, at);
       } else if (code === COMMA) {
         this.#count();
         if (depth > 1) continue;
         this.#at = at + 1;
         this.#isFirst = false;
-        return decoded(bytes, start, at);
+        return decodeText(bytes, start, at);
       }
     }
     throw new RpcError('parse-error');
@@ -75,7 +75,7 @@ export class BatchBytes {
 }
 
 /** The text of some bytes. Of 5 MB: in 1 to 3 ms, by `utf8` in 4. */
-export function decoded(bytes: Buffer, start: number, end: number): string {
+export function decodeText(bytes: Buffer, start: number, end: number): string {
   const isLong = end - start > LONG_BYTES;
   return bytes.toString(isLong && isAscii(bytes.subarray(start, end)) ? 'latin1' : 'utf8', start, end);
 }

@@ -1,4 +1,4 @@
-import { BatchBytes, decoded } from './batch-bytes.ts';
+import { BatchBytes, decodeText } from './batch-bytes.ts';
 import { BatchTooLarge, RpcError } from './errors.ts';
 import type { MemberFault } from './member-names.ts';
 import { exceeds } from './nesting.ts';
@@ -68,7 +68,7 @@ export function readLargeEnvelope(bytes: Buffer, maxItems: number, timeSlicer: Y
 
 async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
   await timeSlicer.next();
-  const text = decoded(bytes, 0, bytes.length);
+  const text = decodeText(bytes, 0, bytes.length);
   await timeSlicer.next();
   return readEnvelope(text, maxItems);
 }

@@ -1,5 +1,5 @@
 import { counterContract, gateContract } from './demo-contracts/demo-contracts.ts';
-import { askLocalNode } from './local-node.ts';
+import { callLocalNode } from './local-node.ts';
 
 /** What there is to ask about on a demo chain. Contracts: `demo-contracts/Demo.sol`. */
 export interface DemoChain {
@@ -44,7 +44,7 @@ const ONE_ETHER = '0xde0b6b3a7640000';
  */
 export async function makeDemoChain(url: string): Promise<DemoChain> {
   try {
-    return await make((method, ...params) => askLocalNode(url, method, params));
+    return await make((method, ...params) => callLocalNode(url, method, params));
   } catch (error) {
     throw new Error(`the demo chain could not be made: ${error instanceof Error ? error.message : 'unknown'}`, {
       cause: error,

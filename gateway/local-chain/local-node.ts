@@ -112,7 +112,7 @@ export function localNodeCommand(
 }
 
 /** One JSON-RPC call to a node of ours, for what is off the hot path. */
-export async function askLocalNode(url: string, method: string, params: unknown[] = []): Promise<unknown> {
+export async function callLocalNode(url: string, method: string, params: unknown[] = []): Promise<unknown> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -159,7 +159,7 @@ async function whenReady(url: string, chainId: number, ended: Promise<string>): 
 async function untilAnswered(url: string, chainId: number, signal: AbortSignal): Promise<undefined> {
   const expected = `0x${chainId.toString(16)}`;
   while (!signal.aborted) {
-    const response = await askLocalNode(url, 'eth_chainId').catch(() => undefined);
+    const response = await callLocalNode(url, 'eth_chainId').catch(() => undefined);
     if (response === expected) return;
     await delay(PROBE_EVERY_MS);
   }

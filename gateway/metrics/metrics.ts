@@ -90,7 +90,7 @@ export class Metrics {
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const successes = this.#attempts.labels(network, upstream, 'response');
     return {
-      ...this.routing.ofUpstream(network, upstream),
+      ...this.routing.upstreamMetrics(network, upstream),
       succeeded: (durationS) => {
         successes.add(1);
         seconds.observe(durationS);
@@ -106,7 +106,7 @@ export class Metrics {
         this.#unusable.inc({ network, upstream, class: failure });
       },
       ...this.heads.upstreamMetrics(network, upstream),
-      history: () => this.upstreamHistory.of(network, upstream),
+      history: () => this.upstreamHistory.bucketsOf(network, upstream),
     };
   }
 

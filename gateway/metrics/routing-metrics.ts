@@ -81,7 +81,7 @@ export class RoutingMetrics {
     this.#active = active;
   }
 
-  ofNetwork(network: string): NetworkRoutingMetrics {
+  networkMetrics(network: string): NetworkRoutingMetrics {
     return {
       failedOver: (upstream) => {
         this.#failovers.inc({ network, upstream });
@@ -95,7 +95,7 @@ export class RoutingMetrics {
     };
   }
 
-  ofUpstream(network: string, upstream: string): SelectionMetrics {
+  upstreamMetrics(network: string, upstream: string): SelectionMetrics {
     return {
       skipped: (reason) => {
         this.#skips.inc({ network, upstream, reason });

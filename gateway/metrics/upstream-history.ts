@@ -4,7 +4,7 @@ import type { CounterMetric, HistogramMetric } from './counters.ts';
 /** What an upstream did in one slice of time. */
 export interface HistoryBucket {
   /** Requests sent to it. */
-  readonly asked: number;
+  readonly sent: number;
   /** Of these, without a reply that was of use, though somebody waited for it. */
   readonly failed: number;
   /** Time that they took together. */
@@ -44,7 +44,7 @@ export class UpstreamHistory {
   }
 
   /** Oldest first; those since the start of the gateway. */
-  of(network: string, upstream: string): readonly HistoryBucket[] {
+  bucketsOf(network: string, upstream: string): readonly HistoryBucket[] {
     return this.#buckets.get(`${network} ${upstream}`) ?? [];
   }
 
@@ -52,15 +52,15 @@ export class UpstreamHistory {
   async sample(): Promise<void> {
     const totals = await this.#read();
     for (const [name, now] of totals) {
-      const previous = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
-      const timeSlicer = this.#buckets.get(name) ?? [];
+      const previous = this.#totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
+      const buckets = this.#buckets.get(name) ?? [];
       // A counter that was forgotten meanwhile begins anew.
       const grown = (name: keyof HistoryBucket): number =>
-        now.asked < previous.asked ? now[name] : now[name] - previous[name];
+        now.sent < previous.sent ? now[name] : now[name] - previous[name];
       const seconds = Math.round(grown('seconds') * 1000) / 1000;
-      timeSlicer.push({ asked: grown('asked'), failed: grown('failed'), seconds });
-      if (timeSlicer.length > MAX_BUCKETS) timeSlicer.shift();
-      this.#buckets.set(name, timeSlicer);
+      buckets.push({ sent: grown('sent'), failed: grown('failed'), seconds });
+      if (buckets.length > MAX_BUCKETS) buckets.shift();
+      this.#buckets.set(name, buckets);
     }
     this.#totals = totals;
     // Of those that are gone, the counters are.
@@ -72,12 +72,12 @@ export class UpstreamHistory {
     const totals = new Map<string, Totals>();
     const of = ({ network, upstream }: Partial<Record<string, string | number>>): Totals => {
       const name = `${network ?? ''} ${upstream ?? ''}`;
-      const known = totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
+      const known = totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
       totals.set(name, known);
       return known;
     };
     for (const { labels, value } of (await attempts.get()).values) {
-      of(labels).asked += value;
+      of(labels).sent += value;
       if (labels['outcome'] !== 'response' && labels['outcome'] !== 'cancelled') of(labels).failed += value;
     }
     for (const { labels, value } of (await unusable.get()).values) of(labels).failed += value;

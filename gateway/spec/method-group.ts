@@ -30,5 +30,5 @@ export function changesChain(spec: MethodSpec): boolean {
 
 /** Whether two calls with the same parameters may share a reply. What the spec does not know may change the chain (evm_mine). */
 export function canCoalesce(spec: MethodSpec): boolean {
-  return spec.handledBy === undefined && spec.isForeign !== true && isRead(spec);
+  return spec.handledBy === undefined && spec.isPassThrough !== true && isRead(spec);
 }

@@ -45,11 +45,11 @@ export interface MethodSpec {
    * Where a call names contracts: a parameter that is an address, or the field of one that holds one or several.
    * `pretence`: the parameter by which a call may give any contract other code.
    */
-  readonly contractAt?: { readonly param: number; readonly field?: string; readonly pretence?: number };
+  readonly contractAt?: { readonly param: number; readonly field?: string; readonly overrides?: number };
   /** Position of what names a block, or of the filter that names two; `readsState`: of the state after it. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
-  readonly isForeign?: true;
+  readonly isPassThrough?: true;
   /** How much of a key's limits a call uses up; absent: 1. */
   readonly requestUnits?: number;
   /** How long an answer is true, where it may be kept. */
@@ -66,7 +66,7 @@ export type CacheRule = 'head' | 'result' | { readonly param: number };
 
 /** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
 export function passThrough(name: string): MethodSpec {
-  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isForeign: true };
+  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isPassThrough: true };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

@@ -6,7 +6,7 @@ import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
-import { askLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 
@@ -17,7 +17,7 @@ describe('a local node', () => {
   it('answers with the chain id it was given', async () => {
     const node = await startLocalNode({ chainId: 4242, log });
     await node.ready;
-    expect(await askLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
+    expect(await callLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
     await node.stop();
   });
 
@@ -75,7 +75,7 @@ onPosix('a local node of a gateway', () => {
 
 describe('the demo chain', () => {
   let anvil: Anvil;
-  const ask = (method: string, ...params: unknown[]) => askLocalNode(anvil.url, method, params);
+  const ask = (method: string, ...params: unknown[]) => callLocalNode(anvil.url, method, params);
   const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0');
 
   beforeAll(async () => {
@@ -162,7 +162,7 @@ async function rawReply(url: string, method: string, params: unknown[]): Promise
 }
 
 function responses(url: string): Promise<boolean> {
-  return askLocalNode(url, 'eth_chainId').then(
+  return callLocalNode(url, 'eth_chainId').then(
     () => true,
     () => false,
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { forgetSeries } from '../../gateway/metrics/forget-series.ts';
+import { removeSeries } from '../../gateway/metrics/remove-series.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 
 describe('the last minutes of an upstream', () => {
@@ -30,7 +30,7 @@ describe('the last minutes of an upstream', () => {
     const metrics = new Metrics();
     metrics.upstreamMetrics('five', 'one').succeeded(1);
     await metrics.upstreamHistory.sample();
-    await forgetSeries(metrics.registry, { network: 'five', upstream: 'one' });
+    await removeSeries(metrics.registry, { network: 'five', upstream: 'one' });
     await metrics.upstreamHistory.sample();
     const again = metrics.upstreamMetrics('five', 'one');
     expect(again.history()).toEqual([]);
@@ -47,6 +47,6 @@ describe('the last minutes of an upstream', () => {
       await metrics.upstreamHistory.sample();
     }
     expect(meters.history()).toHaveLength(60);
-    expect(meters.history().filter(({ asked: requested }) => requested > 0)).toHaveLength(5);
+    expect(meters.history().filter(({ sent }) => sent > 0)).toHaveLength(5);
   });
 });

@@ -22,12 +22,12 @@ export class CallPermissions {
    * empty, it means all contracts (`eth_getLogs`) or code of its own (`eth_call`), as a state override does: more than
    * the list allows. What a method that the spec does not know names, nobody can tell: its own name must be listed.
    */
-  allowContract({ name, contractAt, isForeign }: MethodSpec, params: readonly unknown[]): boolean {
+  allowContract({ name, contractAt, isPassThrough }: MethodSpec, params: readonly unknown[]): boolean {
     const allowed = this.#contracts;
     if (allowed === undefined) return true;
-    if (contractAt === undefined) return isForeign !== true || this.#methods?.has(name) === true;
-    const { param, field, pretence } = contractAt;
-    if (pretence !== undefined && Object.keys(params[pretence] ?? {}).length > 0) return false;
+    if (contractAt === undefined) return isPassThrough !== true || this.#methods?.has(name) === true;
+    const { param, field, overrides } = contractAt;
+    if (overrides !== undefined && Object.keys(params[overrides] ?? {}).length > 0) return false;
     const given = params[param];
     const named = field === undefined ? given : (given as Record<string, unknown> | null | undefined)?.[field];
     const addresses: readonly unknown[] = Array.isArray(named) ? named : [named];

@@ -7,7 +7,7 @@ interface Metric {
 }
 
 /** Removes all that is told of a network, or of one upstream of it, that is no more. */
-export async function forgetSeries(page: Registry, gone: { network: string; upstream?: string }): Promise<void> {
+export async function removeSeries(page: Registry, gone: { network: string; upstream?: string }): Promise<void> {
   const wanted = Object.entries(gone);
   const metrics = page.getMetricsAsArray() as unknown as readonly Metric[];
   for (const metric of metrics) {
