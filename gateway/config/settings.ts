@@ -241,7 +241,7 @@ export function drainDelayOf({ DRAIN_DELAY_MS: given, NODE_ENV }: Settings): num
   return given ?? (NODE_ENV === 'production' ? DRAIN_DELAY_MS : 0);
 }
 
-/** Whether the gateway runs for one developer on one machine: the banner may then show a key, and start a local chain. */
+/** Whether the gateway serves one developer on one machine. The banner may then show a key, and local chains may start. */
 export function isDevelopment(settings: Settings): boolean {
   const isLoopback =
     settings.HOST === 'localhost' || settings.HOST === '::1' || /^127(\.\d{1,3}){3}$/.test(settings.HOST);

@@ -43,7 +43,7 @@ describe('a setting that is given', () => {
 
   it('CACHE_REDIS_URL needs memory for what comes from there', () => {
     const given = { CACHE_REDIS_URL: 'redis://cache', CACHE_MAX_BYTES: '0' };
-    expect(() => readSettings(given)).toThrow('CACHE_REDIS_URL: what is kept there is kept in memory first');
+    expect(() => readSettings(given)).toThrow('CACHE_REDIS_URL: requires the cache in memory');
   });
 
   it.each(namesOf('port'))('%s is a port', (name) => {
