@@ -12,7 +12,7 @@ const table = {
   ADMIN_TOKEN: {
     type: 'token',
     default: undefined,
-    meaning: 'Bearer token of the admin API on OPS_PORT, at min 16 characters; unset: the admin API is off',
+    meaning: 'Bearer token of the admin API on OPS_PORT, at least 16 characters; unset: the admin API is off',
   },
   STATUS_PAGE: {
     type: ['public', 'ops', 'off'],

@@ -64,7 +64,9 @@ describe('the image', () => {
 
     const gateway = start([...commandOf(image, 'ENTRYPOINT'), ...commandOf(image, 'CMD')]);
     await eventually(() => gateway.stdout().includes('\nKeys: in Redis'), 10_000);
-    expect(gateway.stdout()).toContain('local is left out: it would start a development chain, and this is production');
+    expect(gateway.stdout()).toContain(
+      'local is left out: its upstream is a development chain, which does not start in production',
+    );
     expect(await run(commandOf(image, 'HEALTHCHECK'))).toEqual({ code: 0, stdout: '', stderr: '' });
 
     // As docs/operations.md describes.

@@ -34,7 +34,7 @@ describe('an installation without development packages', () => {
   it('starts, leaves the local chain out, and says so in one line', async () => {
     const gateway = await place.start();
     const lines = gateway.banner.split('\n').filter((line) => /local|anvil/i.test(line));
-    expect(lines).toEqual(['  local is left out: anvil is not installed (npm ci without --omit=dev brings it)']);
+    expect(lines).toEqual(['  local is left out: anvil is not installed (npm ci without --omit=dev installs it)']);
     expect(gateway.stderr()).toBe('');
   });
 

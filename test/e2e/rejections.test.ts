@@ -58,7 +58,7 @@ describe('a gateway does not start, and says why in a line', () => {
       code: EX_CONFIG,
       stdout: '',
       stderr:
-        'mine is left out: it would start a development chain, and this is production\nno network is left to serve\n',
+        'mine is left out: its upstream is a development chain, which does not start in production\nno network is left to serve\n',
     });
   });
 

@@ -135,7 +135,9 @@ describe('a start', () => {
   it('in production leaves the local chain out, and says so in one line', async () => {
     const gateway = await place.start({ NODE_ENV: 'production' });
     const lines = gateway.banner.split('\n').filter((line) => /local/i.test(line));
-    expect(lines).toEqual(['  local is left out: it would start a development chain, and this is production']);
+    expect(lines).toEqual([
+      '  local is left out: its upstream is a development chain, which does not start in production',
+    ]);
     expect(gateway.banner).toContain(`${gateway.address}/sepolia/v3/<key>`);
     expect((await fetch(`${gateway.address}/local/v3/x`, { method: 'POST' })).status).toBe(404);
   });

@@ -122,11 +122,11 @@ describe('a gateway whose chain is killed', () => {
   it('goes on with its other networks, and says so once', async () => {
     const gateway = await place.start();
     for (const pid of anvils()) process.kill(pid, 'SIGKILL');
-    await eventually(() => gateway.stderr().includes('the local node ended by itself'), 5_000);
+    await eventually(() => gateway.stderr().includes('the local node ended unexpectedly'), 5_000);
     expect(await ask(gateway)).toMatchObject({ status: 200 });
     expect(await ask(gateway, 'mine')).toEqual({ status: 503, result: undefined });
     const { stderr } = await gateway.stop();
-    expect(stderr.match(/ended by itself/g)).toHaveLength(1);
+    expect(stderr.match(/ended unexpectedly/g)).toHaveLength(1);
   });
 });
 

@@ -33,7 +33,7 @@ describe('a local node', () => {
   it('can be stopped before it is ready', async () => {
     const node = await startLocalNode({ chainId: 1337, log });
     await node.stop();
-    await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it answered: SIGTERM');
+    await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it responded: SIGTERM');
   });
 
   it('says why it did not start', async () => {

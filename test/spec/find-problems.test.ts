@@ -25,7 +25,7 @@ test('a key of a method that nobody knows is found', () => {
 
 test('a method that stands there twice is found', () => {
   expect(findProblems({ ...sources, methods: [...sources.methods, ...sources.methods.slice(0, 1)] })).toEqual([
-    'eth_getStorageAt: stands here twice',
+    'eth_getStorageAt: is defined twice',
   ]);
 });
 
@@ -57,9 +57,7 @@ test('a rule beside a reference, which inlining would lose, is found', () => {
 });
 
 test('a type without a title is found', () => {
-  expect(withType('Nameless', { type: 'string' })).toEqual([
-    'Nameless: has no title, so a message could not say what was expected',
-  ]);
+  expect(withType('Nameless', { type: 'string' })).toEqual(['Nameless: has no title, which error messages need']);
 });
 
 test('two types with one title are found', () => {
@@ -73,7 +71,7 @@ test('a required parameter behind an optional one is found', () => {
     params: params.map((param) => ({ ...param, required: param.name === 'block' })),
   });
   expect(withMethod('eth_getStorageAt', change)).toEqual([
-    'eth_getStorageAt: block is required but stands behind an optional parameter',
+    'eth_getStorageAt: block is required but follows an optional parameter',
   ]);
 });
 
