@@ -1,6 +1,6 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What a PromQL expression names. */
+/** The metrics, labels and values in a PromQL expression. */
 export interface Named {
   readonly metrics: readonly string[];
   /** In matchers, groupings and joins. */
@@ -10,9 +10,9 @@ export interface Named {
 }
 
 /**
- * Reads an expression of Prometheus or Grafana.
- * @param expression in which Grafana's variables stand for durations and texts
- * @throws where it is no PromQL
+ * Parses an expression of Prometheus or Grafana.
+ * @param expression may have Grafana's variables for durations and texts
+ * @throws if it is not valid PromQL
  */
 export function readPromql(expression: string): Named {
   const text = expression.replaceAll('$__rate_interval', '5m');

@@ -11,8 +11,8 @@ import { Workplace } from './gateway-process.ts';
 const token = 'T0ken-0f-an-operator';
 const wrongToken = 'T0ken-0f-a-stranger';
 
-describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept in %s', (kind) => {
-  it('lets no token, key or secret be seen: in logs at any level, metrics, files or Redis', async () => {
+describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a key store in %s', (kind) => {
+  it('shows no token, key or secret in logs at any level, metrics, files or Redis', async () => {
     const redis: RedisServer | undefined = kind === 'redis' ? await startRedis() : undefined;
     const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
     const place = new Workplace().withNetworks({ test: network(7, [node.url]) });
@@ -69,7 +69,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     expect(stderr + stdout).toContain('a wrong token');
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
-    // What is kept holds digests of secrets, and nothing else of them.
+    // The store has digests of secrets only.
     const cached = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
     expect(cached).toContain(digestOf(made.key));
     expect(cached).toContain('admin API, 127.0.0.1');

@@ -8,8 +8,8 @@ import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../
 const CHAIN_ID = 1337;
 
 /**
- * A contract that reverts with whatever it is called with:
- * CALLDATASIZE PUSH1 0 PUSH1 0 CALLDATACOPY CALLDATASIZE PUSH1 0 REVERT; before it, what a deployment returns it with.
+ * A contract that reverts with its calldata:
+ * CALLDATASIZE PUSH1 0 PUSH1 0 CALLDATACOPY CALLDATASIZE PUSH1 0 REVERT, after the code that deploys it.
  */
 const REVERTS = '366000600037366000fd';
 const deployment = (runtime: string): string => {
@@ -17,7 +17,7 @@ const deployment = (runtime: string): string => {
   return `0x60${bytes}600c60003960${bytes}6000f3${runtime}`;
 };
 
-/** INVALID, which is no revert. */
+/** INVALID, which halts without a revert. */
 const HALTS = 'fe';
 
 const payloads: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const payloads: Readonly<Record<string, string>> = {
   'bytes that are no UTF-8': `0x08c379a0${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}61fffe62${'0'.repeat(56)}`,
 };
 
-describe('anvil and ganache give the same answers through the gateway', () => {
+describe('anvil and ganache have the same responses through the gateway', () => {
   let anvil: Anvil;
   let ganache: Ganache;
   let gateway: TestGateway;
@@ -72,7 +72,7 @@ describe('anvil and ganache give the same answers through the gateway', () => {
       expect(await ask('ganache', reverting['ganache'], data)).toEqual(expected);
     });
 
-    it('of a contract that halts is an error, and no revert', async () => {
+    it('of a contract that halts is an error other than a revert', async () => {
       for (const node of ['anvil', 'ganache']) {
         const { error } = await ask(node, halting[node], '0x');
         expect(error?.message, node).toMatch(/opcode/i);
@@ -103,7 +103,7 @@ describe('anvil and ganache give the same answers through the gateway', () => {
   });
 });
 
-/** @returns where the contract is */
+/** @returns the address of the contract */
 async function deploy(url: string, data: string): Promise<string> {
   const [from] = (await ask(url, 'eth_accounts')) as string[];
   const hash = await ask(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });

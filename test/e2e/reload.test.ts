@@ -6,7 +6,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
-// Ones that no other test starts a chain with.
+// Chain ids that no other test uses.
 const [cached, gone, added] = [7_310_011, 7_310_012, 7_310_013] as const;
 const chain = (chainId: number): object => ({ name: 'Mine', chainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] });
 const pidsOf = (chainId: number): number[] => processesWith(`--chain-id ${chainId}`);
@@ -32,12 +32,12 @@ async function ask(slug: string, method: string, params: unknown[]): Promise<unk
   return ((await response.json()) as { result?: unknown }).result;
 }
 
-/** How often the log has a text. */
+/** The number of times that the log has a text. */
 function logged(text: string): number {
   return gateway.stderr().split(text).length - 1;
 }
 
-it('tells of bad files once, with the place, and again when SIGHUP asks', async () => {
+it('reports invalid files once, with the position, and again after SIGHUP', async () => {
   place.withNetworks({ main: network(10, [node.url]) });
   gateway = await place.start();
   const balance = (): Promise<unknown> => ask('main', 'eth_getBalance', [`0x${'12'.repeat(20)}`, 'latest']);
@@ -58,7 +58,7 @@ it('tells of bad files once, with the place, and again when SIGHUP asks', async 
   expect(await gateway.stop()).toMatchObject({ code: 0 });
 });
 
-it('starts the chains of new networks, ends those of networks that are gone, and leaves the others running', async () => {
+it('starts the chains of new networks, stops those of removed networks, and leaves the others running', async () => {
   place.withNetworks({ cached: chain(cached), gone: chain(gone) });
   gateway = await place.start();
   const [before] = [pidsOf(cached), pidsOf(gone)];

@@ -23,7 +23,7 @@ describe('ids as JSON text', () => {
     },
   );
 
-  it('knows an escaped name', () => {
+  it('recognises an escaped name', () => {
     expect(scanIds('{"\\u0069d":2}')).toEqual(['2']);
   });
 
@@ -61,8 +61,8 @@ describe('ids as JSON text', () => {
   });
 });
 
-/** geth would read another method, id or parameters there than this gateway, which answers by them. */
-describe('a member of the envelope in another case, or a second time, is refused', () => {
+/** From such a request, geth would read another method, id or parameters than this gateway. */
+describe('a member of the envelope that is duplicated or in another case is rejected', () => {
   it.each([
     ['{"jsonrpc":"2.0","id":1,"Id":2,"method":"m"}', 'id in exactly this spelling'],
     ['{"jsonrpc":"2.0","iD":1,"method":"m"}', 'id in exactly this spelling'],
@@ -85,14 +85,14 @@ describe('a member of the envelope in another case, or a second time, is refused
     ]);
   });
 
-  it('but no other member', () => {
+  it('except for unknown members', () => {
     const others = '"ids":1,"ids":2,"Jsonrpc2":3,"para\u212as":4,"":5,"__proto__":6';
     expect(read(`{"jsonrpc":"2.0","id":1,"method":"m",${others}}`).items).toMatchObject([{ id: '1', method: 'm' }]);
   });
 });
 
 describe('the envelope', () => {
-  it('takes absent and null params as none, and tells a notification from a null id', () => {
+  it('treats absent and null params as none, and distinguishes a notification from a null id', () => {
     expect(read('{"jsonrpc":"2.0","method":"m","params":null}').items).toEqual([
       { id: undefined, method: 'm', params: [] },
     ]);
@@ -116,7 +116,7 @@ describe('the envelope', () => {
     expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, rejection: { reason } }] });
   });
 
-  it('refuses a body in which nothing can be answered', () => {
+  it('rejects a body without any request', () => {
     expect(() => read('{"jsonrpc":')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read('')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read(' [] ')).toThrow(expect.objectContaining({ reason: 'empty-batch' }));
@@ -126,7 +126,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('a large body, read step by step,', () => {
+describe('a large body, read in steps,', () => {
   let waits = 0;
   const timeSlicer = {
     next: async () => {
@@ -135,7 +135,7 @@ describe('a large body, read step by step,', () => {
     },
   };
   const reasonOf = (error: unknown): string => (error as RpcError).reason;
-  /** What comes of a text, whichever way it is read; a refusal by its reason. */
+  /** The envelope of a text, or the reason of its rejection. */
   const bothWays = async (text: string, maxItems = 1000): Promise<unknown[]> => [
     await Promise.resolve()
       .then(() => readEnvelope(text, maxItems))
@@ -143,7 +143,7 @@ describe('a large body, read step by step,', () => {
     await readLargeEnvelope(Buffer.from(text), maxItems, timeSlicer).catch(reasonOf),
   ];
 
-  it('is the same as in one piece, whatever stands in it', async () => {
+  it('gives the same envelope as one read at once', async () => {
     const call = '{"jsonrpc":"2.0","id":1.0,"method":"m","params":["]},{\\"[\\\\"]}';
     const item = fc.oneof(
       fc.json({ maxDepth: 3 }),
@@ -186,7 +186,7 @@ describe('a large body, read step by step,', () => {
     expect(await bothWays(text, 3)).toEqual([reason, reason]);
   });
 
-  it('lets others have their turn between items', async () => {
+  it('yields to the event loop between items', async () => {
     waits = 0;
     const { items } = await readLargeEnvelope(
       Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'),
@@ -197,7 +197,7 @@ describe('a large body, read step by step,', () => {
   });
 });
 
-it('brackets inside strings are no nesting', () => {
+it('brackets inside strings do not count as nesting', () => {
   expect(exceeds('["[[[\\"[[["]', { depth: 1, values: 100 })).toBe(false);
   expect(exceeds('[{"a":[1]}]', { depth: 2, values: 100 })).toBe(true);
   expect(exceeds('[[],[],[]]', { depth: 2, values: 100 })).toBe(false);

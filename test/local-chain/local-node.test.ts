@@ -14,14 +14,14 @@ const log = openLog('silent');
 const onPosix = describe.skipIf(process.platform === 'win32');
 
 describe('a local node', () => {
-  it('answers with the chain id it was given', async () => {
+  it('responds with the configured chain id', async () => {
     const node = await startLocalNode({ chainId: 4242, log });
     await node.ready;
     expect(await callLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
     await node.stop();
   });
 
-  it('is gone when stop has resolved, and a second stop does no harm', async () => {
+  it('has ended when stop resolves, and a second stop is harmless', async () => {
     const node = await startLocalNode({ chainId: 1337, log });
     await node.ready;
     await node.stop();
@@ -36,7 +36,7 @@ describe('a local node', () => {
     await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it responded: SIGTERM');
   });
 
-  it('says why it did not start', async () => {
+  it('reports why it did not start', async () => {
     const node = await startLocalNode({ chainId: -1, log });
     await expect(node.ready).rejects.toThrow(/^the local node did not start: it ended .*exit code 2: error: .*-1/);
     await node.stop();
@@ -44,19 +44,19 @@ describe('a local node', () => {
 });
 
 onPosix('a local node of a gateway', () => {
-  // In place of a gateway, a process that starts a node in the same way, and ignores Ctrl-C as one that drains does.
+  // Instead of a gateway, a process that starts a node in the same way, and ignores Ctrl-C like a draining gateway.
   const gateway = `
     const { file, args, options } = JSON.parse(process.argv[1]);
     require('node:child_process').spawn(file, args, options);
     process.on('SIGINT', () => console.log('interrupted'));
     setInterval(() => {}, 1000);`;
 
-  it('goes on after Ctrl-C, and ends when the gateway is killed', async () => {
+  it('continues after Ctrl-C, and ends when the gateway is killed', async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const command = localNodeCommand(findAnvil() ?? 'anvil', { chainId: 1337, port });
     const parent = spawn(process.execPath, ['-e', gateway, JSON.stringify(command)], {
-      detached: true, // the leader of a process group, as the shell makes it of a command in a terminal
+      detached: true, // the leader of a process group, like a command in a terminal
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
@@ -90,7 +90,7 @@ describe('the demo chain', () => {
     expect(Number(await ask('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
   });
 
-  it('has an entry of the mapping where keccak of key and slot says', async () => {
+  it('has an entry of the mapping at the keccak hash of key and slot', async () => {
     const { caller, counter } = anvil.chain;
     expect(counter.setByPosition).toBe(keccak256(`0x${word(caller)}${word('1')}`));
     const stored = await ask('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
@@ -117,7 +117,7 @@ describe('the demo chain', () => {
     expect(await ask('eth_blockNumber')).toBe(block.number);
   });
 
-  it('estimates the gas of a call that works', async () => {
+  it('estimates the gas of a call that succeeds', async () => {
     const { caller, counter } = anvil.chain;
     const gas = await ask('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
     expect(Number(gas)).toBeGreaterThan(21_000);
@@ -139,14 +139,14 @@ describe('the demo chain', () => {
     }
   });
 
-  it('mines a block for each transaction that is sent to it afterwards', async () => {
+  it('mines a block for each later transaction', async () => {
     const { caller, other } = anvil.chain;
     const before = Number(await ask('eth_blockNumber'));
     await ask('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
     expect(Number(await ask('eth_blockNumber'))).toBe(before + 1);
   });
 
-  it('cannot be made where the node refuses, and says so', async () => {
+  it('reports that it could not be created if the node returns an error', async () => {
     const node = await startFakeNode({ chainId: 1, responses: { eth_accounts: ['0x01', '0x02'] } });
     await expect(makeDemoChain(node.url)).rejects.toThrow(
       'the demo chain could not be made: eth_sendTransactionSync: the method eth_sendTransactionSync does not exist',

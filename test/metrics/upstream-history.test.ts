@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { removeSeries } from '../../gateway/metrics/remove-series.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 
-describe('the last minutes of an upstream', () => {
-  it('are slices of what its counters grew by', async () => {
+describe('the history of an upstream', () => {
+  it('has the increase of its counters in each interval', async () => {
     const metrics = new Metrics();
     const one = metrics.upstreamMetrics('five', 'one');
     const two = metrics.upstreamMetrics('five', 'two');
@@ -26,7 +26,7 @@ describe('the last minutes of an upstream', () => {
     expect(metrics.upstreamMetrics('five', 'three').history()).toEqual([]);
   });
 
-  it('are forgotten with its counters, and begin anew', async () => {
+  it('is removed with its counters, and starts again', async () => {
     const metrics = new Metrics();
     metrics.upstreamMetrics('five', 'one').succeeded(1);
     await metrics.upstreamHistory.sample();
@@ -39,7 +39,7 @@ describe('the last minutes of an upstream', () => {
     expect(again.history()).toEqual([{ asked: 1, failed: 0, seconds: 2 }]);
   });
 
-  it('are ten minutes at most', async () => {
+  it('has at most ten minutes', async () => {
     const metrics = new Metrics();
     const meters = metrics.upstreamMetrics('five', 'one');
     for (let slice = 0; slice < 65; slice++) {

@@ -10,7 +10,7 @@ interface Samples {
   readonly refuses: readonly unknown[];
 }
 
-/** Every way in which the value types do not accept and refuse what the tables say, each as a sentence. */
+/** The differences between the tables and the values that the value types accept, one sentence each. */
 export function compareEncodings(tables: Tables, types: Types): string[] {
   return Object.entries(tables.encodings).flatMap(([name, encoding]) => compareEncoding(name, encoding, types));
 }
@@ -34,7 +34,7 @@ function samplesOf({ fits = [], refuses = [], bytes, digits }: Encoding): Sample
   return { fits: [...fits, ...hex.fits], refuses: [...refuses, ...hex.refuses] };
 }
 
-/** Numbers of digits that fit, and numbers that do not. */
+/** Numbers of digits that are valid, and numbers that are not. */
 function counts(bytes: Encoding['bytes'], digits: Encoding['digits']): [number[], number[]] {
   if (bytes === 'any')
     return [
@@ -48,7 +48,7 @@ function counts(bytes: Encoding['bytes'], digits: Encoding['digits']): [number[]
   ];
 }
 
-/** Strings with so many digits fit, in either case; with so many others, or written in another way, they do not. */
+/** Tests that strings with a valid number of digits are accepted in either case, and all others are not. */
 function hexSamples(right: readonly number[], wrong: readonly number[]): Samples {
   const written = (count: number): string[] => ['0', 'a', 'F'].map((digit) => `0x${digit.repeat(count)}`);
   const most = Math.max(...right);
