@@ -22,10 +22,10 @@ export function readPromql(expression: string): Named {
   parser.parse(text).iterate({
     enter({ name, from, to, node }) {
       if (node.type.isError) throw new Error(`no PromQL at ${from}: ${text}`);
-      const said = text.slice(from, to);
-      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(said);
-      if (name === 'LabelName') labels.push(said);
-      const matcher = /^(\w+)=~?"([^"]*)"$/.exec(said);
+      const token = text.slice(from, to);
+      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(token);
+      if (name === 'LabelName') labels.push(token);
+      const matcher = /^(\w+)=~?"([^"]*)"$/.exec(token);
       if (name === 'UnquotedLabelMatcher' && matcher !== null) {
         wanted.push({ label: matcher[1] ?? '', values: (matcher[2] ?? '').split('|') });
       }

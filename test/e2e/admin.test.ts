@@ -27,7 +27,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
       ...(redis !== undefined && { REDIS_URL: redis.url }),
     });
     const seen: string[] = [];
-    const ask = async (verb: string, path: string, body?: object, given = token): Promise<Response> =>
+    const sendRequest = async (verb: string, path: string, body?: object, given = token): Promise<Response> =>
       fetch(`http://127.0.0.1:${opsPort}${path}`, {
         method: verb,
         headers: { authorization: `Bearer ${given}` },
@@ -36,9 +36,11 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     const logEntry = async (response: Response): Promise<void> => void seen.push(await response.text());
 
     type Once = { id: string; key: string; secret: string };
-    const made = (await (await ask('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
-    const rotated = (await (await ask('POST', `/admin/keys/${made.id}/rotate`)).json()) as Once;
-    const renewed = (await (await ask('POST', `/admin/keys/${made.id}/rotate`, { secret: true })).json()) as Once;
+    const made = (await (await sendRequest('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
+    const rotated = (await (await sendRequest('POST', `/admin/keys/${made.id}/rotate`)).json()) as Once;
+    const renewed = (await (
+      await sendRequest('POST', `/admin/keys/${made.id}/rotate`, { secret: true })
+    ).json()) as Once;
     const hidden = [token, wrongToken, made.key, made.secret, rotated.key, renewed.secret, digestOf(renewed.secret)];
 
     const authorization = `Basic ${Buffer.from(`:${made.secret}`).toString('base64')}`;
@@ -49,20 +51,20 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     await eventually(async () => (await call()).status === 200, 2_000);
     await logEntry(await call());
 
-    await logEntry(await ask('GET', '/admin/keys', undefined, wrongToken));
-    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
-    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
-    await logEntry(await ask('POST', '/admin/keys', { name: made.secret, key: made.key }));
-    await logEntry(await ask('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
-    await logEntry(await ask('GET', '/admin/keys'));
-    await logEntry(await ask('GET', `/admin/keys/${made.id}`));
-    await logEntry(await ask('POST', `/admin/keys/${made.id}/revoke`));
+    await logEntry(await sendRequest('GET', '/admin/keys', undefined, wrongToken));
+    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
+    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
+    await logEntry(await sendRequest('POST', '/admin/keys', { name: made.secret, key: made.key }));
+    await logEntry(await sendRequest('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
+    await logEntry(await sendRequest('GET', '/admin/keys'));
+    await logEntry(await sendRequest('GET', `/admin/keys/${made.id}`));
+    await logEntry(await sendRequest('POST', `/admin/keys/${made.id}/revoke`));
     await eventually(
-      async () => (await (await ask('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
+      async () => (await (await sendRequest('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
       3_000,
     );
-    await logEntry(await ask('GET', '/metrics'));
-    await logEntry(await ask('GET', `/admin/keys/${rotated.id}/usage`));
+    await logEntry(await sendRequest('GET', '/metrics'));
+    await logEntry(await sendRequest('GET', `/admin/keys/${rotated.id}/usage`));
 
     const { stdout, stderr } = await gateway.stop();
     seen.push(stdout, stderr);
@@ -70,10 +72,10 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
     // The store has digests of secrets only.
-    const cached = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
-    expect(cached).toContain(digestOf(made.key));
-    expect(cached).toContain('admin API, 127.0.0.1');
-    for (const one of hidden.slice(0, -1)) expect(cached).not.toContain(one);
+    const stored = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
+    expect(stored).toContain(digestOf(made.key));
+    expect(stored).toContain('admin API, 127.0.0.1');
+    for (const one of hidden.slice(0, -1)) expect(stored).not.toContain(one);
   }, 40_000);
 });
 

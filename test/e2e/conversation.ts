@@ -47,20 +47,20 @@ interface Message {
 /** A gateway with a node that returns the responses of these conversations, and fails on any other request. */
 export async function gatewayFor(exchanges: readonly Exchange[], chainId: number): Promise<TestGateway> {
   const script = exchanges.map(({ toNode, fromNode }) => ({
-    asked: JSON.parse(toNode) as Message,
-    said: JSON.parse(fromNode) as Message,
+    requested: JSON.parse(toNode) as Message,
+    responded: JSON.parse(fromNode) as Message,
   }));
   const node = await startFakeNode({ chainId });
-  for (const method of new Set(script.map(({ asked: requested }) => requested.method))) {
+  for (const method of new Set(script.map(({ requested }) => requested.method))) {
     if (method === 'eth_chainId') continue;
     node.response(method, (params: unknown) => {
       const found = script.find(
-        ({ asked: requested }) => requested.method === method && isDeepStrictEqual(requested.params ?? [], params),
+        ({ requested }) => requested.method === method && isDeepStrictEqual(requested.params ?? [], params),
       );
       if (found === undefined && method === 'eth_getBlockByNumber' && isDeepStrictEqual(params, look.params))
         return look.head;
       if (found === undefined) return rpcError(-32_098, `not of the conversation: ${JSON.stringify(params)}`);
-      const { error, result } = found.said;
+      const { error, result } = found.responded;
       return error === undefined ? result : rpcError(error.code, error.message, error.data);
     });
   }

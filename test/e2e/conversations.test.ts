@@ -116,8 +116,8 @@ describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC tes
   });
 });
 
-function invalidParams({ jsonrpc, id }: RpcResponse, complaint: string): RpcResponse {
-  return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${complaint}` } };
+function invalidParams({ jsonrpc, id }: RpcResponse, expectation: string): RpcResponse {
+  return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${expectation}` } };
 }
 
 function completedBlock(): Deviation {

@@ -38,7 +38,7 @@ export function breachOf(request: FuzzRequest, response: FuzzResponse, options: 
   if (!/^[0-9a-f]{6}-[0-9a-z]+$/.test(String(headers['x-request-id']))) return 'no X-Request-Id';
   if (headers['access-control-allow-origin'] !== '*') return 'no CORS header';
   const leak = [...options.secrets, '    at ', 'node_modules', '.ts:', '.js:'].find((secret) => text.includes(secret));
-  if (leak !== undefined) return `the answer holds ${leak}`;
+  if (leak !== undefined) return `the response has ${leak}`;
 
   const { statuses, items } = dueOf(request, options);
   if (!statuses.includes(status)) return `HTTP ${status} in place of ${statuses.join(' or ')}`;
@@ -59,7 +59,7 @@ function breachOfBody(text: string, due: DueItem | readonly DueItem[], status: n
   }
   if (!Array.isArray(due)) return breachOfItem(response, due as DueItem, status);
   if (!Array.isArray(response)) return 'not an array';
-  if (response.length !== due.length) return `${response.length} answers in place of ${due.length}`;
+  if (response.length !== due.length) return `${response.length} responses instead of ${due.length}`;
   for (const [index, item] of due.entries()) {
     const breach = breachOfItem(response[index], item as DueItem, 200);
     if (breach !== undefined) return `item ${index}: ${breach}`;

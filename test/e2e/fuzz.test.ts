@@ -43,7 +43,7 @@ it('the responses to a thousand valid and invalid calls follow the contract, and
     callText('eth_getStorageAt', [chain.counter.address, `0x${position}`, 'latest'], '1'),
   );
   await sendAll(others.map((body) => ({ ...(one as FuzzRequest), body })));
-  const answersBefore = (await sendAll(good)).map(({ text }) => text);
+  const responsesBefore = (await sendAll(good)).map(({ text }) => text);
   const socketsBefore = await socketsAtRest();
 
   const responses = await sendAll(requests);
@@ -55,7 +55,7 @@ it('the responses to a thousand valid and invalid calls follow the contract, and
   expect(breaches).toEqual([]);
   expectMix(responses);
 
-  expect((await sendAll(good)).map(({ text }) => text)).toEqual(answersBefore);
+  expect((await sendAll(good)).map(({ text }) => text)).toEqual(responsesBefore);
   expect(await socketsAtRest()).toBeLessThanOrEqual(socketsBefore);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_calls_in_flight', { network: 'local' })).toBe(0);

@@ -81,7 +81,7 @@ describe('a gateway with Redis', () => {
     const { key } = await make('bob');
     await used(key);
     expect(await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`)).toBe('1');
-    await refusedWithin(second, key, gateway, remote);
+    await rejectedWithin(second, key, gateway, remote);
   });
 
   it('rejects a key within a second after its revocation on the command line', async () => {
@@ -89,7 +89,7 @@ describe('a gateway with Redis', () => {
     await used(key);
     const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
     await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`), 5 * second);
-    await refusedWithin(second, key, gateway, remote);
+    await rejectedWithin(second, key, gateway, remote);
     expect((await revoked.ended).code).toBe(0);
   });
 
@@ -97,7 +97,7 @@ describe('a gateway with Redis', () => {
     const keys = (await Promise.all(['dave', 'erin'].map(make))).map(({ key }) => key);
     for (const key of keys) await used(key);
     await redis.cli('FLUSHALL');
-    for (const key of keys) await refusedWithin(second, key, gateway, remote);
+    for (const key of keys) await rejectedWithin(second, key, gateway, remote);
   });
 
   it('accepts keys in its memory while Redis is unreachable', async () => {
@@ -119,11 +119,11 @@ describe('a gateway with Redis', () => {
     await wire.cut();
     await eventually(async () => !(await keyStoreOf(remote)), 3 * second);
     expect((await place.run(['keys', 'revoke', id], redisUrl())).code).toBe(0);
-    await refusedWithin(second, key, gateway);
+    await rejectedWithin(second, key, gateway);
     expect(await call(remote, key)).toEqual({ status: 200 });
     await wire.mend();
     await eventually(async () => await keyStoreOf(remote), 3 * second);
-    await refusedWithin(second, key, remote);
+    await rejectedWithin(second, key, remote);
     expect(await call(remote, other.key)).toEqual({ status: 200 });
   });
 
@@ -136,7 +136,7 @@ describe('a gateway with Redis', () => {
     await redis.restart(); // empty, as if one of the keys had been deleted meanwhile
     await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
     await eventually(async () => await keyStoreOf(gateway), 2 * second);
-    await refusedWithin(second, lost, gateway);
+    await rejectedWithin(second, lost, gateway);
     expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
 
@@ -163,7 +163,7 @@ async function used(key: string): Promise<void> {
   for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
 }
 
-async function refusedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
+async function rejectedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
   await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, timeoutMs)));
 }
 

@@ -49,7 +49,7 @@ it('two gateways behind nginx restart one after the other under load, without a 
     await memory.more(20);
     expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
     const next = await start(ports[index]);
-    await eventually(async () => (await answered(next)) > 20, 5_000);
+    await eventually(async () => (await servedCalls(next)) > 20, 5_000);
   }
   const { sent, wrong } = await memory.stop();
   expect(wrong).toEqual([]);
@@ -58,7 +58,7 @@ it('two gateways behind nginx restart one after the other under load, without a 
 }, 60_000);
 
 /** The number of calls that a gateway has served. */
-async function answered(gateway: Gateway): Promise<number> {
+async function servedCalls(gateway: Gateway): Promise<number> {
   const { value } = await readMetrics(gateway.address);
   return value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' }) ?? 0;
 }

@@ -24,7 +24,7 @@ let key: string;
 /** A key that also requires a secret. */
 let guarded: { id: string; key: string; secret: string };
 const wrongSecret = 'wr0ngSecretOfACaller';
-const said: string[] = [];
+const outputs: string[] = [];
 
 /** Texts that must not be shown: keys, and every part of an upstream's address. */
 const hidden = (): string[] => [
@@ -143,14 +143,14 @@ describe('no key and no upstream’s address is shown', () => {
       `POST /fake/v3/${key} HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
       `CONNECT /fake/v3/${key} HTTP/1.1\r\nHost: a\r\n\r\n`,
     ]) {
-      said.push(await sendRaw(line));
+      outputs.push(await sendRaw(line));
     }
   });
 
   it('in metrics and in health', async () => {
     for (const path of ['metrics', 'readyz', 'livez']) await logEntry(await fetch(`${gateway.address}/${path}`));
     const attempt = 'gatehouse_upstream_attempts_total{network="dead",upstream="dead",outcome="transport"} 1';
-    expect(said.some((text) => text.includes(attempt))).toBe(true);
+    expect(outputs.some((text) => text.includes(attempt))).toBe(true);
   });
 
   it('in the output of the command line about keys', async () => {
@@ -166,7 +166,7 @@ describe('no key and no upstream’s address is shown', () => {
     ]) {
       const { code, stdout, stderr } = await place.run(args);
       expect([code, stdout]).toEqual([0, expect.stringContaining(args[2]?.startsWith('-') === false ? args[2] : id)]);
-      said.push(stdout + stderr);
+      outputs.push(stdout + stderr);
     }
   });
 
@@ -176,7 +176,7 @@ describe('no key and no upstream’s address is shown', () => {
       expect(stderr).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
     }
     const audit = readFileSync(join(place.folder, '.gatehouse/audit.jsonl'), 'utf8');
-    const all = [...said, stdout, stderr, audit].join('\n');
+    const all = [...outputs, stdout, stderr, audit].join('\n');
     expect(hidden().filter((text) => all.includes(text))).toEqual([]);
   });
 });
@@ -205,7 +205,7 @@ async function inTurn(keys: readonly string[]): Promise<number[]> {
 
 /** The whole response to a caller. */
 async function logEntry(response: Response): Promise<void> {
-  said.push(JSON.stringify([...response.headers]), await response.text());
+  outputs.push(JSON.stringify([...response.headers]), await response.text());
 }
 
 async function sendRaw(text: string): Promise<string> {

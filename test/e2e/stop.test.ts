@@ -34,7 +34,7 @@ describe('a gateway that is stopped', () => {
       const gateway = await place.start();
       expect(anvils()).not.toEqual([]);
       node.next(slow(1_000));
-      const call = ask(gateway);
+      const call = sendCall(gateway);
       // Awaited below. If the test fails before, the gateway is killed and this rejection is ignored.
       call.catch(() => undefined);
       await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
@@ -54,7 +54,7 @@ describe('a gateway that is stopped', () => {
     const gateway = await place.start({ DRAIN_DELAY_MS: '60000' });
     gateway.signal('SIGTERM');
     await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
-    expect(await ask(gateway)).toMatchObject({ status: 200 });
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 });
     gateway.signal('SIGTERM');
     expect(await gateway.ended).toMatchObject({ code: 1 });
   });
@@ -68,7 +68,7 @@ describe('a gateway that is stopped', () => {
   it('does not wait longer than DRAIN_TIMEOUT_MS', async () => {
     const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
     node.next(hang);
-    const call = ask(gateway).catch(() => 'cut off');
+    const call = sendCall(gateway).catch(() => 'cut off');
     await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     const start = performance.now();
     gateway.signal('SIGTERM');
@@ -82,7 +82,7 @@ describe('a gateway that is stopped', () => {
     const gateway = await place.start();
     const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1');
     await once(socket, 'connect');
-    expect(await ask(gateway)).toMatchObject({ status: 200 }); // and fetch leaves its own connection open
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 }); // and fetch leaves its own connection open
     const start = performance.now();
     gateway.signal('SIGTERM');
     expect(await gateway.ended).toMatchObject({ code: 0 });
@@ -93,7 +93,7 @@ describe('a gateway that is stopped', () => {
   it('at once, by a second signal, stops its chain', async () => {
     const gateway = await place.start();
     node.next(hang);
-    const call = ask(gateway).catch(() => 'cut off');
+    const call = sendCall(gateway).catch(() => 'cut off');
     await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     gateway.signal('SIGINT');
     await eventually(() => gateway.stderr().includes('draining'), 5_000);
@@ -126,14 +126,14 @@ describe('a gateway whose chain is killed', () => {
     const gateway = await place.start();
     for (const pid of anvils()) process.kill(pid, 'SIGKILL');
     await eventually(() => gateway.stderr().includes('the local node ended unexpectedly'), 5_000);
-    expect(await ask(gateway)).toMatchObject({ status: 200 });
-    expect(await ask(gateway, 'mine')).toEqual({ status: 503, result: undefined });
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 });
+    expect(await sendCall(gateway, 'mine')).toEqual({ status: 503, result: undefined });
     const { stderr } = await gateway.stop();
     expect(stderr.match(/ended unexpectedly/g)).toHaveLength(1);
   });
 });
 
-async function ask(gateway: Gateway, slug = 'fake'): Promise<{ status: number; result: unknown }> {
+async function sendCall(gateway: Gateway, slug = 'fake'): Promise<{ status: number; result: unknown }> {
   const key = /gh_\w{32}/.exec(gateway.banner)?.[0] ?? '';
   const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
   const response = await fetch(`${gateway.address}/${slug}/v3/${key}`, {

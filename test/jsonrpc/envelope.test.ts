@@ -11,7 +11,7 @@ const scanIds = (text: string) => scanCalls(text).map(({ id }) => id);
 
 describe('ids as JSON text', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
-    'keeps %s as it was sent',
+    'returns %s as it was sent',
     (id) => {
       expect(scanIds(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual([id]);
       expect(scanIds(` [ { "method" : "m" , "id" : ${id} } , 5 , {"x":{"id":7}}, [{"id":8}] ] `)).toEqual([
@@ -111,7 +111,7 @@ describe('the envelope', () => {
     ['{"jsonrpc":"2.0","id":1,"method":7}', 'null', 'invalid-request'],
     ['{"jsonrpc":"2.0","id":1,"method":"m","params":"x"}', 'null', 'invalid-request'],
     ['{"jsonrpc":"2.0","id":1.50,"method":"m","params":{}}', '1.50', 'invalid-params'],
-  ])('refuses %s', (text, id, reason) => {
+  ])('rejects %s', (text, id, reason) => {
     expect(read(text).items).toMatchObject([{ id, rejection: { reason } }]);
     expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, rejection: { reason } }] });
   });
@@ -182,7 +182,7 @@ describe('a large body, read in steps,', () => {
     [`[${'['.repeat(70)}${']'.repeat(70)}]`, 'nested-too-deep'],
     [`[[${'0,'.repeat(200_000)}0]]`, 'nested-too-deep'],
     ['[1,2,3,4]', 'batch-too-large'],
-  ])('is refused for the same: %#', async (text, reason) => {
+  ])('is rejected for the same reason: %#', async (text, reason) => {
     expect(await bothWays(text, 3)).toEqual([reason, reason]);
   });
 

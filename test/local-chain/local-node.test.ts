@@ -75,7 +75,7 @@ onPosix('a local node of a gateway', () => {
 
 describe('the demo chain', () => {
   let anvil: Anvil;
-  const ask = (method: string, ...params: unknown[]) => callLocalNode(anvil.url, method, params);
+  const call = (method: string, ...params: unknown[]) => callLocalNode(anvil.url, method, params);
   const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0');
 
   beforeAll(async () => {
@@ -86,21 +86,21 @@ describe('the demo chain', () => {
   it('has a number in slot 0 of the counter', async () => {
     const { address, numberPosition, value, calls } = anvil.chain.counter;
     expect(numberPosition).toBe('0x0');
-    expect(await ask('eth_getStorageAt', address, numberPosition, 'latest')).toBe(`0x${word(value.toString(16))}`);
-    expect(Number(await ask('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
+    expect(await call('eth_getStorageAt', address, numberPosition, 'latest')).toBe(`0x${word(value.toString(16))}`);
+    expect(Number(await call('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
   });
 
   it('has an entry of the mapping at the keccak hash of key and slot', async () => {
     const { caller, counter } = anvil.chain;
     expect(counter.setByPosition).toBe(keccak256(`0x${word(caller)}${word('1')}`));
-    const stored = await ask('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
+    const stored = await call('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
     expect(Number(stored)).toBe(counter.value);
-    expect(await ask('eth_call', { to: counter.address, data: counter.calls.setBy }, 'latest')).toBe(stored);
+    expect(await call('eth_call', { to: counter.address, data: counter.calls.setBy }, 'latest')).toBe(stored);
   });
 
   it('has a receipt with a log', async () => {
     const { setTransaction, blockHash, caller, counter } = anvil.chain;
-    const receipt = await ask('eth_getTransactionReceipt', setTransaction);
+    const receipt = await call('eth_getTransactionReceipt', setTransaction);
     expect(receipt).toMatchObject({ status: '0x1', blockHash, from: caller, to: counter.address });
     expect(receipt).toHaveProperty('logs.length', 1);
     expect(receipt).toHaveProperty('logs.0.topics.1', `0x${word(caller)}`);
@@ -109,17 +109,17 @@ describe('the demo chain', () => {
 
   it('has a block of three transactions, a transfer among them, and mines none while idle', async () => {
     const { blockHash, setTransaction, transferTransaction, caller, other } = anvil.chain;
-    const block = (await ask('eth_getBlockByHash', blockHash, false)) as { number: string; transactions: string[] };
+    const block = (await call('eth_getBlockByHash', blockHash, false)) as { number: string; transactions: string[] };
     expect(block.transactions).toHaveLength(3);
     expect(block.transactions).toEqual(expect.arrayContaining([setTransaction, transferTransaction]));
-    expect(await ask('eth_getTransactionByHash', transferTransaction)).toMatchObject({ from: caller, to: other });
-    expect(await ask('eth_getUncleByBlockHashAndIndex', blockHash, '0x0')).toBeNull();
-    expect(await ask('eth_blockNumber')).toBe(block.number);
+    expect(await call('eth_getTransactionByHash', transferTransaction)).toMatchObject({ from: caller, to: other });
+    expect(await call('eth_getUncleByBlockHashAndIndex', blockHash, '0x0')).toBeNull();
+    expect(await call('eth_blockNumber')).toBe(block.number);
   });
 
   it('estimates the gas of a call that succeeds', async () => {
     const { caller, counter } = anvil.chain;
-    const gas = await ask('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
+    const gas = await call('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
     expect(Number(gas)).toBeGreaterThan(21_000);
   });
 
@@ -141,9 +141,9 @@ describe('the demo chain', () => {
 
   it('mines a block for each later transaction', async () => {
     const { caller, other } = anvil.chain;
-    const before = Number(await ask('eth_blockNumber'));
-    await ask('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
-    expect(Number(await ask('eth_blockNumber'))).toBe(before + 1);
+    const before = Number(await call('eth_blockNumber'));
+    await call('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
+    expect(Number(await call('eth_blockNumber'))).toBe(before + 1);
   });
 
   it('reports that it could not be created if the node returns an error', async () => {

@@ -16,12 +16,12 @@ describe('the history of an upstream', () => {
     one.unusable('rate');
     await metrics.upstreamHistory.sample();
     expect(one.history()).toEqual([
-      { asked: 3, failed: 1, seconds: 1 },
-      { asked: 1, failed: 1, seconds: 2 },
+      { sent: 3, failed: 1, seconds: 1 },
+      { sent: 1, failed: 1, seconds: 2 },
     ]);
     expect(two.history()).toEqual([
-      { asked: 1, failed: 0, seconds: 1 },
-      { asked: 0, failed: 0, seconds: 0 },
+      { sent: 1, failed: 0, seconds: 1 },
+      { sent: 0, failed: 0, seconds: 0 },
     ]);
     expect(metrics.upstreamMetrics('five', 'three').history()).toEqual([]);
   });
@@ -36,17 +36,17 @@ describe('the history of an upstream', () => {
     expect(again.history()).toEqual([]);
     again.succeeded(2);
     await metrics.upstreamHistory.sample();
-    expect(again.history()).toEqual([{ asked: 1, failed: 0, seconds: 2 }]);
+    expect(again.history()).toEqual([{ sent: 1, failed: 0, seconds: 2 }]);
   });
 
   it('has at most ten minutes', async () => {
     const metrics = new Metrics();
-    const meters = metrics.upstreamMetrics('five', 'one');
-    for (let slice = 0; slice < 65; slice++) {
-      if (slice < 10) meters.succeeded(1);
+    const upstreamMetrics = metrics.upstreamMetrics('five', 'one');
+    for (let interval = 0; interval < 65; interval++) {
+      if (interval < 10) upstreamMetrics.succeeded(1);
       await metrics.upstreamHistory.sample();
     }
-    expect(meters.history()).toHaveLength(60);
-    expect(meters.history().filter(({ sent }) => sent > 0)).toHaveLength(5);
+    expect(upstreamMetrics.history()).toHaveLength(60);
+    expect(upstreamMetrics.history().filter(({ sent }) => sent > 0)).toHaveLength(5);
   });
 });

@@ -18,7 +18,7 @@ export interface Encoding {
   readonly digits?: readonly [number, number];
   readonly pad?: number;
   readonly fits?: readonly unknown[];
-  readonly refuses?: readonly unknown[];
+  readonly rejects?: readonly unknown[];
 }
 
 interface ObjectTable {

@@ -88,7 +88,7 @@ describe('eth_call', () => {
     [[{ gas: 21000 }], 'transaction.gas: expected hexadecimal quantity'],
     [[{}, 'latest', 'x'], 'stateOverride: expected state override object'],
     [[{}, 'latest', {}, {}, {}], 'expected at most 4 parameters'],
-  ])('refuses %j', (params, sentence) => {
+  ])('rejects %j', (params, sentence) => {
     expect(check('eth_call', params)).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -126,7 +126,7 @@ describe('a log filter', () => {
     [{ topics: ['0x12'] }, 'filter.topics[0]: expected 32-byte hash'],
     [{ topics: [null, [hash, '0x12']] }, 'filter.topics[1][1]: expected 32-byte hash'],
     [{ topics: hash }, whole],
-  ])('%j is refused', (filter, sentence) => {
+  ])('%j is rejected', (filter, sentence) => {
     expect(check('eth_getLogs', filter === undefined ? [] : [filter])).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -152,7 +152,7 @@ describe('eth_feeHistory', () => {
     [['0x4', 'latest', ['20']], 'rewardPercentiles: expected list of numbers from 0 to 100'],
     [['0x4', 'latest', [101]], 'rewardPercentiles: expected list of numbers from 0 to 100'],
     [['0x4', 'latest', 20], 'rewardPercentiles: expected list of numbers from 0 to 100'],
-  ])('refuses %j', (params, sentence) => {
+  ])('rejects %j', (params, sentence) => {
     expect(check('eth_feeHistory', params)).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -182,7 +182,7 @@ describe('other methods', () => {
     ['eth_getProof', [address, [0]], 'storageKeys[0]: expected storage position of 1 to 64 hexadecimal digits'],
     ['eth_gasPrice', [1], 'expected no parameters'],
     ['zks_getBlockDetails', ['0x1'], 'block: expected integer'],
-  ])('%s refuses %j', (method, params, sentence) => {
+  ])('%s rejects %j', (method, params, sentence) => {
     expect(check(method, params)).toBe(`invalid params: ${sentence}`);
   });
 });

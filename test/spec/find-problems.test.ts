@@ -83,22 +83,24 @@ test('a gas cap on a type other than a quantity is found', () => {
 });
 
 test('an identity that is no field of the result is found', () => {
-  const told = (field: string, param: string): string[] =>
+  const problemsOf = (field: string, param: string): string[] =>
     withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { identity: { [field]: param } } }));
-  const complaint = 'must be a hash or quantity of the result, and name a parameter';
-  expect(told('blockHash', 'hash')).toEqual([`eth_getBlockByHash: identity.blockHash ${complaint}`]);
-  expect(told('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${complaint}`]);
-  expect(told('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${complaint}`]);
-  expect(told('hash', 'hash')).toEqual([]);
+  const problem = 'must be a hash or quantity of the result, and name a parameter';
+  expect(problemsOf('blockHash', 'hash')).toEqual([`eth_getBlockByHash: identity.blockHash ${problem}`]);
+  expect(problemsOf('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${problem}`]);
+  expect(problemsOf('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${problem}`]);
+  expect(problemsOf('hash', 'hash')).toEqual([]);
 });
 
 test('details that are no field of the result, or no parameter, are found', () => {
-  const told = (field: string, param: string): string[] =>
+  const problemsOf = (field: string, param: string): string[] =>
     withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { details: { [field]: param } } }));
-  const complaint = 'must be a field of the result, and name a parameter';
-  expect(told('transaction', 'transactionDetails')).toEqual([`eth_getBlockByHash: details.transaction ${complaint}`]);
-  expect(told('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${complaint}`]);
-  expect(told('transactions', 'transactionDetails')).toEqual([]);
+  const problem = 'must be a field of the result, and name a parameter';
+  expect(problemsOf('transaction', 'transactionDetails')).toEqual([
+    `eth_getBlockByHash: details.transaction ${problem}`,
+  ]);
+  expect(problemsOf('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${problem}`]);
+  expect(problemsOf('transactions', 'transactionDetails')).toEqual([]);
 });
 
 test('an invalid example is found', () => {

@@ -155,7 +155,7 @@ test('every kind of result is known', () => {
   expect(of('object,boolean')).toEqual(['eth_syncing']);
   expect(of('array,array,array')).toEqual(['eth_getFilterChanges']);
   expect(of('string')).toHaveLength(methods.length - 27);
-  // Each says how it is written, but for the one text that is free.
+  // Each has a pattern, except for the one free text.
   expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
 });
 
@@ -200,7 +200,7 @@ test('only results that are quantities lose their leading zeros', () => {
   }
 });
 
-test('the flag of two methods says whether transactions are whole', () => {
+test('the flag of two methods decides whether transactions are whole', () => {
   const details = methods.flatMap(({ name, details }) => (details === undefined ? [] : [[name, details]]));
   const transactions = { field: 'transactions', param: 1 };
   expect(Object.fromEntries(details)).toEqual({ eth_getBlockByHash: transactions, eth_getBlockByNumber: transactions });
