@@ -16,7 +16,7 @@ RUN npm ci --omit=dev
 
 FROM node:24.19.0-bookworm-slim
 WORKDIR /app
-# What is compiled and no sources: nothing is ever compiled, or written here, at start.
+# Compiled code without sources: the start compiles nothing and writes nothing here.
 COPY --from=packages /build/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY bin ./bin
@@ -25,17 +25,17 @@ COPY schemas/generated ./schemas/generated
 COPY networks ./networks
 COPY gateway/server/pages/assets ./gateway/server/pages/assets
 COPY --from=build /build/dist/gateway ./dist/gateway
-# For keys in a file, where there is no REDIS_URL: mount a volume there.
+# For the key file if REDIS_URL is not set: mount a volume here.
 RUN mkdir --mode=700 /data && chown 1000:1000 /data
 
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8545 OPS_PORT=9464 DATA_DIR=/data
 EXPOSE 8545 9464
-# The image's user `node`, as a number: Kubernetes' runAsNonRoot believes no name.
+# The image's user `node`, as a number: Kubernetes' runAsNonRoot does not accept names.
 USER 1000:1000
 STOPSIGNAL SIGTERM
-# Not /readyz: a gateway whose Redis is away still serves the keys that it knows, and must not be restarted for it.
+# Not /readyz: without Redis, a gateway still serves the keys in its memory, and must not be restarted.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.OPS_PORT + '/livez').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Node itself, without a shell or npm between: it gets the signals.
+# Node without a shell or npm in between, so that it receives signals.
 ENTRYPOINT ["node", "dist/gateway/main.js"]
 CMD ["start"]

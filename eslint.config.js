@@ -17,10 +17,13 @@ export default tseslint.config(
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
       'no-restricted-syntax': [
         'error',
-        { selector: 'MemberExpression[object.name="process"][property.name="env"]', message: 'Only main.ts reads it.' },
+        {
+          selector: 'MemberExpression[object.name="process"][property.name="env"]',
+          message: 'Only main.ts reads process.env.',
+        },
         {
           selector: 'CallExpression[callee.object.name="process"][callee.property.name="exit"]',
-          message: 'Only main.ts exits.',
+          message: 'Only main.ts ends the process.',
         },
       ],
     },
@@ -34,14 +37,14 @@ export default tseslint.config(
     languageOptions: { globals: { process: 'readonly', console: 'readonly', URL: 'readonly' } },
   },
   {
-    // Scripts of one page share what they declare; a browser's globals are its own affair.
+    // Scripts of one page share their declarations, and use the globals of browsers.
     files: ['gateway/server/pages/assets/*.js'],
     languageOptions: { sourceType: 'script' },
     rules: { 'no-undef': 'off', 'no-unused-vars': ['error', { vars: 'local' }] },
   },
 );
 
-/** What `npm run test:clients` installs packages for cannot be read without them. */
+/** Ignores test/clients until `npm run test:clients` has installed the packages that its types need. */
 function withoutTypes() {
   return existsSync(new URL('test/clients/node_modules', import.meta.url)) ? [] : ['test/clients/'];
 }

@@ -3,13 +3,13 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // `npm run test:clients` and `test:nodes`: they need packages of their own, and a geth.
+    // `npm run test:clients` and `test:nodes` run these: they need further packages, and geth.
     exclude: ['test/clients/**', 'test/nodes/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
-    // Real processes on shared machines: a pause at the wrong moment may fail a test about seconds. What passes at the
-    // second try only is printed as such.
+    // Tests start real processes on shared machines, so that a pause may fail a test about seconds. A test that passes only
+    // in the second attempt is reported as such.
     retry: 1,
-    // They mostly wait: for processes to start, for a second to pass. On 2 cores two at a time take 360 s, three 280.
+    // Tests mostly wait for processes and time. On 2 cores, two workers take 360 s, three 280 s.
     maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,

@@ -1,4 +1,4 @@
-// First: what it does concerns the loading of all others.
+// Imported first: it sets the heap before the other modules load.
 import { letYoungHeapGrow } from './config/young-heap.ts';
 import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
@@ -20,11 +20,11 @@ import { KeyStoreError } from './auth/stores/key-store.ts';
 import { NetworkFilesError } from './network-files/load-networks.ts';
 import { openTransport } from './networks/open-transport.ts';
 
-/** sysexits.h: something is configured wrongly. */
+/** Exit code of sysexits.h for a configuration error. */
 const EX_CONFIG = 78;
 
-/** More, and Node's timers fire at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
+/** Node's timers fire at once if the delay is longer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
@@ -41,20 +41,20 @@ program
   .action(start);
 program
   .command('demo')
-  .description('Print curl examples for the local chain of the running gateway')
-  .option('--key <key>', 'use this key instead of the development key')
+  .description('Print curl commands to try on the local chain of a running gateway')
+  .option('--key <key>', 'used in place of the development key')
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
   });
 program
   .command('check')
-  .description('Validate the network files as `start` does: print a line per network, or all diagnostics')
-  .option('--live', 'also test each upstream and Redis, as `doctor` does; exit code 1 if there are problems')
-  .option('--json', 'print the result as JSON on one line')
-  .option('--limit <seconds>', 'with --live: timeout for each upstream', '10')
+  .description('Read the network files as `start` does, and print one line per network or all diagnostics')
+  .option('--live', 'also test each upstream and Redis, as `doctor` does; exit code 1 if a test fails')
+  .option('--json', 'print the results as JSON on one line')
+  .option('--limit <seconds>', 'with --live: time limit per upstream', '10')
   .action(async ({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
     if (live) {
-      await examine(json, limit);
+      await runDoctor(json, limit);
       return;
     }
     const { NETWORKS_DIR, HOST, OPS_PORT } = settings();
@@ -66,13 +66,13 @@ program
   });
 program
   .command('doctor')
-  .description('Test each upstream and Redis; the same as `check --live`')
-  .option('--json', 'print the result as JSON on one line')
-  .option('--limit <seconds>', 'timeout for each upstream', '10')
-  .action(({ json = false, limit }: { json?: boolean; limit: string }) => examine(json, limit));
+  .description('Test whether each upstream and Redis can serve calls; the same as `check --live`')
+  .option('--json', 'print the results as JSON on one line')
+  .option('--limit <seconds>', 'time limit per upstream', '10')
+  .action(({ json = false, limit }: { json?: boolean; limit: string }) => runDoctor(json, limit));
 program
   .command('init')
-  .description('Create the folder of network files, with the networks that Gatehouse ships')
+  .description('Create the folder of network files, with the included networks')
   .action(() => {
     out(initNetworks(settings().NETWORKS_DIR));
   });
@@ -80,40 +80,40 @@ program
   .command('networks')
   .description('Write network files')
   .command('add')
-  .description('Write the file of a known network, by chain id')
+  .description('Write the file of a known network, by its chain id')
   .argument('<chainId>', '8453 for Base')
-  .option('--slug <slug>', 'file name and URL path of the network')
+  .option('--slug <slug>', 'name of the file and path of the network on every host')
   .action((chainId: string, { slug }: { slug?: string }) => {
     out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
   });
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
 
 try {
-  // Not commander's `isDefault`: an unknown command would then be an argument too many of `start`.
+  // Not commander's `isDefault`: it would report an unknown command as an excess argument of `start`.
   await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, 'start']);
 } catch (error) {
   process.exitCode = exitCodeFor(error);
 }
 
-/** `check --live`: the files first, for a wrong one is the likeliest cause. */
-async function examine(asJson: boolean, limit: string): Promise<void> {
+/** `check --live` and `doctor`. Validates the files first, because they are the most likely cause of a failure. */
+async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   const limitS = Number(limit);
   if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
-  const chosen = settings();
-  const { ok, text } = checkNetworks(chosen.NETWORKS_DIR, process.env, asJson);
+  const active = settings();
+  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson);
   if (!ok) {
     (asJson ? out : err)(text);
     process.exitCode = EX_CONFIG;
     return;
   }
-  const isWatched = process.stderr.isTTY && !asJson;
+  const showsProgress = process.stderr.isTTY && !asJson;
   const diagnosis = await diagnose({
-    networks: readNetworks(chosen.NETWORKS_DIR, process.env),
-    redisUrl: chosen.REDIS_URL,
+    networks: readNetworks(active.NETWORKS_DIR, process.env),
+    redisUrl: active.REDIS_URL,
     timeoutMs: limitS * 1000,
-    open: (upstream) => openTransport(upstream, chosen),
+    open: (upstream) => openTransport(upstream, active),
     onProgress: (done, all) => {
-      if (isWatched) err(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
+      if (showsProgress) err(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
     },
   });
   const shown = asJson
@@ -124,81 +124,81 @@ async function examine(asJson: boolean, limit: string): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  const chosen = settings();
-  const log = openLog(chosen.LOG_LEVEL);
-  const gateway = await openGateway(chosen, process.env, log);
+  const active = settings();
+  const log = openLog(active.LOG_LEVEL);
+  const gateway = await openGateway(active, process.env, log);
   letYoungHeapGrow();
-  // Ctrl-C is a person, who waits for it; SIGTERM is what Docker and Kubernetes send, with callers behind a balancer.
-  const delayMs = drainDelayOf(chosen);
-  // Twice the drain: the last resort when something does not let go.
-  const timeoutMs = Math.min(delayMs + chosen.DRAIN_TIMEOUT_MS * 2, TIMER_MAX_MS);
+  // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
+  const delayMs = drainDelayOf(active);
+  // Last resort if the drain hangs: the process ends after twice the drain timeout.
+  const timeoutMs = Math.min(delayMs + active.DRAIN_TIMEOUT_MS * 2, MAX_TIMER_MS);
   let isStopping = false;
-  // A terminal that is closed sends SIGHUP, too, and then the gateway has to end.
-  const reloads = !isatty(0) && !isatty(1);
-  if (reloads) process.on('SIGHUP', () => void gateway.reload());
-  const skip: 'SIGHUP'[] = reloads ? ['SIGHUP'] : [];
+  // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
+  const shouldReload = !isatty(0) && !isatty(1);
+  if (shouldReload) process.on('SIGHUP', () => void gateway.reload());
+  const skip: 'SIGHUP'[] = shouldReload ? ['SIGHUP'] : [];
   const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
-    if (error !== undefined) log.fatal(causeOf(error), 'unforeseen error, stopping');
+    if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
     isStopping = true;
     log.info({ signal }, 'draining');
-    removeDemo(chosen.DATA_DIR);
+    removeDemo(active.DATA_DIR);
     await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
   });
   try {
-    await printBanner(chosen, gateway, log, () => isStopping);
+    await printBanner(active, gateway, log, () => isStopping);
   } catch (error) {
-    // It would end the process with 0 once nothing is left to do.
+    // close-with-grace would end the process with exit code 0.
     closing.uninstall();
     await gateway.drain();
     throw error;
   }
 }
 
-async function printBanner(chosen: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
-  const isPrivate = isDevelopment(chosen);
-  const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, chosen.DATA_DIR) : undefined;
+async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
+  const isPrivate = isDevelopment(active);
+  const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, active.DATA_DIR) : undefined;
   const demo = await gateway.localChains.demo;
   if (isStopping()) return;
-  const base = (slug: string): string => `${addressOf(chosen.HOST, gateway.port)}/${slug}`;
+  const base = (slug: string): string => `${addressOf(active.HOST, gateway.port)}/${slug}`;
   let exampleCommand: string | undefined;
   if (demo !== undefined) {
     const { slug, chain } = demo;
     try {
-      writeDemo(chosen.DATA_DIR, {
+      writeDemo(active.DATA_DIR, {
         baseUrl: base(slug),
         ...(developmentKey !== undefined && { key: developmentKey }),
         chain,
       });
     } catch (error) {
-      // No reason not to serve: with Redis nothing else is kept there.
+      // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
       log.warn(causeOf(error), 'DATA_DIR cannot be written: `gatehouse demo` will not work');
     }
     const { address, numberPosition } = chain.counter;
     const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
     exampleCommand = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
   }
-  const keyPlace =
-    gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${chosen.DATA_DIR}/keys.json, as digests only`;
+  const keyLocation =
+    gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${active.DATA_DIR}/keys.json, as digests only`;
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;
   out(
     banner({
       version,
-      host: chosen.HOST,
+      host: active.HOST,
       port,
       opsPort,
       networks,
       leftOut,
-      keyPlace,
+      keyPlace: keyLocation,
       developmentKey,
       tryIt: exampleCommand,
     }),
   );
 }
 
-/** Prints what a person can mend as it is; anything else is ours, and shows as such. */
+/** Prints the message alone of an error that the operator can fix, and the stack of any other error. */
 function exitCodeFor(error: unknown): number {
-  // Commander has printed its own.
+  // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
   if (isConfiguration || error instanceof DemoError || error instanceof NetworkFileError) {
@@ -209,6 +209,6 @@ function exitCodeFor(error: unknown): number {
     err(`${error.message}\n`);
     return 1;
   }
-  err(`gatehouse: unforeseen: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return 70;
 }

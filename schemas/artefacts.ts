@@ -4,7 +4,7 @@ import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodTable } from './method-table.ts';
 import type { Sources } from './read-sources.ts';
 
-/** The generated files: path from the package's root, and text. The same sources give the same bytes. */
+/** The texts of the generated files, by path from the package's root. Equal sources give equal bytes. */
 export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   return new Map([
     ['schemas/generated/openrpc.json', json(openRpcDocument(sources))],
@@ -42,7 +42,7 @@ function json(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-/** A member a line: a change shows as one, and a reader need not parse what it does not look for. */
+/** One member per line, so that a diff shows each change, and a reader can find a member without parsing the file. */
 function lines(members: Readonly<Record<string, unknown>>): string {
   const texts = Object.entries(members).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   return `{\n${texts.join(',\n')}\n}\n`;

@@ -2,25 +2,25 @@ import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource } from './read-sources.ts';
 
-/** Fields by which a parameter names contracts: of a call object, and of a log filter. */
+/** Fields with contract addresses, of a call object and of a log filter. */
 const fields = ['to', 'address'];
 
-/** The first parameter that is an address, or has a field for contracts' addresses. */
+/** The first parameter that is an address, or has a field with contract addresses. */
 export function contractPlace({ params }: MethodSource, types: Types): MethodSpec['contractAt'] {
   for (const [param, { schema }] of params.entries()) {
     if (schema.$ref === refTo('Address')) return { param };
     const { properties = {} } = resolve(schema, types);
-    // What its calls name lies too deep to be told: held against a list of contracts, none of them is on it.
+    // The addresses of its calls are nested too deep. `blockStateCalls` is no address, so that no list of contracts allows it.
     if (schema.$ref === refTo('Simulation')) return { param, field: 'blockStateCalls' };
     const field = fields.find((name) => holdsAddress(properties[name], types));
     if (field === undefined) continue;
-    const pretence = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));
-    return { param, field, ...(pretence !== -1 && { pretence }) };
+    const overrides = params.findIndex((other) => other.schema.$ref === refTo('StateOverride'));
+    return { param, field, ...(overrides !== -1 && { overrides }) };
   }
   return undefined;
 }
 
-/** Also where it may hold null or several. */
+/** True also for an address or null, and for one or several addresses. */
 function holdsAddress(schema: JsonSchema | boolean | undefined, types: Types): boolean {
   if (typeof schema !== 'object') return false;
   const one = notNull(schema) ?? schema;

@@ -11,7 +11,7 @@ type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-g
 
 export interface DocsSources {
   readonly methods: readonly Method[];
-  /** Folder of the network files that come with the gateway. */
+  /** Folder of the included network files. */
   readonly networks: string;
   /** schemas/network.schema.json */
   readonly networkSchema: OptionSchema;

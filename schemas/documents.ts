@@ -7,7 +7,7 @@ export interface OpenRpcDocument extends Omit<Frame, 'components'> {
   readonly components: { readonly schemas: Types; readonly errors: Readonly<Record<string, ErrorSource>> };
 }
 
-/** The schema of a positional array. `x-name` is the parameter's name, for the sentence in which it is refused. */
+/** The schema of a positional array. `x-name` is the parameter's name in error messages. */
 export interface ParamsSchema {
   readonly type: 'array';
   readonly prefixItems?: readonly (JsonSchema & { readonly 'x-name': string })[];
@@ -15,7 +15,7 @@ export interface ParamsSchema {
   readonly maxItems: number;
 }
 
-/** For people and for `rpc.discover`. */
+/** The OpenRPC document of all methods: for readers, and for `rpc.discover`. */
 export function openRpcDocument({ frame, methods, types }: Sources): OpenRpcDocument {
   const { openrpc, info, servers, components } = frame;
   return { openrpc, info, servers, methods, components: { schemas: types, errors: components.errors } };
@@ -30,7 +30,7 @@ export function resultSchemas({ methods, types }: Sources): Record<string, JsonS
 }
 
 function paramsSchema({ params }: MethodSource, types: Types): ParamsSchema {
-  // JSON Schema forbids an empty prefixItems, and strict Ajv a minItems that says nothing beside it.
+  // JSON Schema forbids an empty prefixItems, and strict Ajv forbids minItems without it.
   if (params.length === 0) return { type: 'array', maxItems: 0 };
   return {
     type: 'array',
@@ -40,7 +40,7 @@ function paramsSchema({ params }: MethodSource, types: Types): ParamsSchema {
   };
 }
 
-/** A parameter that may be left out may be null too: clients fill up with null before a later parameter, or always. */
+/** An optional parameter may be null: some clients send null before a later parameter, some always. */
 function paramSchema(param: ParamSource, types: Types): JsonSchema {
   const schema = inlineRefs(param.schema, types);
   return param.required ? schema : orNull(schema);

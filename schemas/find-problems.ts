@@ -8,12 +8,12 @@ import { objectInResult } from './result-object.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
 import { methodRules } from './source-rules.ts';
 
-/** What may stand beside a `$ref`: the generator reads it, validators do not. */
-const besideRef = ['$ref', 'description', 'x-gatehouse'];
+/** Keys allowed beside a `$ref`: the generator reads them, validators ignore them. */
+const allowedBesideRef = ['$ref', 'description', 'x-gatehouse'];
 
-/** Everything that is wrong with the hand-written files, each as a sentence. */
+/** The errors in the hand-written files, one sentence each. */
 export function findProblems(sources: Sources): string[] {
-  // Each step relies on the one before: what has no form cannot be resolved, what does not resolve cannot be compiled.
+  // Each step needs the one before: malformed files cannot be resolved, unresolved references cannot be compiled.
   for (const step of [formProblems, refProblems, titleProblems, paramProblems, extensionProblems, exampleProblems]) {
     const problems = step(sources);
     if (problems.length > 0) return problems;
@@ -27,7 +27,7 @@ function formProblems({ methods }: Sources): string[] {
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
-    ...deduplicated(names).map((name) => `${name}: stands here twice`),
+    ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
   ];
 }
 
@@ -49,13 +49,13 @@ function refProblems({ methods, types, frame }: Sources): string[] {
   return [...new Set([...inTypes, ...inMethods])];
 }
 
-/** `trail`: where we are, then the types that led here. Inlining would never end where one of them comes again. */
+/** @param trail the current place, then the types on the way. Inlining would not end if a type refers to itself. */
 function badRefs(schema: JsonSchema, types: Types, trail: readonly string[]): string[] {
   const inParts = partsOf(schema).flatMap((part) => badRefs(part, types, trail));
   if (schema.$ref === undefined) return inParts;
   const name = typeOfRef(schema.$ref);
   const target = types[name];
-  const beside = Object.keys(schema).filter((key) => !besideRef.includes(key));
+  const beside = Object.keys(schema).filter((key) => !allowedBesideRef.includes(key));
   if (beside.length > 0) return [`${trail.join(' > ')}: ${beside.join(', ')} beside ${schema.$ref} would be lost`];
   if (target === undefined) return [`${trail.join(' > ')}: ${schema.$ref} does not exist`];
   if (trail.includes(name)) return [`${trail.join(' > ')}: refers to ${name} again`];
@@ -66,8 +66,8 @@ function titleProblems({ types }: Sources): string[] {
   const untitled = Object.keys(types).filter((name) => types[name]?.title === undefined);
   const titles = Object.values(types).flatMap((schema) => schema.title ?? []);
   return [
-    ...untitled.map((name) => `${name}: has no title, so a message could not say what was expected`),
-    ...deduplicated(titles).map((title) => `two types have the title "${title}"`),
+    ...untitled.map((name) => `${name}: has no title, which error messages need`),
+    ...duplicatesIn(titles).map((title) => `two types have the title "${title}"`),
   ];
 }
 
@@ -75,11 +75,11 @@ function paramProblems({ methods, types }: Sources): string[] {
   return methods.flatMap(({ name, params }) => {
     const untitled = params.filter((param) => resolve(param.schema, types).title === undefined);
     const firstOptional = params.findIndex((param) => !param.required);
-    const late = firstOptional < 0 ? [] : params.slice(firstOptional).filter((param) => param.required);
+    const requiredAfter = firstOptional < 0 ? [] : params.slice(firstOptional).filter((param) => param.required);
     return [
       ...untitled.map((param) => `${name}: ${param.name} needs a type with a title`),
-      ...late.map((param) => `${name}: ${param.name} is required but stands behind an optional parameter`),
-      ...deduplicated(params.map((param) => param.name)).map((param) => `${name}: two parameters are called ${param}`),
+      ...requiredAfter.map((param) => `${name}: ${param.name} is required but follows an optional parameter`),
+      ...duplicatesIn(params.map((param) => param.name)).map((param) => `${name}: two parameters are called ${param}`),
     ];
   });
 }
@@ -95,20 +95,22 @@ function extensionProblems({ methods, types }: Sources): string[] {
   const inMethods = methods.flatMap((method) => {
     const { identity = {}, details = {}, cache } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
-    const misnamed = Object.entries(identity).filter(
+    const badIdentity = Object.entries(identity).filter(
       ([field, name]) =>
         !(isA('Hash', fields[field]) || isA('Quantity', fields[field])) ||
         !method.params.some((param) => param.name === name),
     );
-    const lost = Object.entries(details).filter(
+    const badDetails = Object.entries(details).filter(
       ([field, name]) => !(field in fields) || !method.params.some((param) => param.name === name),
     );
     return [
-      ...lost.map(([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`),
+      ...badDetails.map(
+        ([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`,
+      ),
       ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
         ? [`${method.name}: cache.at must name a parameter`]
         : []),
-      ...misnamed.map(
+      ...badIdentity.map(
         ([field]) => `${method.name}: identity.${field} must be a hash or quantity of the result, and name a parameter`,
       ),
     ];
@@ -118,7 +120,7 @@ function extensionProblems({ methods, types }: Sources): string[] {
 
 function exampleProblems(sources: Sources): string[] {
   const ajv = strictAjv();
-  // Types that no method uses have no example that would show what is wrong with them.
+  // Also compiles types that no method uses, because no example validates them.
   for (const schema of Object.values(sources.types)) ajv.compile(inlineRefs(schema, sources.types));
   const params = paramSchemas(sources);
   const results = resultSchemas(sources);
@@ -142,6 +144,6 @@ function misnamed(method: MethodSource, example: ExampleSource): string[] {
     .map(({ name }) => `${name} is not the parameter at this place`);
 }
 
-function deduplicated(names: readonly string[]): string[] {
+function duplicatesIn(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
 }

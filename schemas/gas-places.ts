@@ -2,7 +2,7 @@ import type { GasPlace } from '../gateway/spec/method-spec.ts';
 import { notNull, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { MethodSource } from './read-sources.ts';
 
-/** Where the parameters of a method hold gas that is capped: the fields marked with `gasCap` in schemas/types. */
+/** The gas quantities of a method's parameters to which the gas cap applies: fields with `gasCap` in schemas/types. */
 export function gasPlaces({ params }: MethodSource, types: Types): GasPlace[] {
   return params.flatMap(({ schema }, param) => pathsIn(schema, types).map((path) => ({ param, path })));
 }

@@ -27,7 +27,7 @@ function fail(sentences: readonly string[]): void {
   for (const sentence of sentences) console.error(sentence);
 }
 
-/** Writes the generated files that have changed; with `--check` only says which ones would. */
+/** Writes the generated files that have changed; with `--check`, only reports them. */
 function generate(checkOnly: boolean): void {
   const sources = readSources(join(packageRoot, 'schemas'));
   const problems = findProblems(sources);
@@ -49,7 +49,7 @@ function main(args: readonly string[]): void {
   try {
     generate(args.includes('--check'));
   } catch (error) {
-    // A contributor's YAML slip needs the sentence, not our stack.
+    // An error in a YAML file needs its message only, not the stack.
     fail([error instanceof Error ? error.message : String(error)]);
   }
 }

@@ -3,8 +3,8 @@ import { notNull, resolve, type JsonSchema, type Types } from './json-schema.ts'
 const notes = ['description', 'x-gatehouse'];
 
 /**
- * The schema with every `$ref` replaced by what it points at, and without what only people or the generator read. An
- * Ajv error's parent schema then bears the title of the type that did not fit.
+ * The schema with every `$ref` replaced by its target, without keys for readers and for the generator. The parent schema
+ * of an Ajv error then has the title of the violated type.
  */
 export function inlineRefs(schema: JsonSchema, types: Types): JsonSchema {
   const inner = notNull(schema);
@@ -24,9 +24,9 @@ export function inlineRefs(schema: JsonSchema, types: Types): JsonSchema {
 }
 
 /**
- * The same as `anyOf: [schema, {type: 'null'}]`. Ajv makes an error for each branch of an anyOf that does not fit, even
- * when another one does, but none for an `if`: a value that fits costs nothing, and one that does not is explained by
- * the schema alone.
+ * Equivalent to `anyOf: [schema, {type: 'null'}]`. Ajv creates an error for each failed branch of an `anyOf`, even if
+ * another branch succeeds, but none for an `if`. A valid value thus costs nothing, and the error of an invalid value is the
+ * schema's own.
  */
 export function orNull(schema: JsonSchema): JsonSchema {
   const title = schema.title === undefined ? {} : { title: schema.title };

@@ -1,4 +1,4 @@
-/** The part of JSON Schema that schemas/types and schemas/methods are written in. */
+/** The subset of JSON Schema that schemas/types and schemas/methods use. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly title?: string;
@@ -17,9 +17,9 @@ export interface JsonSchema {
   readonly then?: JsonSchema;
   readonly else?: JsonSchema;
   /**
-   * What JSON Schema cannot say: bytes that a value is padded to, another spelling of a field, that a parameter's
-   * quantity is lowered to ten times the block gas limit, and, of an object, what a missing required field means: it
-   * becomes null, or the result is an upstream failure.
+   * Properties that JSON Schema does not have. `pad`: bytes to which a value is padded. `alias`: another name of a field.
+   * `gasCap`: the quantity is lowered to ten times the block gas limit. `missing`, of an object: a missing required field
+   * becomes null, or makes the result an upstream failure.
    */
   readonly 'x-gatehouse'?: {
     readonly pad?: number;
@@ -37,12 +37,12 @@ export function refTo(type: string): string {
   return refPrefix + type;
 }
 
-/** The name of the type that a `$ref` points at. */
+/** The name of the type to which a `$ref` refers. */
 export function typeOfRef(ref: string): string {
   return ref.startsWith(refPrefix) ? ref.slice(refPrefix.length) : ref;
 }
 
-/** The schema itself, or what its `$ref` points at. */
+/** The schema itself, or the target of its `$ref`. */
 export function resolve(schema: JsonSchema, types: Types): JsonSchema {
   if (schema.$ref === undefined) return schema;
   const target = types[typeOfRef(schema.$ref)];
@@ -50,13 +50,13 @@ export function resolve(schema: JsonSchema, types: Types): JsonSchema {
   return resolve(target, types);
 }
 
-/** "X or null" is written `anyOf: [X, {type: 'null'}]`. Gives X, or undefined when the schema is not of that form. */
+/** Returns X if the schema is "X or null", written `anyOf: [X, {type: 'null'}]`, else undefined. */
 export function notNull(schema: JsonSchema): JsonSchema | undefined {
   const [first, second, ...more] = schema.anyOf ?? [];
   return second?.type === 'null' && more.length === 0 ? first : undefined;
 }
 
-/** Every schema right inside this one. */
+/** The schemas directly inside this one. */
 export function partsOf(schema: JsonSchema): JsonSchema[] {
   const properties = Object.values(schema.properties ?? {}).filter((part) => typeof part !== 'boolean');
   const single = [schema.items, schema.if, schema.then, schema.else].filter((part) => part !== undefined);

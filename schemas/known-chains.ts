@@ -1,23 +1,23 @@
 import { createRequire } from 'node:module';
 import type { KnownChain } from '../gateway/network-files/chains/known-chain.ts';
 
-/** What we take of a chain as viem describes it. */
+/** The members of viem's description of a chain that are used here. */
 interface ViemChain {
   readonly id: number;
   readonly name: string;
   readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number };
   readonly rpcUrls: { readonly default: { readonly http: readonly string[] } };
   readonly blockExplorers?: { readonly default: { readonly url: string } };
-  /** Chains of the ZK stack have this. */
+  /** Present in chains of the ZK stack. */
   readonly custom?: { readonly getEip712Domain?: unknown };
 }
 
 /**
- * Chains by id, as viem has them: a development package, so that what is written here need not be installed. Chains on
- * somebody's own machine are left out; where several have one id, the first by viem's name for it stands.
+ * The chains of viem by chain id. viem is a development dependency: the generated file makes it unnecessary at run time.
+ * Chains without an https URL, such as local ones, are left out. If several have one id, the first by viem's name is used.
  */
 export function knownChains(): Readonly<Partial<Record<string, KnownChain>>> {
-  // Not `import`: that would have the compiler read the types of all 740, at each first start.
+  // Not `import`: the compiler would then read the types of all 740 chains.
   const exported = createRequire(import.meta.url)('viem/chains') as Readonly<Record<string, unknown>>;
   const chains: Partial<Record<string, KnownChain>> = {};
   for (const name of Object.keys(exported).toSorted()) {

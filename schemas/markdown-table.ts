@@ -1,7 +1,7 @@
 /** The cells of one row. */
 export type Row = readonly string[];
 
-/** A Markdown table, formatted as Prettier formats it. The first row is the head. */
+/** A Markdown table in Prettier's format. The first row is the head. */
 export function table([head = [], ...rows]: readonly Row[]): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const line = (row: Row): string => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;

@@ -7,7 +7,7 @@ import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-sch
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
 import { objectInResult, objectAmong } from './result-object.ts';
 
-/** What the gateway needs to know of each method, read off its schemas. */
+/** The method table of the gateway, derived from the schemas. */
 export function methodTable(sources: Sources): MethodSpec[] {
   return sources.methods.map((method) => methodSpec(method, sources));
 }
@@ -43,14 +43,14 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(blockAt !== undefined && { blockAt }),
     ...(weight !== undefined && { requestUnits: weight }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
-    // Of other objects nothing is changed.
+    // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };
 }
 
 function resultKind({ type }: JsonSchema, method: string): ResultKind {
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
-  throw new Error(`${method}: the gateway does not know results of the type ${JSON.stringify(type)}`);
+  throw new Error(`${method}: the gateway does not support results of the type ${JSON.stringify(type)}`);
 }
 
 function identities(fields: Readonly<Record<string, string>>, method: MethodSource, types: Types): Identity[] {
@@ -82,13 +82,13 @@ function looksUpHash({ params: [first], result }: MethodSource): boolean {
   return notNull(result.schema) !== undefined && isA('Hash', first?.schema);
 }
 
-/** A hash, or an object with a hash in it: the block parameter of EIP-1898, a log filter. */
+/** Whether the value may be a hash, or an object with a hash: the block parameter of EIP-1898, a log filter. */
 function mayHoldHash(schema: JsonSchema, types: Types): boolean {
   const properties = Object.values(resolve(schema, types).properties ?? {});
   return isA('Hash', schema) || properties.some((property) => isA('Hash', property));
 }
 
-/** Whether this is the type of that name, or null. */
+/** Whether the schema is this type, or "this type or null". */
 export function isA(type: string, schema: JsonSchema | boolean | undefined): boolean {
   return typeof schema === 'object' && (notNull(schema) ?? schema).$ref === refTo(type);
 }
@@ -101,7 +101,7 @@ function objectShape(type: string, types: Types): ObjectShape {
   const nested: Record<string, ObjectShape> = {};
   for (const [name, property] of fields) {
     const alias = property['x-gatehouse']?.alias;
-    // Also where the array may hold something else instead: transactions, or hashes.
+    // Also finds an array with alternatives: transactions, or hashes.
     const element = objectAmong(
       [property, ...(property.anyOf ?? [])].flatMap(({ items }) => items ?? []),
       types,

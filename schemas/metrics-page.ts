@@ -51,7 +51,7 @@ function instruments(registry: Registry): Instrument[] {
         help,
         labelNames = [],
       } = instrument as unknown as { name: string; help: string; labelNames?: string[] };
-      // A class of our own is named after the class of prom-client that it replaces, with a suffix.
+      // The name of a class in counters.ts starts with the name of the prom-client class that it replaces.
       const [kind = ''] = /^(counter|gauge|histogram)/.exec(instrument.constructor.name.toLowerCase()) ?? [];
       return { name, kind, help, labels: labelNames };
     })

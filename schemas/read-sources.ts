@@ -18,7 +18,7 @@ export interface ExampleSource {
   readonly result: { readonly name: string; readonly value: unknown };
 }
 
-/** A method as an OpenRPC method object; `source-rules.ts` holds the files to it. */
+/** A method as an OpenRPC method object; `source-rules.ts` validates it. */
 export interface MethodSource {
   readonly name: string;
   readonly summary: string;
@@ -33,23 +33,23 @@ export interface MethodSource {
 
 export type CacheSource = 'head' | 'result' | { readonly at: string };
 
-/** What OpenRPC cannot say of a method. */
+/** Properties of a method that OpenRPC has no field for. */
 export interface MethodExtension {
-  /** The gateway answers by itself, and from what: see `MethodSpec`. */
+  /** The part of the gateway that handles the method in place of an upstream: see `MethodSpec.handledBy`. */
   readonly answer?: LocalHandler;
-  /** Asking is an act: what is sent takes effect. */
+  /** A call has an effect, as eth_sendRawTransaction has. */
   readonly send?: 'once';
-  /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */
+  /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
-  /** Fields of the result, or of each object in it, that must be what a parameter asks for: field by parameter. */
+  /** Fields of the result, or of each object in it, that must equal a parameter: parameter by field. */
   readonly identity?: Readonly<Record<string, string>>;
-  /** The field that holds whole objects where a parameter is true and their hashes where it is false: field by parameter. */
+  /** A field with whole objects if a parameter is true, and with their hashes if it is false: parameter by field. */
   readonly details?: Readonly<Record<string, string>>;
-  /** The answer is null where no upstream has the method; without this it is -32601. */
+  /** If no upstream supports the method, the result is null; without this, the error is -32601. */
   readonly unsupported?: 'not-found';
-  /** How much of a key's limits a call uses up; without this, 1. */
+  /** Request units of a call; without this, 1. */
   readonly weight?: number;
-  /** How long an answer may be kept: until the head moves, by the block in the result, or by that in a parameter. */
+  /** Validity of a cached response: until the head changes, by the block in the result, or by the block in a parameter. */
   readonly cache?: CacheSource;
 }
 
@@ -58,7 +58,7 @@ export interface ErrorSource {
   readonly message: string;
 }
 
-/** `openrpc.yaml`: the document before methods and types are put in. */
+/** `openrpc.yaml`: the document without methods and types. */
 export interface Frame {
   readonly openrpc: string;
   readonly info: Readonly<Record<string, unknown>>;
@@ -66,12 +66,12 @@ export interface Frame {
   readonly components: { readonly errors: Readonly<Record<string, ErrorSource>> };
 }
 
-/** All that is written by hand under `schemas/`. */
+/** The contents of all hand-written files in `schemas/`. */
 export interface Sources {
   readonly frame: Frame;
   readonly methods: readonly MethodSource[];
   readonly types: Types;
-  /** `admin-api.yaml`: an OpenAPI document, as it stands. */
+  /** `admin-api.yaml`: an OpenAPI document, published unchanged. */
   readonly adminApi: unknown;
 }
 
@@ -88,7 +88,7 @@ function readMethods(folder: string): MethodSource[] {
   return yamlFiles(folder).flatMap((file) => {
     const methods = readYaml(join(folder, file)) as MethodSource[];
     const namespace = file.slice(0, -'.yaml'.length);
-    // Not a rule of OpenRPC but ours: whoever looks for a method knows which file to open.
+    // A rule of this project: the namespace of a method shows its file.
     const names = methods.map(({ name }: Partial<MethodSource>) => name ?? 'a method without a name');
     const stray = names.find((name) => namespaceOf(name) !== namespace);
     if (stray !== undefined) throw new Error(`methods/${file}: ${stray} belongs in the file of its own namespace`);
@@ -100,7 +100,7 @@ function readTypes(folder: string): Types {
   const types: Record<string, JsonSchema> = {};
   for (const file of yamlFiles(folder)) {
     for (const [name, schema] of Object.entries(readYaml(join(folder, file)) as Types)) {
-      if (name in types) throw new Error(`types/${file}: ${name} stands in another file too`);
+      if (name in types) throw new Error(`types/${file}: ${name} is also defined in another file`);
       types[name] = schema;
     }
   }

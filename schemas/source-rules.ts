@@ -1,4 +1,4 @@
-/** What an entry of methods/*.yaml must look like, as JSON Schema. Unknown keys are refused, for they are misspellings. */
+/** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */
 const named = { name: { type: 'string', minLength: 1 } };
 const anySchema = { type: 'object' };
 

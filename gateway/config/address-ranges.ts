@@ -2,15 +2,15 @@ import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from './max-entries.ts';
 
-/** Looked up again, an address costs a tenth: a BlockList makes an object of each (2.5 µs). */
-const knownMax = 1_000;
+/** Cached addresses. A hit takes a tenth of a check, in which BlockList creates an object (2.5 µs). */
+const MAX_KNOWN = 1_000;
 
-/** Addresses and CIDR ranges, of both versions of IP, compiled once. */
+/** Tests whether an address is in a list of addresses and CIDR ranges, IPv4 and IPv6. Ranges are compiled once. */
 export class AddressRanges {
   readonly #ranges = new BlockList();
-  readonly #known = new LRUCache<string, boolean>(maxEntries(knownMax));
+  readonly #known = new LRUCache<string, boolean>(maxEntries(MAX_KNOWN));
 
-  /** @param ranges each of which `isAddressRange` */
+  /** @param ranges valid ones, by `isAddressRange` */
   constructor(ranges: readonly string[]) {
     for (const range of ranges) {
       const [address = '', bits] = range.split('/');
@@ -19,7 +19,7 @@ export class AddressRanges {
     }
   }
 
-  /** @param address as a socket or a header tells it; IPv4 in IPv6's clothes counts as IPv4 */
+  /** @param address from a socket or a header; an IPv4-mapped IPv6 address counts as IPv4 */
   has(address: string): boolean {
     const known = this.#known.get(address);
     if (known !== undefined) return known;
@@ -39,12 +39,12 @@ export class AddressRanges {
 export function isAddressRange(text: string): boolean {
   const [, address = '', bits] = /^([^/]+?)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
-  // A zone names an interface of one machine; in a range it means nothing.
+  // A zone (`%eth0`) names an interface of one machine, and has no meaning in a range.
   if (version === 0 || address.includes('%')) return false;
   return bits === undefined || Number(bits) <= (version === 4 ? 32 : 128);
 }
 
-/** The caller's IPv4 address where a dual-stack socket shows it as `::ffff:192.0.2.1`. */
+/** The IPv4 address if a dual-stack socket shows it as `::ffff:192.0.2.1`, else the address itself. */
 export function plainAddress(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 }

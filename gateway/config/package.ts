@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of `package.json`: two levels up from this file's source, three from its compiled form. */
+/** The folder of `package.json`: two levels above this source file, three above its compiled form. */
 export const packageRoot = findPackageRoot(dirname(fileURLToPath(import.meta.url)));
 
 export const version = (JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string })

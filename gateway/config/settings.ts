@@ -1,6 +1,6 @@
 import { isAddressRange } from './address-ranges.ts';
 
-/** Every setting of the gateway: one row each, all from the environment. docs/settings.md is generated from it. */
+/** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
 const table = {
   HOST: { type: 'string', default: '127.0.0.1', meaning: 'Address to listen on' },
   PORT: { type: 'port', default: 8545, meaning: 'Port for calls; 0 selects a free port' },
@@ -143,14 +143,14 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls in progress to finish at shutdown' },
 } as const satisfies Record<string, Row>;
 
-/** An admin token that is shorter may be guessed. */
-const TOKEN_MIN = 16;
+/** A shorter admin token could be guessed. */
+const MIN_TOKEN_CHARS = 16;
 
-/** Node's timers hold 2³¹ - 1 ms, and fire at once for more; the drain's is twice its setting. */
-const COUNT_MAX = 1_000_000_000;
+/** Node's timers fire at once above 2³¹ - 1 ms, and the timer of the drain is twice its setting. */
+const MAX_COUNT = 1_000_000_000;
 
 interface Row {
-  /** An amount may be 0, a count may not. */
+  /** An amount is 0 or more, a count is 1 or more. */
   readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
@@ -168,7 +168,7 @@ export const settingRows = Object.entries(table).map(([name, row]: [string, Row]
 
 /**
  * Reads the settings from an environment. An empty value counts as unset.
- * @throws SettingsError that names every mistake at once.
+ * @throws SettingsError with all errors at once
  */
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const problems: string[] = [];
@@ -181,15 +181,16 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     problems.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
-    problems.push('STATUS_PAGE: ops means OPS_PORT, which is not set');
+    problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');
   }
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
-    problems.push('CACHE_REDIS_URL: what is kept there is kept in memory first, and CACHE_MAX_BYTES is 0');
+    problems.push('CACHE_REDIS_URL: requires the cache in memory, which CACHE_MAX_BYTES=0 turns off');
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return settings as Settings;
 }
 
+/** Invalid settings: one line per error, shown to the operator as it is. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
@@ -201,9 +202,9 @@ export class SettingsError extends Error {
 function parse(row: Row & { name: string }, given: string, problems: string[]): string | number | undefined {
   if (row.type === 'string') return given;
   if (row.type === 'token') {
-    // What a header can carry (RFC 6750 §2.1).
-    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < TOKEN_MIN) {
-      problems.push(`${row.name}: expected ${TOKEN_MIN} characters or more, of letters, digits and -._~+/`);
+    // The characters of a bearer token in a header (RFC 6750 §2.1).
+    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < MIN_TOKEN_CHARS) {
+      problems.push(`${row.name}: expected ${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
     }
     return given;
   }
@@ -218,31 +219,31 @@ function parse(row: Row & { name: string }, given: string, problems: string[]): 
     return given;
   }
   const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
-  const least = row.type === 'count' ? 1 : 0;
+  const min = row.type === 'count' ? 1 : 0;
   if (row.type === 'port') {
     if (!(number <= 65_535)) problems.push(`${row.name}: expected a port from 0 to 65535`);
-  } else if (!(number >= least && number <= COUNT_MAX)) {
-    problems.push(`${row.name}: expected a whole number from ${least} to ${COUNT_MAX}`);
+  } else if (!(number >= min && number <= MAX_COUNT)) {
+    problems.push(`${row.name}: expected a whole number from ${min} to ${MAX_COUNT}`);
   }
   return number;
 }
 
-/** What a setting of the type `ranges` lists. */
+/** The items of a setting of the type `ranges`. */
 export function rangesIn(text: string | undefined): string[] {
   return text === undefined ? [] : text.split(',').map((range) => range.trim());
 }
 
-/** Kubernetes and usual balancers need some seconds to take a gateway out; on a developer's machine nobody waits for that. */
+/** Default in production: Kubernetes and load balancers need some seconds to stop sending requests to a gateway. */
 const DRAIN_DELAY_MS = 5_000;
 
-/** Milliseconds between SIGTERM and the end of listening. */
+/** Milliseconds from SIGTERM until the gateway stops listening. */
 export function drainDelayOf({ DRAIN_DELAY_MS: given, NODE_ENV }: Settings): number {
   return given ?? (NODE_ENV === 'production' ? DRAIN_DELAY_MS : 0);
 }
 
-/** One machine, one person: the banner may show a key, and a local chain may be started. */
+/** Whether the gateway serves one developer on one machine. The banner may then show a key, and local chains may start. */
 export function isDevelopment(settings: Settings): boolean {
-  const loopback =
+  const isLoopback =
     settings.HOST === 'localhost' || settings.HOST === '::1' || /^127(\.\d{1,3}){3}$/.test(settings.HOST);
-  return loopback && settings.REDIS_URL === undefined && settings.NODE_ENV !== 'production';
+  return isLoopback && settings.REDIS_URL === undefined && settings.NODE_ENV !== 'production';
 }

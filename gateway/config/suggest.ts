@@ -1,16 +1,16 @@
-/** A longer name is no slip of the finger, and the comparison takes its length times the other's. */
+/** Longer names are not compared: the cost is the product of both lengths. */
 const MAX_LENGTH = 60;
 
-/** `; did you mean timeoutMs?` where a known name is near the one given, else nothing. */
+/** `; did you mean timeoutMs?` if a known name is similar to the given one, else an empty string. */
 export function suggest(given: string, known: readonly string[]): string {
   if (given.length > MAX_LENGTH) return '';
   let best: string | undefined;
-  let least = Math.max(2, Math.ceil(given.length / 3)) + 1;
+  let bestDistance = Math.max(2, Math.ceil(given.length / 3)) + 1;
   for (const name of known) {
-    const away = name.toLowerCase().startsWith(given.toLowerCase())
+    const candidateDistance = name.toLowerCase().startsWith(given.toLowerCase())
       ? 1
       : distance(given.toLowerCase(), name.toLowerCase());
-    if (away < least) [best, least] = [name, away];
+    if (candidateDistance < bestDistance) [best, bestDistance] = [name, candidateDistance];
   }
   return best === undefined ? '' : `; did you mean ${best}?`;
 }

@@ -2,6 +2,7 @@ import { isAscii } from 'node:buffer';
 import { RpcError } from './errors.ts';
 import { isEscaped, skipSpace } from './json-bytes.ts';
 
+/** From this length on, a check for ASCII costs less than decoding UTF-8. */
 const LONG_BYTES = 10_000;
 
 const QUOTE = 34;
@@ -10,8 +11,8 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 
 /**
- * A batch as bytes, item by item, so that of a large one neither a text nor values are made in one go. Where the whole
- * is no JSON, some item is none either, or what stands around the items is not as it should be.
+ * Splits the bytes of a batch into the texts of its items, so that a large batch is not decoded and parsed at once. It
+ * checks brackets and commas only: JSON.parse of each item detects every other error.
  */
 export class BatchBytes {
   readonly #bytes: Buffer;
@@ -21,7 +22,7 @@ export class BatchBytes {
   #hasEnded = false;
   #isFirst = true;
 
-  /** @param limits in the whole, as `exceeds` counts */
+  /** @param limits for the whole batch, counted as in `exceeds` */
   constructor(bytes: Buffer, limits: { readonly depth: number; readonly values: number }) {
     this.#bytes = bytes;
     this.#limits = limits;
@@ -33,8 +34,8 @@ export class BatchBytes {
   }
 
   /**
-   * The text of the next item, which may be anything, also nothing: JSON.parse tells.
-   * @returns undefined where the batch is over
+   * The text of the next item. The text is not validated and may be empty: JSON.parse decides.
+   * @returns undefined at the end of the batch
    * @throws RpcError parse-error, nested-too-deep
    */
   next(): string | undefined {
@@ -51,13 +52,13 @@ export class BatchBytes {
       } else if ((code & ~32) === CLOSE_BRACKET) {
         if (--depth > 0) continue;
         this.#end(code, at);
-        return this.#isFirst && skipSpace(bytes, start) === at ? undefined : decoded(bytes, start, at);
+        return this.#isFirst && skipSpace(bytes, start) === at ? undefined : decodeText(bytes, start, at);
       } else if (code === COMMA) {
         this.#count();
         if (depth > 1) continue;
         this.#at = at + 1;
         this.#isFirst = false;
-        return decoded(bytes, start, at);
+        return decodeText(bytes, start, at);
       }
     }
     throw new RpcError('parse-error');
@@ -74,13 +75,13 @@ export class BatchBytes {
   }
 }
 
-/** The text of some bytes. Of 5 MB: in 1 to 3 ms, by `utf8` in 4. */
-export function decoded(bytes: Buffer, start: number, end: number): string {
+/** Decodes a range of bytes. 5 MB take 1 to 3 ms; decoding them as UTF-8 takes 4 ms. */
+export function decodeText(bytes: Buffer, start: number, end: number): string {
   const isLong = end - start > LONG_BYTES;
   return bytes.toString(isLong && isAscii(bytes.subarray(start, end)) ? 'latin1' : 'utf8', start, end);
 }
 
-/** The closing quote, or the end of all. */
+/** The position of the closing quote, or the end of the bytes. */
 function endOfQuoted(bytes: Buffer, start: number): number {
   let at = bytes.indexOf(QUOTE, start + 1);
   while (at !== -1 && isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);

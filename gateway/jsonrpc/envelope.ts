@@ -1,31 +1,31 @@
-import { BatchBytes, decoded } from './batch-bytes.ts';
+import { BatchBytes, decodeText } from './batch-bytes.ts';
 import { BatchTooLarge, RpcError } from './errors.ts';
 import type { MemberFault } from './member-names.ts';
 import { exceeds } from './nesting.ts';
 import { scanCalls, type ScannedCall } from './scan-calls.ts';
 
 /**
- * Deeper than any real call: a batch of calls with state overrides reaches 8. A batch of 1,000 calls with a dozen
- * parameters each, or a filter of 100,000 addresses, has fewer values.
+ * Above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a dozen
+ * parameters each has fewer values, as has a filter of 100,000 addresses.
  */
 const MAX_NESTING = { depth: 64, values: 200_000 };
 
 /** One JSON-RPC request object. */
 export interface Call {
-  /** The id as JSON text, exactly as sent; undefined: a notification, which is not answered. */
+  /** The id as JSON text, exactly as sent. Undefined: a notification, which gets no response. */
   readonly id: string | undefined;
   readonly method: string;
-  /** Absent and null params are an empty array. */
+  /** Absent and null params become an empty array. */
   readonly params: readonly unknown[];
-  /** The parameters as the caller wrote them; undefined once they were checked, so that the body is not kept in memory. */
+  /** The parameters as the caller wrote them. Undefined after validation, so that the body can be garbage collected. */
   given: string | undefined;
-  /** The parameters as JSON, once that was made. */
+  /** The parameters as JSON, once `textOf` has made it. */
   text: string | undefined;
-  /** Why it goes no further, once that was looked at: for its weight before its answer. */
+  /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
   precheck: RpcError | 'none' | undefined;
 }
 
-/** A member of a body that is no call; `id` is null unless it could be told. Undefined: a notification, as in `Call`. */
+/** An item of a body that is not a valid request. `id` is null if it is unknown, and undefined for a notification. */
 export interface InvalidItem {
   readonly id: string | undefined;
   readonly rejection: RpcError;
@@ -33,14 +33,14 @@ export interface InvalidItem {
 
 export interface Envelope {
   readonly isBatch: boolean;
-  /** A batch in which a single call may take long to look at. */
+  /** A batch whose processing yields between calls, because a single call may be large. */
   readonly isLarge?: true;
   readonly items: readonly (Call | InvalidItem)[];
 }
 
 /**
  * Reads the text of a request body.
- * @throws RpcError when nothing in it can be answered on its own: not JSON, nested too deep, empty or too large a batch.
+ * @throws RpcError if the body is rejected as a whole: not JSON, nested too deep, an empty batch or a too large one
  */
 export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
@@ -51,7 +51,7 @@ export function readEnvelope(text: string, maxItems: number): Envelope {
   return { isBatch: true, items: body.map((item, index) => readCall(item, scanned[index])) };
 }
 
-/** Bytes of a body that is read step by step: parsed in one go it would take more than a millisecond. */
+/** Bodies above this size are read in steps: parsing one at once would block the event loop for more than 1 ms. */
 export const LARGE_BODY_BYTES = 100_000;
 
 interface Yielder {
@@ -59,8 +59,8 @@ interface Yielder {
 }
 
 /**
- * The same for a large body.
- * @param timeSlicer what `next` gives between steps, if anything, is waited for
+ * Reads a large request body, and yields between the steps.
+ * @param timeSlicer its promise, if it returns one, is awaited between steps
  */
 export function readLargeEnvelope(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
   return BatchBytes.isBatch(bytes) ? readBatch(bytes, maxItems, timeSlicer) : readLarge(bytes, maxItems, timeSlicer);
@@ -68,7 +68,7 @@ export function readLargeEnvelope(bytes: Buffer, maxItems: number, timeSlicer: Y
 
 async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
   await timeSlicer.next();
-  const text = decoded(bytes, 0, bytes.length);
+  const text = decodeText(bytes, 0, bytes.length);
   await timeSlicer.next();
   return readEnvelope(text, maxItems);
 }
@@ -88,7 +88,7 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): 
   return { isBatch: true, isLarge: true, items };
 }
 
-/** A call's parameters as JSON. */
+/** The parameters of a call as JSON, made once. */
 export function textOf(call: Call): string {
   return (call.text ??= JSON.stringify(call.params));
 }
@@ -99,7 +99,7 @@ function firstId(batch: readonly unknown[], text: string): string {
   return index === -1 ? 'null' : (scanCalls(text)[index]?.id ?? 'null');
 }
 
-/** The same of a large batch. Only the items up to that request are read again: as a rule, one. */
+/** As `firstId`, for a large batch. It reads the items up to that request again, usually one. */
 async function firstIdOfLarge(bytes: Buffer, timeSlicer: Yielder): Promise<string> {
   const batch = new BatchBytes(bytes, MAX_NESTING);
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
@@ -111,7 +111,7 @@ async function firstIdOfLarge(bytes: Buffer, timeSlicer: Yielder): Promise<strin
   return 'null';
 }
 
-/** Whether an item of a batch is a request with an id. No error is made of other items: there may be 50,000 of them. */
+/** Whether an item of a batch is a request with an id. It creates no error objects: a batch may have 50,000 items. */
 function hasId(item: unknown): boolean {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return false;
   const { jsonrpc, id, method } = item as Record<string, unknown>;

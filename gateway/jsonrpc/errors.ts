@@ -9,7 +9,7 @@ const catalogue = {
   'empty-batch': { code: -32600, status: 200, message: 'empty batch' },
   'method-not-found': { code: -32601, status: 200, message: 'The method does not exist/is not available' },
   'invalid-params': { code: -32602, status: 200, message: 'invalid params' },
-  // geth's words and codes (rpc/errors.go, rpc/subscription.go).
+  // Messages and codes of geth (rpc/errors.go, rpc/subscription.go).
   'no-notifications': { code: -32601, status: 200, message: 'notifications not supported' },
   'no-such-subscription': { code: -32601, status: 200, message: 'no such subscription in eth namespace' },
   'subscription-not-found': { code: -32000, status: 200, message: 'subscription not found' },
@@ -51,7 +51,7 @@ export type Reason = keyof typeof catalogue;
 
 export const reasons = Object.keys(catalogue) as Reason[];
 
-/** Our own refusal. `message` replaces the catalogue's where the case has more to say; it reaches the caller. */
+/** A rejection: an error that the gateway itself returns. `message` replaces the catalogue's message for the caller. */
 export class RpcError extends Error {
   readonly reason: Reason;
   readonly code: number;
@@ -69,11 +69,11 @@ export class RpcError extends Error {
 }
 
 /**
- * More requests in a batch than allowed. The response is geth's (rpc/handler.go, respondWithBatchTooLarge): an array with
- * one error under the id of the first request. Clients that match responses by id wait for ever on an error with id null.
+ * A batch with more requests than allowed. The response is geth's (rpc/handler.go, respondWithBatchTooLarge): an array
+ * with one error under the id of the first request. Clients that match responses by id would never see an id of null.
  */
 export class BatchTooLarge extends RpcError {
-  /** JSON text, as the caller sent it; `null` where no request of the batch has an id. */
+  /** JSON text, as the caller sent it; `null` if no request of the batch has an id. */
   readonly id: string;
 
   constructor(id: string) {
@@ -82,7 +82,7 @@ export class BatchTooLarge extends RpcError {
   }
 }
 
-/** geth's words, which ethers knows an unsupported method by. */
+/** The message of geth, by which ethers recognises an unsupported method. */
 export function methodNotFound(method: string): RpcError {
   return new RpcError('method-not-found', `The method ${method.slice(0, 100)} does not exist/is not available`);
 }

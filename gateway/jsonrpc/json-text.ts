@@ -7,9 +7,8 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
 /**
- * Walks through JSON as text, without parsing it. The text is valid JSON: JSON.parse has read it.
- *
- * Each function takes where something begins and gives where it ends.
+ * The functions of this file walk through JSON text without parsing it. The text must be valid: JSON.parse has read it.
+ * Each function takes the start of a part and returns its end.
  */
 export function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
@@ -68,8 +67,8 @@ export function isArrayAt(text: string, start: number): boolean {
 
 /**
  * @param start at the opening brace
- * @param onMember called with the places of a member's name, quotes included, and of its value; gives where the value ends
- * @param context passed on to `onMember`, so that it need not be a closure
+ * @param onMember called with the positions of a member's name (quotes included) and value; returns the end of the value
+ * @param context passed to `onMember`, so that it need not be a closure
  */
 export function walkObject<Context>(
   text: string,
@@ -89,8 +88,8 @@ export function walkObject<Context>(
 
 /**
  * @param start at the opening bracket
- * @param onElement called with the place of an element and its index; gives where it ends
- * @param context passed on to `onElement`
+ * @param onElement called with the start of an element and its index; returns its end
+ * @param context passed to `onElement`
  */
 export function walkArray<Context>(
   text: string,

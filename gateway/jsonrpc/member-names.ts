@@ -1,11 +1,11 @@
-/** A member that another reader of the same JSON may take for another one, or read another value of. */
+/** A member that another JSON parser may read differently: a known name in another case, or a duplicate. */
 export class MemberFault extends Error {
   override readonly name = 'MemberFault';
-  /** The known name, never the caller's text. */
+  /** The name in the schema, never the caller's text. */
   readonly member: string;
-  /** Whether it differs from the known name in case only; else it stands in the object twice. */
+  /** True: the name differs from the known name in case only. False: the member is in the object twice. */
   readonly isVariant: boolean;
-  /** Where the object stands: names and indexes, outermost first. */
+  /** The path of the object: names and indexes, outermost first. */
   readonly path: (string | number)[] = [];
 
   constructor(member: string, isVariant: boolean) {
@@ -15,59 +15,60 @@ export class MemberFault extends Error {
   }
 }
 
-/** An escaped character takes up to six: `\u0074`. */
-const ESCAPED_MAX = 6;
+/** An escaped character takes up to six characters: `\u0074`. */
+const MAX_ESCAPED_CHARS = 6;
 const BACKSLASH = 92;
-/** One bit each in `seen`. */
-const NAMES_MAX = 31;
+/** Each name has one bit in `seen`. */
+const MAX_NAMES = 31;
 
 /**
- * The names of an object's members that are read, found in JSON text. JSON.parse takes `To` for another name than `to`, and
- * of two members of one name shows the last. Go's encoding/json (geth, erigon) takes both for `to`, and the last one wins.
+ * Finds the known members of an object in JSON text, and detects variants and duplicates of their names. JSON.parse takes
+ * `To` and `to` for two members, and returns the last of two members `to`. Go's encoding/json (geth, erigon) takes both
+ * spellings for `to`, and the last one wins.
  */
 export class MemberNames {
   readonly names: readonly string[];
   readonly #quoted: readonly string[];
   readonly #folded: readonly string[];
-  readonly #lengthMax: number;
+  readonly #maxLength: number;
 
   /** @param names of ASCII letters */
   constructor(names: readonly string[]) {
-    if (names.length > NAMES_MAX) throw new Error(`an object with more than ${NAMES_MAX} known members`);
+    if (names.length > MAX_NAMES) throw new Error(`an object with more than ${MAX_NAMES} known members`);
     this.names = names;
     this.#quoted = names.map((name) => JSON.stringify(name));
     this.#folded = names.map((name) => name.toLowerCase());
-    this.#lengthMax = Math.max(0, ...names.map((name) => name.length));
+    this.#maxLength = Math.max(0, ...names.map((name) => name.length));
   }
 
   /**
-   * The index of a known name; -1: the name is another one.
+   * The index of a known name, or -1.
    * @param start at the opening quote of the name
-   * @param end behind its closing quote
-   * @param seen bits of the names that the object had so far
+   * @param end after its closing quote
+   * @param seen bits of the names found in the object so far
    * @throws MemberFault
    */
   find(text: string, start: number, end: number, seen: number): number {
     const quoted = this.#quoted;
     for (let index = 0; index < quoted.length; index++) {
       const name = quoted[index] as string;
-      if (name.length === end - start && text.startsWith(name, start)) return this.#once(index, seen);
+      if (name.length === end - start && text.startsWith(name, start)) return this.#rejectDuplicate(index, seen);
     }
     return this.#findUnusual(text, start, end, seen);
   }
 
-  /** An escaped name, one in another case, or one that is not known. No string is made of the usual unknown name. */
+  /** For an escaped name, one in another case, or an unknown one. A usual unknown name allocates no string. */
   #findUnusual(text: string, start: number, end: number, seen: number): number {
     const length = end - start - 2;
-    if (length > this.#lengthMax * ESCAPED_MAX) return -1;
-    if (!hasBackslash(text, start, end)) return this.#notVariant(text, start + 1, length);
+    if (length > this.#maxLength * MAX_ESCAPED_CHARS) return -1;
+    if (!hasBackslash(text, start, end)) return this.#rejectVariant(text, start + 1, length);
     const name = JSON.parse(text.slice(start, end)) as string;
     const index = this.names.indexOf(name);
-    return index === -1 ? this.#notVariant(name, 0, name.length) : this.#once(index, seen);
+    return index === -1 ? this.#rejectVariant(name, 0, name.length) : this.#rejectDuplicate(index, seen);
   }
 
-  /** @returns -1: the name that begins here is not known @throws MemberFault where only its case is another one */
-  #notVariant(text: string, start: number, length: number): number {
+  /** @returns -1 if the name that starts here is unknown @throws MemberFault if it differs from a known one in case only */
+  #rejectVariant(text: string, start: number, length: number): number {
     const all = this.#folded;
     for (let index = 0; index < all.length; index++) {
       const folded = all[index] as string;
@@ -77,7 +78,7 @@ export class MemberNames {
     return -1;
   }
 
-  #once(index: number, seen: number): number {
+  #rejectDuplicate(index: number, seen: number): number {
     if ((seen & (1 << index)) !== 0) throw new MemberFault(this.names[index] ?? '', false);
     return index;
   }
@@ -95,7 +96,7 @@ function isFolded(text: string, start: number, folded: string): boolean {
   return true;
 }
 
-/** As Go compares names (encoding/json, fold.go): besides ASCII letters, U+017F is an s and U+212A is a k. */
+/** Case folding of Go (encoding/json, fold.go): besides ASCII letters, U+017F is an s and U+212A is a k. */
 function fold(code: number): number {
   if (code >= 65 && code <= 90) return code + 32;
   if (code === 0x17f) return 115;

@@ -1,7 +1,7 @@
 import { causeOf, type Log } from '../config/log.ts';
 import { RpcError } from './errors.ts';
 
-/** What a caller is told of an error. Of an unforeseen one only an id to ask about: the log has the cause. */
+/** The rejection for an error. For an unexpected error it has the request id only; the log has the cause. */
 export function rejectionOf(error: unknown, requestId: string, log: Log): RpcError {
   if (error instanceof RpcError) return error;
   log.error({ requestId, ...causeOf(error) }, 'internal error');

@@ -1,14 +1,14 @@
 import { BatchTooLarge, type RpcError } from './errors.ts';
 
-/** What a caller is told of one call, ready to be sent. */
+/** The response to one call, ready to be sent. */
 export interface RpcResponse {
-  /** HTTP status of a lone call; inside a batch and over WebSocket it does not count. */
+  /** HTTP status of a single call; not used inside a batch and over WebSocket. */
   readonly status: number;
-  /** A JSON-RPC response object as text, or as bytes where they came so. */
+  /** A JSON-RPC response object: text, or bytes if the result was received as bytes. */
   readonly body: string | Buffer;
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
-  /** What the key has left of its limits: this many of so many, until so many seconds from now. */
+  /** What remains of the key's limit, and the seconds until the limit resets. */
   readonly allowance?: { readonly limit: number; readonly remaining: number; readonly resetS: number } | undefined;
 }
 
@@ -19,30 +19,30 @@ export function resultResponse(id: string, result: string): RpcResponse {
 
 const END = Buffer.from('}');
 
-/** @param result as JSON, in bytes, part after part */
+/** @param result parts of the result as JSON bytes, in order */
 export function largeResponse(id: string, result: readonly Buffer[]): RpcResponse {
   const start = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
   return { status: 200, body: Buffer.concat([start, ...result, END]) };
 }
 
-/** A node's own error, passed on. @param data 0x-hex, or undefined */
+/** An error of an upstream. @param data 0x-hex, or undefined */
 export function errorResponse(id: string, code: number, message: string, data: string | undefined): RpcResponse {
   return { status: 200, body: errorBody(id, code, message, data) };
 }
 
-/** Our own refusal. */
+/** The response for a rejected call. */
 export function rejectionResponse(id: string, error: RpcError): RpcResponse {
   const body = errorBody(id, error.code, error.message, undefined);
   return { status: error.status, body, retryAfterS: error.retryAfterS };
 }
 
-/** Our own refusal of a whole body: under id null, but for a batch with too many requests. */
-export function bodyRefusalAnswer(error: RpcError): RpcResponse {
+/** The response for a body rejected as a whole. Its id is null, except for a batch with too many requests. */
+export function bodyRejectionResponse(error: RpcError): RpcResponse {
   if (!(error instanceof BatchTooLarge)) return rejectionResponse('null', error);
   return { status: error.status, body: `[${errorBody(error.id, error.code, error.message, undefined)}]` };
 }
 
-/** Field by field: V8 makes slow objects of a spread with more in it. */
+/** Copies field by field: V8 creates slow objects from a spread with further fields. */
 export function withAllowance(
   { status, body, retryAfterS }: RpcResponse,
   allowance: RpcResponse['allowance'],

@@ -2,19 +2,19 @@ import { endOfValue, isArrayAt, isObjectAt, skipSpace, walkArray, walkObject } f
 import { MemberFault, MemberNames } from './member-names.ts';
 import { requestMembers } from './request-members.generated.ts';
 
-/** What JSON.parse cannot tell of a request. */
+/** The parts of a request that JSON.parse does not preserve. */
 export interface ScannedCall {
-  /** The id as JSON text; undefined where there is none. JSON.parse makes …992 of 9007199254740993, and 1 of 1.0. */
+  /** The id as JSON text, if any. JSON.parse turns 9007199254740993 into …992, and 1.0 into 1. */
   id: string | undefined;
-  /** The parameters as JSON text; undefined where there are none. */
+  /** The parameters as JSON text, if any. */
   params: string | undefined;
-  /** A member of the envelope that stands there twice, or in another case. */
+  /** A member of the envelope that is duplicated, or spelt in another case. */
   fault: MemberFault | undefined;
 }
 
 interface Scan {
   readonly found: ScannedCall;
-  /** Bits of the members that it had so far. */
+  /** Bits of the members found so far. */
   seen: number;
 }
 
@@ -23,7 +23,7 @@ const ID = requestMembers.indexOf('id');
 const PARAMS = requestMembers.indexOf('params');
 
 /**
- * Scans a request, or each one of a batch.
+ * Scans a request, or each request of a batch.
  * @param text valid JSON
  */
 export function scanCalls(text: string): ScannedCall[] {

@@ -1,20 +1,20 @@
-/** So long large work goes on in one turn of the event loop; what was begun by then is ended. */
+/** Time of large work in one turn of the event loop. A step that has started by then is completed. */
 const SLICE_MS = 1;
-/** So long one goes on before the next, where several wait: to take turns at each step costs more than the steps. */
+/** Time of one task before the next waiting task resumes. Alternating after each step would cost more than the steps. */
 const STEP_MS = 0.1;
 
 /**
- * Cuts large work into slices, between which the event loop gets its turn. Whatever is under way in the process shares
- * one slice in a turn, those who wait going on one after the other, in the order in which they came.
+ * Divides long work into time slices, between which the event loop runs other work. All long tasks of the process share
+ * one slice per turn of the event loop. Waiting tasks resume one after the other, in the order in which they yielded.
  */
 export class TimeSlicer {
   #endsAt = 0;
   #stepEndsAt = 0;
-  /** Whether the next turn of the event loop begins another slice. */
+  /** Whether a slice has started that the next turn of the event loop ends. */
   #hasBegun = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** To be called before each step. Undefined: go on; else wait for it first. */
+  /** Called before each step. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     const now = performance.now();
     if (!this.#hasBegun) this.#begin(now);
@@ -43,7 +43,7 @@ export class TimeSlicer {
     if (this.#waiting.length > 0) queueMicrotask(this.#afterStep);
   };
 
-  /** A tick comes when all promises have had their turn, and so when all that was begun is done. */
+  /** The next tick runs after all microtasks, so that the resumed task has completed its step. */
   readonly #afterStep = (): void => {
     process.nextTick(this.#resumeIfTimeLeft);
   };
@@ -53,5 +53,5 @@ export class TimeSlicer {
   };
 }
 
-/** Of all that is large: the process has one event loop. */
+/** One instance for the process, because the process has one event loop. */
 export const timeSlicer = new TimeSlicer();

@@ -1,31 +1,31 @@
 import { counterContract, gateContract } from './demo-contracts/demo-contracts.ts';
-import { askLocalNode } from './local-node.ts';
+import { callLocalNode } from './local-node.ts';
 
-/** What there is to ask about on a demo chain. Contracts: `demo-contracts/Demo.sol`. */
+/** The accounts, contracts and transactions of a demo chain. The contracts are in `demo-contracts/Demo.sol`. */
 export interface DemoChain {
-  /** The account that deployed the contracts and sent the transactions; the node holds its key. */
+  /** The account that deployed the contracts and sent the transactions; the node has its key. */
   readonly caller: string;
   readonly other: string;
   readonly counter: {
     readonly address: string;
-    /** Where `number` is: slot 0. It holds `value`. */
+    /** Storage position of `number`: slot 0. Its content is `value`. */
     readonly numberPosition: string;
-    /** Where `setBy[caller]` is, by the mapping rule: keccak of the padded key and the padded slot. Holds `value`. */
+    /** Storage position of `setBy[caller]`: keccak of the padded key and the padded slot. Its content is `value`. */
     readonly setByPosition: string;
     readonly value: number;
-    /** Calldata: of `number()`, of `set(value + 1)` for an estimate that works, of `setBy(caller)`. */
+    /** Calldata of `number()`, of `set(value + 1)` for an estimate that succeeds, and of `setBy(caller)`. */
     readonly calls: { readonly number: string; readonly set: string; readonly setBy: string };
   };
   readonly gate: {
     readonly address: string;
-    /** Calldata; each reverts: with Error("the gate is closed"), Panic(0x11), NotInvited(caller), and no data. */
+    /** Calldata of calls that revert: with Error("the gate is closed"), Panic(0x11), NotInvited(caller), and no data. */
     readonly calls: { readonly open: string; readonly exit: string; readonly enter: string; readonly push: string };
   };
-  /** The transaction that set the number: it has a log. */
+  /** The transaction that set the number; it has a log. */
   readonly setTransaction: string;
   /** A plain transfer of one ether from `caller` to `other`. */
   readonly transferTransaction: string;
-  /** The block of both, which holds a third transaction too. */
+  /** The block of both transactions; it has a third one. */
   readonly blockHash: string;
 }
 
@@ -39,12 +39,12 @@ const VALUE = 42;
 const ONE_ETHER = '0xde0b6b3a7640000';
 
 /**
- * Makes blocks, transactions and contracts on a fresh anvil, with the accounts that it holds the keys of.
- * From then on it mines a block for each transaction that is sent, and none by itself.
+ * Creates blocks, transactions and contracts on a fresh anvil, with the accounts whose keys anvil has. Afterwards anvil
+ * mines one block for each transaction, and no other blocks.
  */
 export async function makeDemoChain(url: string): Promise<DemoChain> {
   try {
-    return await make((method, ...params) => askLocalNode(url, method, params));
+    return await createChain((method, ...params) => callLocalNode(url, method, params));
   } catch (error) {
     throw new Error(`the demo chain could not be made: ${error instanceof Error ? error.message : 'unknown'}`, {
       cause: error,
@@ -52,26 +52,26 @@ export async function makeDemoChain(url: string): Promise<DemoChain> {
   }
 }
 
-type Ask = (method: string, ...params: unknown[]) => Promise<unknown>;
+type CallNode = (method: string, ...params: unknown[]) => Promise<unknown>;
 
-async function make(ask: Ask): Promise<DemoChain> {
-  const [caller, other] = (await ask('eth_accounts')) as string[];
+async function createChain(callNode: CallNode): Promise<DemoChain> {
+  const [caller, other] = (await callNode('eth_accounts')) as string[];
   if (caller === undefined || other === undefined) throw new Error('the node has no accounts');
 
-  const counter = await deploy(ask, caller, counterContract.code);
-  const gate = await deploy(ask, caller, gateContract.code);
+  const counter = await deploy(callNode, caller, counterContract.code);
+  const gate = await deploy(callNode, caller, gateContract.code);
 
-  // Mined by hand, so that one block holds several transactions.
-  await ask('evm_setAutomine', false);
-  const send = (transaction: object) => ask('eth_sendTransaction', transaction) as Promise<string>;
+  // Automatic mining is off, so that one block has several transactions.
+  await callNode('evm_setAutomine', false);
+  const send = (transaction: object) => callNode('eth_sendTransaction', transaction) as Promise<string>;
   const transferTransaction = await send({ from: caller, to: other, value: ONE_ETHER });
   const setTransaction = await send({ from: caller, to: counter, data: setCall(VALUE) });
   await send({ from: other, to: caller, value: '0x1' });
-  await ask('evm_mine');
-  await ask('evm_setAutomine', true);
+  await callNode('evm_mine');
+  await callNode('evm_setAutomine', true);
 
-  const { blockHash } = await receiptOf(ask, setTransaction);
-  await receiptOf(ask, transferTransaction);
+  const { blockHash } = await receiptOf(callNode, setTransaction);
+  await receiptOf(callNode, transferTransaction);
   const position = word(caller) + word(counterContract.slots.setBy);
 
   return {
@@ -80,7 +80,7 @@ async function make(ask: Ask): Promise<DemoChain> {
     counter: {
       address: counter,
       numberPosition: counterContract.slots.number,
-      setByPosition: (await ask('web3_sha3', `0x${position}`)) as string,
+      setByPosition: (await callNode('web3_sha3', `0x${position}`)) as string,
       value: VALUE,
       calls: {
         number: counterContract.selectors.number,
@@ -95,16 +95,16 @@ async function make(ask: Ask): Promise<DemoChain> {
   };
 }
 
-async function deploy(ask: Ask, from: string, code: string): Promise<string> {
-  // Mined by the time it answers, unlike eth_sendTransaction.
-  const receipt = (await ask('eth_sendTransactionSync', { from, data: code })) as Receipt;
+async function deploy(callNode: CallNode, from: string, code: string): Promise<string> {
+  // Unlike eth_sendTransaction, this returns after the transaction is mined.
+  const receipt = (await callNode('eth_sendTransactionSync', { from, data: code })) as Receipt;
   const { contractAddress } = succeeded(receipt);
   if (contractAddress === null) throw new Error('a contract was not deployed');
   return contractAddress;
 }
 
-async function receiptOf(ask: Ask, hash: string): Promise<Receipt> {
-  return succeeded((await ask('eth_getTransactionReceipt', hash)) as Receipt | null);
+async function receiptOf(callNode: CallNode, hash: string): Promise<Receipt> {
+  return succeeded((await callNode('eth_getTransactionReceipt', hash)) as Receipt | null);
 }
 
 function succeeded(receipt: Receipt | null): Receipt {

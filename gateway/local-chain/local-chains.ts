@@ -4,13 +4,13 @@ import type { NetworkConfig, UpstreamConfig } from '../network-files/network-con
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
-/** Where a spawned upstream is to be found, and when. */
+/** The URL of a spawned upstream, and when it is ready. */
 export interface Spawned {
   readonly url: string;
   readonly ready: Promise<unknown>;
 }
 
-/** A chain of our own for each upstream that asks to be spawned. Never in production. */
+/** Starts and stops a local chain for each upstream with `spawn`. Never in production. */
 export class LocalChains {
   readonly #log: Log;
   readonly #unavailableReason: string | undefined;
@@ -23,31 +23,31 @@ export class LocalChains {
     this.#unavailableReason = unavailableReason(settings);
   }
 
-  /** The first chain and its network, once it is made; undefined when there is none. */
+  /** The first chain and its network, once the chain is ready; undefined if there is none. */
   get demo(): Promise<{ slug: string; chain: DemoChain } | undefined> {
     return this.#demo ?? Promise.resolve(undefined);
   }
 
-  /** Why networks were left out at the last start, a line each. */
+  /** One line for each network left out at the last start, with the reason. */
   get leftOut(): readonly string[] {
     return this.#leftOut;
   }
 
-  /** Undefined for an upstream that is not spawned. */
+  /** @returns undefined for an upstream that is not spawned */
   at(upstream: UpstreamConfig): Spawned | undefined {
     return this.#chains.get(upstream);
   }
 
   /**
-   * Starts the chains that do not run yet, and does not wait for them.
-   * @returns the networks that can be served: without those whose only upstream could not be spawned
+   * Starts the chains that do not run yet, without waiting until they are ready.
+   * @returns the networks that can be served; networks without an upstream are left out
    */
   async start(configs: readonly NetworkConfig[]): Promise<NetworkConfig[]> {
-    const obstacle = this.#unavailableReason;
+    const reason = this.#unavailableReason;
     const isLeftOut = ({ upstreams }: NetworkConfig): boolean => upstreams.every(({ spawn }) => spawn !== undefined);
-    const leftOut = obstacle === undefined ? [] : configs.filter(isLeftOut);
-    this.#leftOut = leftOut.map(({ slug }) => `${slug} is left out: ${obstacle ?? ''}`);
-    if (obstacle === undefined) {
+    const leftOut = reason === undefined ? [] : configs.filter(isLeftOut);
+    this.#leftOut = leftOut.map(({ slug }) => `${slug} is left out: ${reason ?? ''}`);
+    if (reason === undefined) {
       for (const config of configs) {
         for (const upstream of config.upstreams) {
           if (upstream.spawn !== undefined && !this.#chains.has(upstream)) await this.#start(config, upstream);
@@ -57,11 +57,11 @@ export class LocalChains {
     return configs.filter((config) => !leftOut.includes(config));
   }
 
-  /** Ends the chains of all other upstreams. */
+  /** Stops the chains of all other upstreams. */
   async keepOnly(upstreams: ReadonlySet<UpstreamConfig>): Promise<void> {
-    const loose = [...this.#chains].filter(([upstream]) => !upstreams.has(upstream));
-    for (const [upstream] of loose) this.#chains.delete(upstream);
-    await Promise.all(loose.map(([, { node }]) => node.stop()));
+    const unused = [...this.#chains].filter(([upstream]) => !upstreams.has(upstream));
+    for (const [upstream] of unused) this.#chains.delete(upstream);
+    await Promise.all(unused.map(([, { node }]) => node.stop()));
   }
 
   stop(): Promise<void> {
@@ -75,7 +75,7 @@ export class LocalChains {
     const made = ready.then(
       (chain) => ({ slug, chain }),
       (error: unknown) => {
-        // Who stops a chain before it is ready knows why it is not.
+        // The chain was stopped before it was ready: not an error.
         if (!this.#chains.has(upstream)) return undefined;
         this.#log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
         return undefined;
@@ -86,6 +86,6 @@ export class LocalChains {
 }
 
 function unavailableReason({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {
-  if (NODE_ENV === 'production') return 'it would start a development chain, and this is production';
-  return findAnvil() === undefined ? 'anvil is not installed (npm ci without --omit=dev brings it)' : undefined;
+  if (NODE_ENV === 'production') return 'its upstream is a development chain, which does not start in production';
+  return findAnvil() === undefined ? 'anvil is not installed (npm ci without --omit=dev installs it)' : undefined;
 }

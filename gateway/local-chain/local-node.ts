@@ -8,22 +8,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
 
-/** A node of our own on this machine: anvil from npm, with a chain in memory that is gone when it stops. */
+/** A node that the gateway runs on this machine: anvil from npm, with a chain in memory that ends with the process. */
 export interface LocalNode {
   readonly url: string;
   readonly pid: number | undefined;
-  /** Resolves when the node answers; rejects, saying why, when it ends before that or takes too long. */
+  /** Resolves when the node responds. Rejects with the reason if the node ends first or takes too long. */
   readonly ready: Promise<void>;
-  /** Ends the node; resolves when its process is gone. May be called twice, and at any time. */
+  /** Stops the node; resolves when its process has ended. May be called twice, and at any time. */
   stop(): Promise<void>;
 }
 
 const READY_TIMEOUT_MS = 10_000;
-const PROBE_EVERY_MS = 20;
+const PROBE_INTERVAL_MS = 20;
 const KILL_TIMEOUT_MS = 2_000;
 const MAX_ERROR_CHARS = 500;
 
-/** The platforms that anvil is published for, by Node's `platform-arch`. */
+/** Anvil's binary by platform, in Node's spelling `platform-arch`. */
 const anvilPackages: Readonly<Record<string, string>> = {
   'darwin-arm64': '@foundry-rs/anvil-darwin-arm64/bin/anvil',
   'darwin-x64': '@foundry-rs/anvil-darwin-amd64/bin/anvil',
@@ -32,12 +32,12 @@ const anvilPackages: Readonly<Record<string, string>> = {
   'win32-x64': '@foundry-rs/anvil-win32-amd64/bin/anvil.exe',
 };
 
-/** The path of anvil's binary; undefined when it is not installed (production) or not made for this platform. */
+/** The path of anvil's binary; undefined if it is not installed (production) or not published for this platform. */
 export function findAnvil(): string | undefined {
   const binary = anvilPackages[`${process.platform}-${process.arch}`];
   if (binary === undefined) return undefined;
   try {
-    // The binary itself, not the package's `bin`: that is a Node process in between, which a SIGKILL would orphan.
+    // Not the package's `bin`: that is a Node process which starts the binary, and a SIGKILL of it would orphan the node.
     return createRequire(join(packageRoot, 'package.json')).resolve(binary);
   } catch {
     return undefined;
@@ -46,9 +46,9 @@ export function findAnvil(): string | undefined {
 
 export async function startLocalNode({ chainId, log }: { chainId: number; log: Log }): Promise<LocalNode> {
   const binary = findAnvil();
-  if (binary === undefined) throw new Error('anvil is not installed, or not made for this platform');
+  if (binary === undefined) throw new Error('anvil is not installed, or not published for this platform');
 
-  const port = await freePort();
+  const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
   const { file, args, options } = localNodeCommand(binary, { chainId, port });
   const child = spawn(file, args, options);
@@ -60,12 +60,12 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
   const ready = whenReady(url, chainId, ended).then(() => {
     if (state === 'starting') state = 'ready';
   });
-  // Whoever waits for it hears of it; when nobody does, a chain that did not start must not end the gateway.
+  // Without this handler, a rejection that is not awaited would end the gateway.
   ready.catch(() => undefined);
 
   void ended.then((reason) => {
     process.off('exit', killAtExit);
-    if (state === 'ready') log.warn({ reason }, 'the local node ended by itself');
+    if (state === 'ready') log.warn({ reason }, 'the local node ended unexpectedly');
   });
 
   async function stop(): Promise<void> {
@@ -80,67 +80,67 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
 }
 
 /**
- * How anvil is started so that it neither ends too early nor stays behind:
+ * The command that starts anvil so that it neither ends before the gateway nor outlives it:
  *
- * - In a process group of its own (`detached`), so that Ctrl-C in a terminal reaches the gateway alone, which needs the
- *   node until its last calls are answered.
- * - Behind a lifeline (descriptor 3), a pipe whose other end only we hold. A shell in the background reads from it: a
- *   line says that the node has ended, an end without a line that we are gone, however we died, and so must the node.
- *   The node takes the place of the shell that was started (`exec`), so it has the process id that we know.
+ * - Anvil has its own process group (`detached`). Ctrl-C in a terminal then reaches only the gateway, which needs the node
+ *   until the last calls in progress have ended.
+ * - Descriptor 3 is a lifeline: a pipe whose write end only the gateway has. A shell in the background reads from it. A
+ *   line means that the node has ended. End of file without a line means that the gateway has died, and the shell kills
+ *   the node. Anvil replaces the started shell (`exec`), so that it has the process id of `child`.
  *
- * Windows has no such shell: there, the node outlives a gateway that was killed.
+ * Windows has no such shell: there, the node outlives a killed gateway.
  */
 export function localNodeCommand(
   binary: string,
   { chainId, port }: { chainId: number; port: number },
 ): { file: string; args: string[]; options: SpawnOptions } {
   const anvilArgs = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--quiet'];
-  anvilArgs.push('--no-cors'); // else any page in this machine's browser could write to the chain
-  anvilArgs.push('--max-persisted-states', '0'); // else old states pile up in ~/.foundry, and stay there
-  // Nothing of our environment: it may hold secrets, and FOUNDRY_… settings that change how anvil behaves.
-  const coalesced = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;
+  anvilArgs.push('--no-cors'); // without it, any page in a browser of this machine could write to the chain
+  anvilArgs.push('--max-persisted-states', '0'); // without it, old states accumulate in ~/.foundry
+  // The environment is empty: the gateway's may have secrets, and FOUNDRY_… settings that change anvil's behaviour.
+  const commonOptions = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;
 
   if (process.platform === 'win32') {
-    return { file: binary, args: anvilArgs, options: { ...coalesced, stdio: ['ignore', 'ignore', 'pipe'] } };
+    return { file: binary, args: anvilArgs, options: { ...commonOptions, stdio: ['ignore', 'ignore', 'pipe'] } };
   }
   const script = '{ read -r _ <&3 || kill -9 $$; } 2>/dev/null & exec "$@" 3<&-';
   return {
     file: '/bin/sh',
     args: ['-c', script, 'sh', binary, ...anvilArgs],
-    options: { ...coalesced, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] },
+    options: { ...commonOptions, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] },
   };
 }
 
-/** One JSON-RPC call to a node of ours, for what is off the hot path. */
-export async function askLocalNode(url: string, method: string, params: unknown[] = []): Promise<unknown> {
+/** Sends one JSON-RPC call to a local node. Not for the hot path. */
+export async function callLocalNode(url: string, method: string, params: unknown[] = []): Promise<unknown> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
-  const upstreamResponse = (await response.json()) as { result?: unknown; error?: { message: string } };
-  if (upstreamResponse.error !== undefined) throw new Error(`${method}: ${upstreamResponse.error.message}`);
-  return upstreamResponse.result;
+  const body = (await response.json()) as { result?: unknown; error?: { message: string } };
+  if (body.error !== undefined) throw new Error(`${method}: ${body.error.message}`);
+  return body.result;
 }
 
-/** Resolves, never rejects, with the reason in words. */
+/** Resolves with the reason as text when the process has ended; never rejects. */
 function whenEnded(child: ChildProcess): Promise<string> {
-  let complaint = '';
+  let errorText = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-MAX_ERROR_CHARS);
+    errorText = (errorText + text).slice(-MAX_ERROR_CHARS);
   });
   const lifeline = child.stdio[3] as Writable | undefined;
-  lifeline?.on('error', () => undefined); // the reader was killed: nothing left to tell it
+  lifeline?.on('error', () => undefined); // the reading shell was killed
 
   return new Promise((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
       if (child.pid === undefined) resolve(`it could not be started (${error.code ?? error.name})`);
     });
     child.once('exit', () => lifeline?.end('\n'));
-    // Not `exit`: its last words may still be under way then.
+    // Not `exit`: standard error may not have been read completely then.
     child.once('close', (code, signal) => {
-      const words = complaint.trim().replaceAll(/\s+/g, ' ');
-      resolve((signal === null ? `exit code ${code ?? -1}` : signal) + (words === '' ? '' : `: ${words}`));
+      const detail = errorText.trim().replaceAll(/\s+/g, ' ');
+      resolve((signal === null ? `exit code ${code ?? -1}` : signal) + (detail === '' ? '' : `: ${detail}`));
     });
   });
 }
@@ -148,24 +148,24 @@ function whenEnded(child: ChildProcess): Promise<string> {
 async function whenReady(url: string, chainId: number, ended: Promise<string>): Promise<void> {
   const probing = new AbortController();
   const reason = await Promise.race([
-    untilAnswered(url, chainId, probing.signal),
-    ended.then((why) => `it ended before it answered: ${why}`),
-    delay(READY_TIMEOUT_MS, `it did not answer within ${READY_TIMEOUT_MS / 1000} s`, { signal: probing.signal }),
+    waitForResponse(url, chainId, probing.signal),
+    ended.then((why) => `it ended before it responded: ${why}`),
+    delay(READY_TIMEOUT_MS, `it did not respond within ${READY_TIMEOUT_MS / 1000} s`, { signal: probing.signal }),
   ]);
   probing.abort();
   if (reason !== undefined) throw new Error(`the local node did not start: ${reason}`);
 }
 
-async function untilAnswered(url: string, chainId: number, signal: AbortSignal): Promise<undefined> {
+async function waitForResponse(url: string, chainId: number, signal: AbortSignal): Promise<undefined> {
   const expected = `0x${chainId.toString(16)}`;
   while (!signal.aborted) {
-    const response = await askLocalNode(url, 'eth_chainId').catch(() => undefined);
+    const response = await callLocalNode(url, 'eth_chainId').catch(() => undefined);
     if (response === expected) return;
-    await delay(PROBE_EVERY_MS);
+    await delay(PROBE_INTERVAL_MS);
   }
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

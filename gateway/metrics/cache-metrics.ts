@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { CounterMetric, type CounterValue } from './counters.ts';
 
-/** Of a look-up in Redis: found, miss, late, failed, not-requested; of a write: written, not-written. */
+/** Counts the outcome of one read or write of the Redis cache. */
 export type RedisCacheMetric = (
   outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-requested' | 'written' | 'not-written',
 ) => void;
 
-/** What is told of answers that are kept. */
+/** The metrics of the response cache, in memory and in Redis. */
 export class CacheMetrics {
   readonly #registry: Registry;
   readonly #lookups: CounterMetric;
@@ -16,7 +16,7 @@ export class CacheMetrics {
     this.#lookups = new CounterMetric(
       {
         name: 'gatehouse_cache_lookups_total',
-        help: 'Lookups in the response cache, by outcome: hit (in memory), shared (in Redis), miss (sent to an upstream)',
+        help: 'Lookups in the response cache, by outcome: hit (in memory), redis (in CACHE_REDIS_URL), miss (sent to an upstream)',
         labelNames: ['network', 'method', 'outcome'],
       },
       registry,
@@ -31,7 +31,7 @@ export class CacheMetrics {
     };
   }
 
-  /** What comes of asking Redis for answers, and of writing them there. */
+  /** Creates the counter of reads and writes of the Redis cache. */
   redisCache(): RedisCacheMetric {
     const operations = new Counter({
       name: 'gatehouse_cache_redis_operations_total',
@@ -44,7 +44,7 @@ export class CacheMetrics {
     };
   }
 
-  /** Reads how much is kept whenever metrics are asked for. */
+  /** @param read size of the cache in memory, called at each scrape */
   watch(read: () => { readonly entries: number; readonly bytes: number }): void {
     const gauge = (name: string, help: string, what: 'entries' | 'bytes'): Gauge =>
       new Gauge({

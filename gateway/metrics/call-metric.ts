@@ -17,14 +17,14 @@ export class CallMetric {
     this.#inFlight.add(1);
   }
 
-  /** Outcomes are names from a closed list, never what a caller sent. */
+  /** @param outcome a name from a closed list, never text that a caller sent */
   ended(outcome: string, startedAt: number): void {
     this.#inFlight.add(-1);
     this.#seconds.observe((performance.now() - startedAt) / 1000);
     this.count(outcome);
   }
 
-  /** By itself: one that never was under way. */
+  /** Counts a call for which `started` was not called, such as a rejected one. */
   count(outcome: string): void {
     let counter = this.#outcomes.get(outcome);
     if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));

@@ -2,10 +2,10 @@ import type { Registry } from 'prom-client';
 import { CallMetric } from './call-metric.ts';
 import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
 
-/** 1 ms to 30 s: what stands between a cached answer and the longest call that a wallet waits for. */
+/** 1 ms to 30 s: from a cached response to the longest call that a wallet waits for. */
 export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What is told of calls, whoever answers them. */
+/** The metrics of calls, by network and method. Requests to upstreams are in `Metrics`. */
 export class CallMetrics {
   readonly #calls: CounterMetric;
   readonly #callSeconds: HistogramMetric;
@@ -57,7 +57,7 @@ export class CallMetrics {
     );
   }
 
-  /** @param method a method's name once the spec knows it, else `other` */
+  /** @param method the name of a method of the network, else `other` */
   metric(network: string, method: string): CallMetric {
     const inFlight = this.#callsInFlight.labels(network);
     return new CallMetric(
@@ -67,7 +67,7 @@ export class CallMetrics {
     );
   }
 
-  /** @returns what hears of each call that begins to wait, and of each that has ended to */
+  /** @returns a function to call with 1 when a call is queued, and with -1 when it leaves the queue */
   queueMetric(network: string): (change: 1 | -1) => void {
     const queued = this.#callsQueued.labels(network);
     return (change) => {
@@ -75,7 +75,7 @@ export class CallMetrics {
     };
   }
 
-  /** @returns what hears of each call that shared another's reply */
+  /** @returns a function to call for each coalesced call */
   coalescedMetric(network: string): () => void {
     const coalesced = this.#callsCoalesced.labels(network);
     return () => {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Instruments of how heads are followed. What is asked for that is not among the attempts, which are for callers. */
+/** The metrics of head tracking. Its requests are counted here, not among the attempts, which are for calls. */
 export class HeadMetrics {
   readonly #head: Gauge<'network' | 'upstream'>;
   readonly #moved: Gauge<'network' | 'upstream'>;
@@ -32,7 +32,7 @@ export class HeadMetrics {
     });
     this.#polls = new Counter({
       name: 'gatehouse_head_polls_total',
-      help: 'Polls of an upstream for its head and for missing headers, by outcome (reply, or the failure class)',
+      help: 'Polls of an upstream for its head and for missing headers, by outcome (response, or the failure class)',
       labelNames: [...labelNames, 'outcome'] as const,
       registers,
     });
@@ -82,14 +82,14 @@ export class HeadMetrics {
   }
 }
 
-/** What is known of the head of one upstream, and what it costs. */
+/** The head metrics of one upstream. */
 export interface UpstreamHeadMetrics {
   moved(block: number): void;
-  /** Behind the network's head. */
+  /** @param blocks distance to the network's head */
   lag(blocks: number): void;
-  /** @param outcome `reply`, or the class of failure */
+  /** @param outcome `response`, or the failure class */
   polled(outcome: string): void;
-  /** Over the WebSocket. */
+  /** A new head was received over the WebSocket. */
   notified(): void;
 }
 

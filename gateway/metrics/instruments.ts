@@ -2,22 +2,22 @@ import type { UpstreamHeadMetrics } from './head-metrics.ts';
 import type { SelectionMetrics } from './routing-metrics.ts';
 import type { HistoryBucket } from './upstream-history.ts';
 
-/** What an upstream reports of itself. Times are in seconds. */
+/** The metrics of one upstream. Times are in seconds. */
 export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
   succeeded(durationS: number): void;
   failed(failure: string, durationS: number): void;
   unusable(failure: string): void;
-  /** A result that was passed on is not as the spec says. */
+  /** A forwarded result deviates from the spec. */
   deviated(method: string): void;
-  /** What it did in the last minutes. */
+  /** The requests of the last ten minutes, oldest first. */
   history(): readonly HistoryBucket[];
 }
 
-/** What the WebSockets of one network report. */
+/** The metrics of the WebSockets of one network. */
 export interface SocketMetrics {
   opened(): void;
   /** @param reason from a closed list */
   closed(reason: string): void;
-  /** A message came. */
+  /** A message was received. */
   received(): void;
 }

@@ -9,7 +9,7 @@ import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
 import { CounterMetric, HistogramMetric } from './counters.ts';
 
-/** Every instrument of the gateway. Children are bound once per network, upstream and method. */
+/** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
 export class Metrics {
   readonly registry = new Registry();
   readonly calls = new CallMetrics(this.registry);
@@ -20,7 +20,7 @@ export class Metrics {
   readonly #attempts = new CounterMetric(
     {
       name: 'gatehouse_upstream_attempts_total',
-      help: 'Requests sent to an upstream, by outcome (reply, the failure class, or cancelled: the caller left)',
+      help: 'Requests sent to an upstream, by outcome (response, the failure class, or cancelled: the caller disconnected)',
       labelNames: ['network', 'upstream', 'outcome'],
     },
     this.registry,
@@ -70,14 +70,15 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
-  /** Of upstreams, for people. */
+  /** Recent requests of each upstream, for the status page. */
   readonly upstreamHistory = new UpstreamHistory({
     attempts: this.#attempts,
     attemptSeconds: this.#attemptSeconds,
     unusable: this.#unusable,
   });
   constructor() {
-    collectDefaultMetrics({ register: this.registry }); // event-loop delay among them, as nodejs_eventloop_lag_…
+    // Includes the delay of the event loop, as nodejs_eventloop_lag_….
+    collectDefaultMetrics({ register: this.registry });
     new Gauge({
       name: 'gatehouse_build_info',
       help: 'Always 1; the labels hold the versions of Gatehouse and Node',
@@ -90,7 +91,7 @@ export class Metrics {
     const seconds = this.#attemptSeconds.labels(network, upstream);
     const successes = this.#attempts.labels(network, upstream, 'response');
     return {
-      ...this.routing.ofUpstream(network, upstream),
+      ...this.routing.upstreamMetrics(network, upstream),
       succeeded: (durationS) => {
         successes.add(1);
         seconds.observe(durationS);
@@ -106,7 +107,7 @@ export class Metrics {
         this.#unusable.inc({ network, upstream, class: failure });
       },
       ...this.heads.upstreamMetrics(network, upstream),
-      history: () => this.upstreamHistory.of(network, upstream),
+      history: () => this.upstreamHistory.bucketsOf(network, upstream),
     };
   }
 
@@ -132,7 +133,7 @@ export class Metrics {
     this.#rejections.inc({ reason });
   }
 
-  /** Counts what keys do, by their ids: as many label values as there are keys in use, so only where that is wished. */
+  /** Creates the counters by key id. Off by default (METRICS_PER_KEY), because each key in use adds label values. */
   keyMetric(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
     const counter = (name: string, help: string): Counter<'key'> =>
       new Counter({ name, help, labelNames: ['key'] as const, registers: [this.registry] });
@@ -148,7 +149,7 @@ export class Metrics {
     };
   }
 
-  /** Reads the limiter's counts whenever metrics are asked for. */
+  /** @param read the limiter's counts, called at each scrape */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
     new Counter({
       name: 'gatehouse_limit_checks_total',
@@ -162,7 +163,7 @@ export class Metrics {
     });
   }
 
-  /** Reads the key store's state and the authenticator's counts whenever metrics are asked for. */
+  /** @param read the key store's state and the authenticator's counts, called at each scrape */
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     new Gauge({
       name: 'gatehouse_key_store_up',

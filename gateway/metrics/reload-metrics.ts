@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What is told of changes of the network files. */
+/** The metrics of reloads of the network files. */
 export class ReloadMetrics {
   readonly #reloads: Counter<'outcome'>;
   readonly #isSuccessful: Gauge;
@@ -10,7 +10,7 @@ export class ReloadMetrics {
     const registers = [registry];
     this.#reloads = new Counter({
       name: 'gatehouse_config_reloads_total',
-      help: 'Reloads of the network files, by outcome: applied, or refused (the previous configuration stays active)',
+      help: 'Reloads of the network files, by outcome: applied, or rejected (the previous configuration stays active)',
       labelNames: ['outcome'] as const,
       registers,
     });
@@ -27,7 +27,7 @@ export class ReloadMetrics {
     for (const outcome of ['applied', 'rejected']) this.#reloads.inc({ outcome }, 0);
   }
 
-  /** @param isFirst at start, which is no change */
+  /** @param isFirst the start of the gateway, which is not counted as a reload */
   applied(isFirst: boolean): void {
     if (!isFirst) this.#reloads.inc({ outcome: 'applied' });
     this.#isSuccessful.set(1);

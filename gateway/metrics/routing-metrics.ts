@@ -1,31 +1,31 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What a network reports of how its calls get from one upstream to the next. */
+/** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {
-  /** @param upstream that is asked after another one had failed */
+  /** @param upstream tried after another one failed */
   failedOver(upstream: string): void;
   hedged(event: 'started' | 'won' | 'lost'): void;
-  /** The budget was used up. */
+  /** The retry budget did not allow a retry or a hedge. */
   budgetExceeded(what: 'retry' | 'hedge'): void;
 }
 
-/** Further reports of an upstream. */
+/** The selection metrics of one upstream. */
 export interface SelectionMetrics {
   skipped(reason: string): void;
 }
 
 export type CircuitState = 'closed' | 'half-open' | 'open';
 
-/** An upstream of a network that is in force. */
+/** An upstream of the active configuration. */
 export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
   readonly circuit: CircuitState;
 }
 
-const stateNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
-/** The instruments of routing: which upstream a call went to, and why. */
+/** The metrics of routing: to which upstream a call was sent, and why. */
 export class RoutingMetrics {
   readonly #failovers: Counter<'network' | 'upstream'>;
   readonly #hedges: Counter<'network' | 'event'>;
@@ -55,7 +55,7 @@ export class RoutingMetrics {
     });
     this.#skips = new Counter({
       name: 'gatehouse_upstream_skipped_total',
-      help: 'Calls for which the upstream was skipped at first selection, by skip reason (resting: circuit open, at-limit, behind, lacks-block, lacks-method, other-chain)',
+      help: 'Calls for which the upstream was skipped at first selection, by skip reason (circuit-open, at-limit, behind, missing-block, unsupported-method, other-chain)',
       labelNames: ['network', 'upstream', 'reason'] as const,
       registers,
     });
@@ -69,19 +69,19 @@ export class RoutingMetrics {
       'gatehouse_upstream_circuit_state',
       'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
       registry,
-      (state) => stateNumbers[state],
+      (state) => circuitNumbers[state],
     );
   }
 
   /**
-   * Reads how upstreams are whenever metrics are asked for: one that was replaced, and still has a call under way, has no
-   * say in what is told under its name.
+   * Reads the upstreams of the active configuration at each scrape. A replaced upstream that still has a call in progress
+   * thus cannot overwrite the state of its successor of the same name.
    */
   watch(active: () => readonly ActiveUpstream[]): void {
     this.#active = active;
   }
 
-  ofNetwork(network: string): NetworkRoutingMetrics {
+  networkMetrics(network: string): NetworkRoutingMetrics {
     return {
       failedOver: (upstream) => {
         this.#failovers.inc({ network, upstream });
@@ -95,7 +95,7 @@ export class RoutingMetrics {
     };
   }
 
-  ofUpstream(network: string, upstream: string): SelectionMetrics {
+  upstreamMetrics(network: string, upstream: string): SelectionMetrics {
     return {
       skipped: (reason) => {
         this.#skips.inc({ network, upstream, reason });

@@ -1,14 +1,14 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What the subscriptions of one kind on one network report. */
+/** The metrics of the subscriptions of one kind on one network. */
 export interface KindSubscriptionMetrics {
   opened(): void;
   closed(): void;
-  /** So many notifications were sent. */
+  /** @param count notifications sent */
   notified(count: number): void;
 }
 
-/** The instruments of subscriptions. */
+/** The metrics of subscriptions of WebSocket clients. */
 export class SubscriptionMetrics {
   readonly #open: Gauge<'network' | 'kind'>;
   readonly #notifications: Counter<'network' | 'kind'>;

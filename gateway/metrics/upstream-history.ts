@@ -1,30 +1,30 @@
 import type { Counter } from 'prom-client';
 import type { CounterMetric, HistogramMetric } from './counters.ts';
 
-/** What an upstream did in one slice of time. */
+/** The requests to an upstream in one interval of ten seconds. */
 export interface HistoryBucket {
   /** Requests sent to it. */
-  readonly asked: number;
-  /** Of these, without a reply that was of use, though somebody waited for it. */
+  readonly sent: number;
+  /** Of these, requests without a usable response. Cancelled requests are not included. */
   readonly failed: number;
-  /** Time that they took together. */
+  /** Total duration. */
   readonly seconds: number;
 }
 
 export interface UpstreamCounters {
-  /** By outcome; each but `reply` and `cancelled` is a failure. */
+  /** By outcome; every outcome except `response` and `cancelled` is a failure. */
   readonly attempts: CounterMetric;
   readonly attemptSeconds: HistogramMetric;
   readonly unusable: Counter;
 }
 
-/** Ten minutes of ten seconds each: what a person who opens a page wants to see. */
+/** The status page shows ten minutes in intervals of ten seconds. */
 const BUCKET_MS = 10_000;
 const MAX_BUCKETS = 60;
 
 type Totals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
 
-/** Remembers the last minutes of each upstream by looking at the counters now and then: calls cost nothing more. */
+/** Stores the requests of each upstream in the last ten minutes. It samples the counters, so that calls cost nothing. */
 export class UpstreamHistory {
   readonly #counters: UpstreamCounters;
   readonly #buckets = new Map<string, HistoryBucket[]>();
@@ -43,27 +43,27 @@ export class UpstreamHistory {
     clearInterval(this.#timer);
   }
 
-  /** Oldest first; those since the start of the gateway. */
-  of(network: string, upstream: string): readonly HistoryBucket[] {
+  /** Oldest first; fewer than 60 in the first ten minutes. */
+  bucketsOf(network: string, upstream: string): readonly HistoryBucket[] {
     return this.#buckets.get(`${network} ${upstream}`) ?? [];
   }
 
-  /** Ends a slice. */
+  /** Ends the current interval. */
   async sample(): Promise<void> {
     const totals = await this.#read();
     for (const [name, now] of totals) {
-      const previous = this.#totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
-      const timeSlicer = this.#buckets.get(name) ?? [];
-      // A counter that was forgotten meanwhile begins anew.
-      const grown = (name: keyof HistoryBucket): number =>
-        now.asked < previous.asked ? now[name] : now[name] - previous[name];
-      const seconds = Math.round(grown('seconds') * 1000) / 1000;
-      timeSlicer.push({ asked: grown('asked'), failed: grown('failed'), seconds });
-      if (timeSlicer.length > MAX_BUCKETS) timeSlicer.shift();
-      this.#buckets.set(name, timeSlicer);
+      const previous = this.#totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
+      const buckets = this.#buckets.get(name) ?? [];
+      // A counter that was removed meanwhile restarts at 0.
+      const increaseOf = (name: keyof HistoryBucket): number =>
+        now.sent < previous.sent ? now[name] : now[name] - previous[name];
+      const seconds = Math.round(increaseOf('seconds') * 1000) / 1000;
+      buckets.push({ sent: increaseOf('sent'), failed: increaseOf('failed'), seconds });
+      if (buckets.length > MAX_BUCKETS) buckets.shift();
+      this.#buckets.set(name, buckets);
     }
     this.#totals = totals;
-    // Of those that are gone, the counters are.
+    // Upstreams without counters were removed from the configuration.
     for (const name of this.#buckets.keys()) if (!totals.has(name)) this.#buckets.delete(name);
   }
 
@@ -72,12 +72,12 @@ export class UpstreamHistory {
     const totals = new Map<string, Totals>();
     const of = ({ network, upstream }: Partial<Record<string, string | number>>): Totals => {
       const name = `${network ?? ''} ${upstream ?? ''}`;
-      const known = totals.get(name) ?? { asked: 0, failed: 0, seconds: 0 };
+      const known = totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
       totals.set(name, known);
       return known;
     };
     for (const { labels, value } of (await attempts.get()).values) {
-      of(labels).asked += value;
+      of(labels).sent += value;
       if (labels['outcome'] !== 'response' && labels['outcome'] !== 'cancelled') of(labels).failed += value;
     }
     for (const { labels, value } of (await unusable.get()).values) of(labels).failed += value;

@@ -80,7 +80,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     isDevelopment: isDevelopmentChain(config),
     hedgeAfterMs: config.hedgeAfterMs,
     maxLagBlocks: config.maxLagBlocks,
-    metrics: parts.metrics.routing.ofNetwork(config.slug),
+    metrics: parts.metrics.routing.networkMetrics(config.slug),
     heads,
     log,
     previous: reusable?.upstreams,

@@ -1,6 +1,6 @@
 import { causeOf } from '../config/log.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
-import { forgetSeries } from '../metrics/forget-series.ts';
+import { removeSeries } from '../metrics/remove-series.ts';
 import { ReloadMetrics } from '../metrics/reload-metrics.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
@@ -182,12 +182,12 @@ export class NetworkRegistry {
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     if (open.length === 0) {
       usage.removeNetwork(slug);
-      await forgetSeries(metrics.registry, { network: slug });
+      await removeSeries(metrics.registry, { network: slug });
       return;
     }
     const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
     for (const { name } of upstreams) {
-      if (!names.includes(name)) await forgetSeries(metrics.registry, { network: slug, upstream: name });
+      if (!names.includes(name)) await removeSeries(metrics.registry, { network: slug, upstream: name });
     }
   }
 

@@ -1,7 +1,7 @@
 import { endOfValue, isArrayAt, isObjectAt, skipSpace, walkArray, walkObject } from '../jsonrpc/json-text.ts';
 import { MemberFault, MemberNames } from '../jsonrpc/member-names.ts';
 
-/** What the rules of members are read off. */
+/** The part of a schema from which the member rules are derived. */
 export interface MemberSchema {
   readonly properties?: Readonly<Record<string, MemberSchema | boolean>>;
   readonly items?: MemberSchema;
@@ -12,13 +12,13 @@ export interface MemberSchema {
   readonly else?: MemberSchema;
 }
 
-/** Which members the objects in a value may have once only, and in this case only. */
+/** The members that an object in a value may have once only, and in this spelling only. */
 interface MemberRules {
-  /** Undefined: no member is read, the names are data. */
+  /** Undefined: the object has no known members, its names are data. */
   readonly names: MemberNames | undefined;
-  /** Of the members' values, in the order of their names. */
+  /** Rules for the members' values, in the order of their names. */
   readonly inner: readonly (MemberRules | undefined)[];
-  /** Of the elements of an array. */
+  /** Rules for the elements of an array. */
   readonly elements: MemberRules | undefined;
 }
 
@@ -27,16 +27,16 @@ interface Walk {
   seen: number;
 }
 
-/** Gives where the first faulty member is, or undefined. */
+/** Returns the first faulty member, if any. */
 export type MemberCheck = (params: string) => MemberFault | undefined;
 
 /**
- * Checks the parameters as the caller wrote them: every object that the schemas know members of must have each of them
- * once, in the schemas' case. Objects without known members (state overrides) may have any.
+ * Compiles a check of the parameters as the caller wrote them. An object may have each member of its schema once only,
+ * and in the schema's spelling only. Objects without members in their schema (state overrides) may have any.
  * @param params the schemas of the parameters, by position
  */
 export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck {
-  const rules = params.map((schema) => permissionsText([schema]));
+  const rules = params.map((schema) => memberRulesOf([schema]));
   if (rules.every((rule) => rule === undefined)) return () => undefined;
   return (text) => {
     try {
@@ -81,20 +81,20 @@ function checkElement(text: string, start: number, index: number, rules: MemberR
   return checkInner(text, start, rules, index);
 }
 
-/** @param schemas of the same value: which of them it meets is not known */
-function permissionsText(schemas: readonly MemberSchema[]): MemberRules | undefined {
+/** @param schemas alternatives for the same value */
+function memberRulesOf(schemas: readonly MemberSchema[]): MemberRules | undefined {
   if (schemas.length === 0) return undefined;
   const all = schemas.flatMap(branchesOf);
   const known = [...new Set(all.flatMap(({ properties = {} }) => Object.keys(properties)))];
   const inner = known.map((name) =>
-    permissionsText(
+    memberRulesOf(
       all.flatMap(({ properties }) => {
         const property = properties?.[name];
         return typeof property === 'object' ? [property] : [];
       }),
     ),
   );
-  const elements = permissionsText(all.flatMap(({ items }) => items ?? []));
+  const elements = memberRulesOf(all.flatMap(({ items }) => items ?? []));
   if (known.length === 0 && elements === undefined) return undefined;
   return { names: known.length === 0 ? undefined : new MemberNames(known), inner, elements };
 }

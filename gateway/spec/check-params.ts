@@ -7,12 +7,13 @@ import { explainFault, explainParams, type ParamsSchema } from './explain-params
 import { strictAjv } from './strict-ajv.ts';
 
 /**
- * Gives undefined when the parameters fit, else the sentence that the caller gets. Never throws.
- * @param given the same as the caller wrote them, for members that JSON.parse does not show; undefined: none can be there
+ * Returns undefined if the parameters are valid, else the error message for the caller. Never throws.
+ * @param given the parameters as the caller wrote them, for variants and duplicates of members, which JSON.parse hides.
+ * Undefined if there can be none.
  */
 export type ParamCheck = (params: readonly unknown[], given?: string) => string | undefined;
 
-/** One check for each method of the spec, from schemas/generated/params.json; compiled when its first call comes. */
+/** One check for each method of the spec, from schemas/generated/params.json; compiled at the first call. */
 export function compileParamChecks(): ReadonlyMap<string, ParamCheck> {
   const text = readFileSync(join(packageRoot, 'schemas/generated/params.json'), 'utf8');
   const schemas = JSON.parse(text) as Record<string, ParamsSchema>;
@@ -32,14 +33,14 @@ function compileCheck(ajv: Ajv2020, schema: ParamsSchema): ParamCheck {
     if (fits(params)) return undefined;
     const [error] = fits.errors ?? [];
     if (error === undefined) return 'invalid params';
-    // Too few, says Ajv before it looks at those that are there. A caller is helped more by the first that is wrong.
+    // Ajv reports too few parameters before it checks those present. The first invalid one helps the caller more.
     const anyCount = error.keyword === 'minItems' ? explainGiven() : undefined;
     const first = anyCount === undefined || anyCount(params) ? error : (anyCount.errors?.[0] ?? error);
     return explainParams(first, schema, count);
   };
 }
 
-/** When it is first needed: most methods never are, and all together take 200 ms and 15 MB. */
+/** Creates the value at its first use. Most methods are never called, and all together take 200 ms and 15 MB. */
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { MemberFault } from '../jsonrpc/member-names.ts';
 import type { MemberSchema } from './check-members.ts';
 
-/** What an explanation needs of a type's schema. */
+/** The part of a type's schema that an error message needs. */
 interface TitledSchema {
   readonly title?: string;
   readonly properties?: Readonly<Record<string, TitledSchema | boolean>>;
@@ -17,22 +17,22 @@ export interface ParamsSchema {
 }
 
 /**
- * Says in one sentence which parameter did not fit and what was expected there. The sentence is made of the schema's
- * words alone: nothing that the caller sent comes back in it.
+ * The error message for an invalid parameter: its name, and what was expected. The message consists of the schema's
+ * texts, and repeats nothing that the caller sent.
  */
 export function explainParams(error: ErrorObject, schema: ParamsSchema, given: number): string {
   if (error.keyword === 'maxItems') return `invalid params: expected ${maxCountText(schema.maxItems)}`;
   if (error.keyword === 'minItems') return expected(schema, given);
   const [index, ...path] = error.instancePath.split('/').slice(1);
   const failed = error.parentSchema as TitledSchema | undefined;
-  // A schema without a title is a branch inside a union: no single field is wrong, but the parameter as a whole.
+  // A schema without a title is a branch of a union: the parameter as a whole is invalid, not one field.
   if (failed?.title === undefined) return expected(schema, Number(index));
   if (error.keyword !== 'required') return expected(schema, Number(index), path, failed.title);
   const { missingProperty } = error.params as { missingProperty: string };
   return expected(schema, Number(index), [...path, missingProperty], titleOf(failed.properties?.[missingProperty]));
 }
 
-/** Says which member stands there twice or in another case, by the schema's name for it. */
+/** The error message for a member that is duplicated or spelt in another case. */
 export function explainFault({ member, isVariant, path }: MemberFault, schema: ParamsSchema): string {
   const [index, ...inner] = path;
   return expected(schema, Number(index), [...inner.map(String), member], isVariant ? VARIANT : 'only once');

@@ -1,7 +1,7 @@
 import { version } from '../config/package.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 
-/** The results, as JSON text, of the methods that `schemas/methods` marks with `answer: local`. */
+/** The results, as JSON text, of the methods with `answer: local` in `schemas/methods`. */
 export function localResults({ chainId }: Pick<NetworkConfig, 'chainId'>): ReadonlyMap<string, string> {
   return new Map([
     ['eth_chainId', JSON.stringify(`0x${chainId.toString(16)}`)],

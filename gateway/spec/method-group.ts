@@ -1,34 +1,34 @@
 import type { MethodSpec } from './method-spec.ts';
 
-/** Methods that take about as long as each other: an upstream is quick or slow at one of these by itself. */
+/** A group of methods with similar durations. Each upstream has a latency score for each group. */
 export type MethodGroup = 'lookup' | 'execution' | 'list' | 'other';
 
 export const methodGroups: readonly MethodGroup[] = ['lookup', 'execution', 'list', 'other'];
 
 export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
-  // A trace, mostly: the spec does not know it.
+  // A pass-through method, usually a trace.
   if (resultKinds === undefined) return 'other';
   if (reverts) return 'execution';
   return resultKinds.includes('array') ? 'list' : 'lookup';
 }
 
 /**
- * Whether a call of the method may be made a second time, or be broken off, without harm. Of a method that the spec does
- * not know only its name tells; a filter is kept by the node that was asked for it.
+ * Whether a call of the method may be repeated or cancelled without side effects. For a pass-through method, its name
+ * decides; filters are excluded, because they exist only at the upstream that created them.
  */
 export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
   return sends !== true && (resultKinds !== undefined || !/send|submit|filter/i.test(name));
 }
 
-/** Namespaces of methods that only tell something, whatever the spec knows of them. */
+/** Namespaces whose methods do not change the chain, pass-through methods included. */
 const READ_ONLY = /^(debug|trace|txpool|ots|erigon|parity|bor|arb|optimism|eth|net|web3|zks)_/;
 
-/** Whether a call may change what others are told from then on: evm_mine, as everything that is sent. */
+/** Whether a call may change later responses to other callers, as evm_mine and sent transactions do. */
 export function changesChain(spec: MethodSpec): boolean {
   return !isRead(spec) || !READ_ONLY.test(spec.name);
 }
 
-/** Whether two calls with the same parameters may share a reply. What the spec does not know may change the chain (evm_mine). */
+/** Whether identical calls may share one upstream response. Pass-through methods may not: evm_mine changes the chain. */
 export function canCoalesce(spec: MethodSpec): boolean {
-  return spec.handledBy === undefined && spec.isForeign !== true && isRead(spec);
+  return spec.handledBy === undefined && spec.isPassThrough !== true && isRead(spec);
 }

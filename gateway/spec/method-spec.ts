@@ -1,106 +1,106 @@
 import { namespaceOf } from '../network-files/namespace-of.ts';
 
-/** Who answers in place of an upstream. */
+/** The part of the gateway that handles a method in place of an upstream. */
 export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';
 
-/** What the gateway needs to know of a method on the hot path. Derived from `schemas/methods` by `npm run generate`. */
+/** The properties of a method for the hot path. Derived from `schemas/methods` by `npm run generate`. */
 export interface MethodSpec {
   readonly name: string;
   /** The part before the first underscore or dot. */
   readonly namespace: string;
   /**
-   * `local`: answered by the gateway itself, no upstream is asked; `socket`: by the caller's WebSocket; `filters`: by
-   * what is kept for callers who poll; `document`: by what describes the network.
+   * No request is sent to an upstream. `local`: the result is a constant of the network; `socket`: handled by the caller's
+   * WebSocket; `filters`: by the filters of the network; `document`: the result is the network's OpenRPC document.
    */
   readonly handledBy?: LocalHandler;
-  /** The result may be null: the object was not found. */
+  /** The result may be null, if the object was not found. */
   readonly nullable: boolean;
-  /** The method may end in a revert, answered with code 3. */
+  /** A call may revert; the response is then an error with code 3. */
   readonly reverts: boolean;
-  /** What is sent takes effect, so that it is forwarded even when nobody waits for the answer. */
+  /** A call has an effect, and is therefore sent even if the caller has disconnected. */
   readonly sends?: true;
-  /** It runs contracts, though no call of it ends in a revert: a contract's text may stand in its errors. */
+  /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
-  /** The first parameter is the hash of what is looked up, or of the block that it is in; the result may be null. */
+  /** The first parameter is the hash of the requested object or of its block. The result may be null. */
   readonly looksUpHash?: true;
-  /** Where no upstream has the method, the answer is null in place of -32601: many clients do not have uncles. */
+  /** If no upstream supports the method, the result is null instead of the error -32601. Many nodes have no uncles. */
   readonly nullWhenUnsupported?: true;
-  /** Which kinds of JSON value a result may be when it is not null. Absent: any, and it is passed on as it is. */
+  /** JSON types of a result that is not null. Absent: any, and the result is forwarded unchanged. */
   readonly resultKinds?: readonly ResultKind[];
-  /** What a text result matches, after padding. */
+  /** Pattern of a string result, after padding. */
   readonly resultPattern?: string;
-  /** Bytes that a hexadecimal result is left-padded to. */
+  /** Bytes to which a hexadecimal result is left-padded. */
   readonly padResult?: number;
   /** The result is a quantity, which has no leading zeros. */
   readonly resultIsQuantity?: true;
-  /** The field that holds objects where the parameter at this position is true, and their hashes where it is false. */
+  /** A field with objects if the parameter at this position is true, and with their hashes if it is false. */
   readonly details?: { readonly field: string; readonly param: number };
-  /** What shows that a result, or each object in an array, is the one asked for. */
+  /** Fields that identify the result, or each object in an array, as the requested one. */
   readonly identity?: readonly Identity[];
-  /** Positions of hash parameters: lowered before forwarding. A position may also hold an EIP-1898 object. */
+  /** Positions of hash parameters, which are sent in lower case. A position may also have an EIP-1898 object. */
   readonly hashParams: readonly number[];
-  /** Where gas is named that is capped. */
+  /** Places of gas quantities to which the gas cap applies. */
   readonly gasAt?: readonly GasPlace[];
   /**
-   * Where a call names contracts: a parameter that is an address, or the field of one that holds one or several.
-   * `pretence`: the parameter by which a call may give any contract other code.
+   * The place of contract addresses: a parameter that is an address, or a field of one, with one or several addresses.
+   * `overrides`: the position of the state overrides, which can replace the code of any contract.
    */
-  readonly contractAt?: { readonly param: number; readonly field?: string; readonly pretence?: number };
-  /** Position of what names a block, or of the filter that names two; `readsState`: of the state after it. */
+  readonly contractAt?: { readonly param: number; readonly field?: string; readonly overrides?: number };
+  /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
-  /** A network's file names it, and the spec does not know it: nobody can say what its parameters mean. */
-  readonly isForeign?: true;
-  /** How much of a key's limits a call uses up; absent: 1. */
+  /** A pass-through method: listed in a network file, without a schema. */
+  readonly isPassThrough?: true;
+  /** Request units of a call; absent: 1. */
   readonly requestUnits?: number;
-  /** How long an answer is true, where it may be kept. */
+  /** Validity of a cached response; absent: not cacheable. */
   readonly cache?: CacheRule;
-  /** How an object result, or each object in an array, is completed. */
+  /** Rules for completing an object result, or each object in an array. */
   readonly shape?: ObjectShape;
 }
 
 /**
- * `head`: until the head moves; `result`: while the block that the result names is of the chain; or by the block that a
- * parameter names, by tag, number, hash or EIP-1898 object.
+ * `head`: valid until the head changes. `result`: valid while the block in the result is part of the chain. `param`: valid
+ * as long as the block in this parameter (tag, number, hash or EIP-1898 object).
  */
 export type CacheRule = 'head' | 'result' | { readonly param: number };
 
-/** A method that the spec does not know: whatever its parameters and its result are, they pass as they stand. */
+/** The spec of a pass-through method: its parameters and result are forwarded unchanged. */
 export function passThrough(name: string): MethodSpec {
-  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isForeign: true };
+  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isPassThrough: true };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
 
-/** A quantity in a parameter. `path`: names of members, outermost first; `*` for each element of an array. */
+/** The place of a quantity in a parameter. `path`: names of members, outermost first; `*` for each element of an array. */
 export interface GasPlace {
   readonly param: number;
   readonly path: readonly string[];
 }
 
-/** A field of a result that must be what a parameter names. A tag, or a parameter left out, names nothing. */
+/** A field of a result that must equal a parameter. Tags and omitted parameters are not compared. */
 export interface Identity {
   readonly field: string;
-  /** The parameter's position. It may also hold an object with a blockHash or a blockNumber (EIP-1898, log filters). */
+  /** The parameter's position. It may also have an object with a blockHash or a blockNumber (EIP-1898, log filters). */
   readonly param: number;
   readonly kind: 'hash' | 'quantity';
 }
 
-/** The rules of an object that the spec names, read off its schema. */
+/** The rules for an object of the spec, derived from its schema. */
 export interface ObjectShape {
-  /** Its name in `schemas/types`. */
+  /** The type's name in `schemas/types`. */
   readonly type: string;
-  /** Fields that the spec names and does not call optional: answered as null when the node left them out. */
+  /** Required fields that become null if the upstream left them out. */
   readonly fill: readonly string[];
   /** Quantities without which the result is an upstream failure. */
   readonly demand: readonly string[];
-  /** Fields that hold quantities: JSON numbers become hexadecimal, leading zeros are removed. */
+  /** Fields with quantities: JSON numbers become hexadecimal, leading zeros are removed. */
   readonly quantities: readonly string[];
-  /** Fields that hold addresses: empty ones become null. */
+  /** Fields with addresses: empty ones become null. */
   readonly addresses: readonly string[];
-  /** Fields that nodes spell in another way: spec's spelling by the node's. */
+  /** Fields that some nodes name differently: the node's name by the spec's. */
   readonly rename: Readonly<Record<string, string>>;
-  /** Fields that hold an array of objects (other elements, such as hashes, are left alone). */
+  /** Fields with an array of objects. Other elements, such as hashes, stay unchanged. */
   readonly nested: Readonly<Record<string, ObjectShape>>;
-  /** Those of `nested` that may hold hashes in place of the objects. */
+  /** Fields of `nested` that may have hashes instead of objects. */
   readonly orHashes: readonly string[];
 }

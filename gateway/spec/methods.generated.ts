@@ -379,7 +379,7 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to",
-      "pretence": 2
+      "overrides": 2
     },
     "blockAt": {
       "param": 1,
@@ -770,7 +770,7 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to",
-      "pretence": 2
+      "overrides": 2
     },
     "blockAt": {
       "param": 1,
@@ -802,7 +802,7 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to",
-      "pretence": 2
+      "overrides": 2
     },
     "blockAt": {
       "param": 1,
@@ -1666,7 +1666,7 @@ export const methods: readonly MethodSpec[] = [
     "contractAt": {
       "param": 0,
       "field": "to",
-      "pretence": 1
+      "overrides": 1
     },
     "shape": {
       "type": "FeeEstimate",

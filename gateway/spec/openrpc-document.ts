@@ -27,27 +27,27 @@ export interface OpenRpcMethod {
   readonly [more: string]: unknown;
 }
 
-/** What of a network shows in its document. */
+/** The properties of a network that its document shows. */
 export interface DocumentedNetwork {
   readonly name: string;
-  /** Names of the methods that it serves. */
+  /** Names of the network's methods. */
   readonly methods: readonly string[];
-  /** Where it answers. None: the document says so in general, as the whole one does. */
+  /** Base URLs. If empty, the document has the general servers of openrpc.json. */
   readonly baseUrls: readonly string[];
 }
 
-let whole: OpenRpcDocument | undefined;
+let fullDocument: OpenRpcDocument | undefined;
 
-/** Of all methods of the spec, from schemas/generated/openrpc.json; read once. */
+/** The document with all methods of the spec, from schemas/generated/openrpc.json; read once. */
 export function openRpcDocument(): OpenRpcDocument {
   const read = (): string => readFileSync(join(packageRoot, 'schemas/generated/openrpc.json'), 'utf8');
-  return (whole ??= JSON.parse(read()) as OpenRpcDocument);
+  return (fullDocument ??= JSON.parse(read()) as OpenRpcDocument);
 }
 
-/** The document limited to a network: its methods, the types that they need, and where it answers. */
+/** The document of a network: its methods, the types that they use, and its URLs. */
 export function documentOf({ name, methods: served, baseUrls }: DocumentedNetwork): OpenRpcDocument {
   const { components, info, methods: known, servers, ...frame } = openRpcDocument();
-  const methods = served.map((method) => known.find((one) => one.name === method) ?? unchecked(method));
+  const methods = served.map((method) => known.find((one) => one.name === method) ?? passThroughEntry(method));
   const { schemas, errors } = components;
   return {
     ...frame,
@@ -61,7 +61,7 @@ export function documentOf({ name, methods: served, baseUrls }: DocumentedNetwor
   };
 }
 
-/** Over HTTP and WebSocket, for each base URL. The key is the caller's. */
+/** The HTTP and WebSocket URLs for each base URL, with the caller's key as a variable. */
 export function serversAt(baseUrls: readonly string[]): OpenRpcServer[] {
   const variables = { key: { default: 'API_KEY', description: 'The API key.' } };
   return baseUrls.flatMap((given) => {
@@ -73,14 +73,14 @@ export function serversAt(baseUrls: readonly string[]): OpenRpcServer[] {
   });
 }
 
-/** A method that a network's file names and the spec does not know. */
-function unchecked(name: string): OpenRpcMethod {
-  const summary = 'Not in the spec: parameters and result pass unchecked, as the node takes and gives them.';
+/** The document entry of a pass-through method. */
+function passThroughEntry(name: string): OpenRpcMethod {
+  const summary = 'A pass-through method: parameters and result are not in the spec, and are forwarded unchanged.';
   const anything = { name: 'result', schema: true };
   return { name, summary, paramStructure: 'by-position', params: [], result: anything, errors: [], examples: [] };
 }
 
-/** Types that something refers to, and all that these refer to. */
+/** The types to which a part of the document refers, directly or through other types. */
 function typesIn(from: unknown, schemas: Readonly<Record<string, object>>): ReadonlySet<string> {
   const found = new Set<string>();
   const follow = (part: unknown): void => {

@@ -1,9 +1,9 @@
 import type { MethodSpec } from './method-spec.ts';
 
-/** How many times the current block gas limit a call may name as its gas: the spec's 1000 %. */
+/** Maximum gas of a call, in block gas limits: the spec's 1000 %. */
 const GAS_CAP_FACTOR = 10n;
 
-/** Lowers upper-case hashes: ganache-cli 6 does not find a block by them. The array is copied only when it changes. */
+/** Converts hashes to lower case: ganache-cli 6 finds no block by an upper-case hash. Copies the array only if it changes. */
 export function lowerHashes(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
   let prepared = params;
   for (const position of method.hashParams) {
@@ -14,7 +14,7 @@ export function lowerHashes(method: MethodSpec, params: readonly unknown[]): rea
   return prepared;
 }
 
-/** A hash, or an EIP-1898 object with one. */
+/** @param value a hash, or an EIP-1898 object with one */
 function lowerHash(value: unknown): unknown {
   if (typeof value === 'string') return value.length === 66 && /[A-F]/.test(value) ? value.toLowerCase() : value;
   if (typeof value !== 'object' || value === null || !('blockHash' in value)) return value;
@@ -22,21 +22,21 @@ function lowerHash(value: unknown): unknown {
   return lowered === value.blockHash ? value : { ...value, blockHash: lowered };
 }
 
-/** Whether the call names its gas, so that the block gas limit must be known before it goes out. */
+/** Whether the call specifies gas, so that the block gas limit must be known before the call is sent. */
 export function namesGas({ gasAt }: MethodSpec, params: readonly unknown[]): boolean {
   if (gasAt === undefined) return false;
   for (const { param, path } of gasAt) if (holdsGas(params[param], path, 0)) return true;
   return false;
 }
 
-/** Lowers all gas that the call names to ten times the block gas limit; it is not rejected. */
+/** Lowers the gas of the call to ten times the block gas limit. A call with more gas is not rejected. */
 export function capGas(
   { gasAt = [] }: MethodSpec,
   params: readonly unknown[],
   blockGasLimit: bigint,
 ): readonly unknown[] {
   const cap = GAS_CAP_FACTOR * blockGasLimit;
-  // 0: the chain bounds no block, or its blocks come without a usable limit.
+  // 0: the chain has no block gas limit, or its blocks have no usable one.
   if (cap === 0n) return params;
   let capped = params;
   for (const { param, path } of gasAt) {
@@ -47,7 +47,7 @@ export function capGas(
   return capped;
 }
 
-/** @param depth how much of the path leads to `value` */
+/** @param depth number of path elements that lead to `value` */
 function holdsGas(value: unknown, path: readonly string[], depth: number): boolean {
   const name = path[depth];
   if (name === undefined) return typeof value === 'string';
@@ -56,7 +56,7 @@ function holdsGas(value: unknown, path: readonly string[], depth: number): boole
   return Array.isArray(value) && value.some((element) => holdsGas(element, path, depth + 1));
 }
 
-/** The value itself where nothing in it is lowered. */
+/** @returns the value itself if nothing in it was lowered */
 function lowerGas(value: unknown, path: readonly string[], depth: number, cap: bigint): unknown {
   const name = path[depth];
   if (name === undefined) return typeof value === 'string' && BigInt(value) > cap ? `0x${cap.toString(16)}` : value;

@@ -4,10 +4,10 @@ import type { ValidateFunction } from 'ajv';
 import { packageRoot } from '../config/package.ts';
 import { strictAjv } from './strict-ajv.ts';
 
-/** Gives undefined when a result is as the spec says, or the method is not its; else where it is not. */
+/** Returns where a result deviates from the spec. Undefined: it does not, or the spec does not have the method. */
 export type ResultCheck = (method: string, result: unknown) => string | undefined;
 
-/** From schemas/generated/results.json; each schema is compiled when its first result comes. */
+/** Compiles the check from schemas/generated/results.json; each schema is compiled at its first result. */
 export function compileResultCheck(): ResultCheck {
   const text = readFileSync(join(packageRoot, 'schemas/generated/results.json'), 'utf8');
   const schemas = JSON.parse(text) as Record<string, object>;

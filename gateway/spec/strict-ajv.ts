@@ -1,11 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 /**
- * The one way in which this project compiles schemas: strict, so that a misspelt keyword fails at once instead of
- * checking nothing. Two exceptions: a tuple may leave out its last parameters, and the block parameter is a string or
- * an object. `verbose` hands an error the schema that was not met, and with it the title.
- * @param isProven whether the schemas come from `npm run generate`, which has compiled them: that they are schemas is
- * then not checked again, for which Ajv compiles the schema of schemas (50 ms, 1 MB)
+ * Creates the Ajv instance for all schemas of this project. It is strict, so that a misspelt keyword is an error. There
+ * are two exceptions: a tuple may omit its last parameters, and the block parameter is a string or an object. `verbose`
+ * adds the violated schema to an error, and with it the title.
+ * @param isProven whether the schemas are from `npm run generate`, which has compiled them. Validating them again would
+ * compile the meta-schema (50 ms, 1 MB).
  */
 export function strictAjv(isProven = false): Ajv2020 {
   const ajv = new Ajv2020({

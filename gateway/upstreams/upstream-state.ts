@@ -35,7 +35,7 @@ export function upstreamStateOf(
   history: readonly HistoryBucket[],
   now: number,
 ): UpstreamState {
-  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
+  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ sent }) => sent > 0));
   return {
     name,
     state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',

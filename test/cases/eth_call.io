@@ -1,8 +1,8 @@
-// what a contract gives back
+// the return value of a contract
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03"},"latest"]}
 << {"jsonrpc":"2.0","id":1,"result":"0x000000000000000000000000000000000000000000000000000000000000002a"}
 
-// nothing, where there is no contract; the block is left out
+// an empty result without a contract; the block is omitted
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"}]}
 << {"jsonrpc":"2.0","id":1,"result":"0x"}
 
@@ -16,16 +16,16 @@
 <- {"result":"0x01"}
 << {"jsonrpc":"2.0","id":1,"result":"0x01"}
 
-// a revert with a reason, in the words of an older node
+// a revert with a reason, as an older node returns it
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x01"},"latest"]}
 <- {"error":{"code":-32015,"message":"execution reverted","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: no more","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
 
-// a halt, which is no revert
+// a halt, which is not a revert
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x02"},"latest"]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"out of gas"}}
 
-// null, which is no answer
+// null, which is not a valid result
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03"},"0xffffffff"]}
 <- {"result":null}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer"}}

@@ -25,7 +25,7 @@
 <- {"error":{"code":3,"message":"execution reverted: no more","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: no more","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
 
-// a panic in the words of anvil
+// a panic as anvil returns it
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x02"}]}
 <- {"error":{"code":3,"message":"execution reverted: panic: arithmetic underflow or overflow (0x11)","data":"0x4e487b710000000000000000000000000000000000000000000000000000000000000011"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: arithmetic underflow or overflow","data":"0x4e487b710000000000000000000000000000000000000000000000000000000000000011"}}
@@ -39,7 +39,7 @@
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x04"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: rate limit exceeded","data":"0x08c379a00000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000001372617465206c696d697420657863656564656400000000000000000000000000"}}
 
-// a halt, which is no revert
+// a halt, which is not a revert
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x05"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"invalid opcode: INVALID"}}
 
@@ -53,6 +53,6 @@
 <- {"error":{"code":-32000,"message":"header not found"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"header not found"}}
 
-// a call object that is none
+// an invalid call object
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":["0x"]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction: expected transaction call object"}}

@@ -2,18 +2,18 @@
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}]}
 << {"jsonrpc":"2.0","id":1,"result":[{"address":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","blockNumber":"0x10","data":"0x","logIndex":"0x0","removed":false,"topics":["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"],"transactionHash":"0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","transactionIndex":"0x0"}]}
 
-// a block hash in upper case goes out in lower case
+// a block hash in upper case is sent in lower case
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"blockHash":"0xAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","topics":[null,["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",null]]}]}
 -> {"method":"eth_getLogs","params":[{"blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","topics":[null,["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",null]]}]}
 <- {"result":[]}
 << {"jsonrpc":"2.0","id":1,"result":[]}
 
-// a log without a field that the specification names
+// a log without a field of the specification
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x10","toBlock":"latest","address":["0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"]}]}
 <- {"result":[{"address":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","blockNumber":"0x10","data":"0x","logIndex":"0x0","topics":["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"],"transactionHash":"0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","transactionIndex":"0x0"}]}
 << {"jsonrpc":"2.0","id":1,"result":[{"address":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","blockNumber":"0x10","data":"0x","logIndex":"0x0","topics":["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"],"transactionHash":"0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","transactionIndex":"0x0","removed":null}]}
 
-// another block than was asked for
+// a block other than the requested one
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"blockHash":"0xdddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd"}]}
 <- {"result":[{"address":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","blockNumber":"0x10","data":"0x","logIndex":"0x0","removed":false,"topics":["0xcccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"],"transactionHash":"0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","transactionIndex":"0x0"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer"}}

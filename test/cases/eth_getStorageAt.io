@@ -6,7 +6,7 @@
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","0x3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c3c","0x10"]}
 << {"jsonrpc":"2.0","id":1,"result":"0x000000000000000000000000000000000000000000000000000000000000002a"}
 
-// a word of which the node has left out the zeros
+// a word whose zeros the node has left out
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","0x1","safe"]}
 <- {"result":"0x5"}
 << {"jsonrpc":"2.0","id":1,"result":"0x0000000000000000000000000000000000000000000000000000000000000005"}
@@ -16,7 +16,7 @@
 <- {"result":"0x"}
 << {"jsonrpc":"2.0","id":1,"result":"0x0000000000000000000000000000000000000000000000000000000000000000"}
 
-// a block by its hash, which goes out in lower case
+// a block by its hash, which is sent in lower case
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","0x0",{"blockHash":"0xABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABAB"}]}
 -> {"method":"eth_getStorageAt","params":["0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","0x0",{"blockHash":"0xabababababababababababababababababababababababababababababababab"}]}
 << {"jsonrpc":"2.0","id":1,"result":"0x0000000000000000000000000000000000000000000000000000000000000007"}

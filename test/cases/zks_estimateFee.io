@@ -10,12 +10,12 @@
 >> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x01"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: no more","data":"0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000076e6f206d6f726500000000000000000000000000000000000000000000000000"}}
 
-// a failed validation, to which the node gives code 3
+// a failed validation, for which the node returns code 3
 >> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x02"}]}
 <- {"error":{"code":3,"message":"failed to validate the transaction. reason: Validation revert: no","data":"0x"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"failed to validate the transaction. reason: Validation revert: no"}}
 
-// a node that does not have the method
+// an upstream without the method
 >> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x03"}]}
 <- {"error":{"code":-32601,"message":"Method not found"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"The method zks_estimateFee does not exist/is not available"}}

@@ -8,7 +8,7 @@ import type * as Ethers from 'ethers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
-import { askLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { makeWorld, type World } from './world.ts';
 
 let world: World;
@@ -96,7 +96,7 @@ describe('a page of another origin, in Chromium,', () => {
   it('subscribes over a WebSocket, and is told of blocks and logs', async () => {
     const { caller, counter } = world.anvil.chain;
     await inPage(subscribe, { url: world.place.ws, kinds: [['newHeads'], ['logs', { address: counter.address }]] });
-    const hash = await askLocalNode(world.anvil.url, 'eth_sendTransaction', [
+    const hash = await callLocalNode(world.anvil.url, 'eth_sendTransaction', [
       { from: caller, to: counter.address, data: counter.calls.set },
     ]);
     await page.deadline('window.told.every((results) => results.length > 0)');
@@ -110,11 +110,11 @@ describe('a page of another origin, in Chromium,', () => {
     const before = world.wire.requests.length;
     await page.evaluate(`import('/ethers.js').then((ethers) => { window.ethers = ethers; })`);
     await inPage(watchByEthers, { http: world.place.http, ws: world.place.ws, address: counter.address });
-    const from = Number(await askLocalNode(world.anvil.url, 'eth_blockNumber', []));
+    const from = Number(await callLocalNode(world.anvil.url, 'eth_blockNumber', []));
     const place = [counter.address, counter.numberPosition, 'latest'];
-    const value = Number(await askLocalNode(world.anvil.url, 'eth_getStorageAt', place));
+    const value = Number(await callLocalNode(world.anvil.url, 'eth_getStorageAt', place));
     const mine = (): Promise<unknown> =>
-      askLocalNode(world.anvil.url, 'eth_sendTransaction', [
+      callLocalNode(world.anvil.url, 'eth_sendTransaction', [
         { from: caller, to: counter.address, data: counter.calls.set },
       ]);
     await mine();

@@ -5,8 +5,8 @@ const namesOf = (type: string): string[] => settingRows.filter((row) => row.type
 const levels = 'fatal, error, warn, info, debug, trace, silent';
 const wholeNumber = 'expected a whole number from 1 to 1000000000';
 
-describe('a setting that is not given', () => {
-  /** Defaults that other files depend on; docs/settings.md has the rest. */
+describe('a setting that is not set', () => {
+  /** Defaults on which other files depend; docs/settings.md has all of them. */
   const promised = {
     HOST: '127.0.0.1',
     PORT: 8545,
@@ -26,24 +26,24 @@ describe('a setting that is not given', () => {
     expect(readSettings({})).toEqual(Object.fromEntries(settingRows.map((row) => [row.name, row.default])));
   });
 
-  it('has its default when it is given empty, as compose files do', () => {
+  it('has its default if it is empty, as in compose files', () => {
     expect(readSettings(Object.fromEntries(settingRows.map(({ name }) => [name, ''])))).toEqual(readSettings({}));
   });
 
-  it('is the only kind of name that is read', () => {
+  it('is read only under its own name', () => {
     const names = Object.keys(readSettings({ SOMETHING_ELSE: 'x', port: '1' }));
     expect(names).toEqual(settingRows.map(({ name }) => name));
   });
 });
 
-describe('a setting that is given', () => {
-  it.each(namesOf('string'))('%s is taken as it is', (name) => {
+describe('a setting that is set', () => {
+  it.each(namesOf('string'))('%s is used unchanged', (name) => {
     expect(readSettings({ [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
   });
 
-  it('CACHE_REDIS_URL needs memory for what comes from there', () => {
+  it('CACHE_REDIS_URL requires the cache in memory', () => {
     const given = { CACHE_REDIS_URL: 'redis://cache', CACHE_MAX_BYTES: '0' };
-    expect(() => readSettings(given)).toThrow('CACHE_REDIS_URL: what is kept there is kept in memory first');
+    expect(() => readSettings(given)).toThrow('CACHE_REDIS_URL: requires the cache in memory');
   });
 
   it.each(namesOf('port'))('%s is a port', (name) => {
@@ -71,7 +71,7 @@ describe('a setting that is given', () => {
     }
   });
 
-  it.each(namesOf('ranges'))('%s lists addresses and ranges of both kinds', (name) => {
+  it.each(namesOf('ranges'))('%s lists addresses and ranges, IPv4 and IPv6', (name) => {
     for (const given of ['127.0.0.1', '10.0.0.0/8, ::1', '2001:db8::/32,0.0.0.0/0']) {
       expect(readSettings({ [name]: given })).toMatchObject({ [name]: given });
     }
@@ -99,15 +99,15 @@ describe('a setting that is given', () => {
     expect(readSettings({ LOG_LEVEL: level }).LOG_LEVEL).toBe(level);
   });
 
-  it('LOG_LEVEL may be nothing else', () => {
+  it('LOG_LEVEL may have no other value', () => {
     for (const given of ['INFO', 'verbose', 'warning', '30']) {
       expect(() => readSettings({ LOG_LEVEL: given })).toThrow(`LOG_LEVEL: expected one of ${levels}`);
     }
   });
 });
 
-describe('mistakes in settings', () => {
-  it('are told all at once, in the order of the table, without the values', () => {
+describe('errors in settings', () => {
+  it('are reported all at once, in the order of the table, without the values', () => {
     const env = { DRAIN_TIMEOUT_MS: 's3cret', PORT: 's3cret', LOG_LEVEL: 's3cret', OPS_PORT: '70000', HOST: 'x' };
     expect(() => readSettings(env)).toThrow(
       new SettingsError([

@@ -43,14 +43,14 @@ const composeSettings = Object.fromEntries(
 const settings = readSettings({ ...environmentOf(image), ...composeSettings });
 
 describe('Dockerfile', () => {
-  it('builds upon one exact Node', () => {
+  it('uses an exact version of Node', () => {
     const bases = stages.flatMap((stage) => argumentsOf(stage, 'FROM')).map((from) => from.split(' ')[0]);
     expect(bases).toHaveLength(3);
     expect(new Set(bases).size).toBe(1);
     expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
   });
 
-  it('copies what is there, .dockerignore lets through, and other stages make', () => {
+  it('copies only files that exist, that .dockerignore allows, or that other stages create', () => {
     const copies = stages.flatMap((stage) => copiesOf(stage));
     const ofContext = copies.filter(({ from }) => from === undefined).flatMap(({ sources }) => sources);
     for (const source of ofContext) {
@@ -62,25 +62,25 @@ describe('Dockerfile', () => {
     for (const { from } of copies) if (from !== undefined) expect(names).toContain(from);
   });
 
-  it('runs as a user who is not root, and who has a number', () => {
+  it('runs as a user other than root, given as a number', () => {
     expect(argumentsOf(image, 'USER')).toEqual(['1000:1000']);
   });
 
-  it('opens the ports that it sets', () => {
+  it('exposes the ports that it sets', () => {
     const { PORT, OPS_PORT } = environmentOf(image);
     expect(argumentsOf(image, 'EXPOSE')).toEqual([`${PORT} ${OPS_PORT}`]);
   });
 });
 
 describe('docker-compose.yml', () => {
-  it('sets what are settings, to what they can be', () => {
+  it('sets existing settings to valid values', () => {
     const known = settingRows.map(({ name }) => name);
     const set = [...Object.keys(environmentOf(image)), ...Object.keys(composeSettings)];
     expect(set.filter((name) => !known.includes(name))).toEqual([]);
     expect(settings).toMatchObject({ HOST: '0.0.0.0', NODE_ENV: 'production', REDIS_URL: 'redis://redis:6379' });
   });
 
-  it('has the image’s ports: calls on loopback and behind Caddy, the others for Prometheus and inside only', () => {
+  it('has the image’s ports: calls on loopback and behind Caddy, the ops port inside only, for Prometheus', () => {
     expect(composeSettings).toMatchObject({ PORT: '8545', OPS_PORT: environmentOf(image)['OPS_PORT'] });
     expect(gateway.ports).toEqual([`127.0.0.1:8545:${settings.PORT}`]);
     expect(read('deploy/Caddyfile')).toContain(`reverse_proxy gateway:${settings.PORT} {`);
@@ -90,7 +90,7 @@ describe('docker-compose.yml', () => {
     expect(compose.services['prometheus']?.ports).toEqual(['127.0.0.1:9090:9090']);
   });
 
-  it.each(services)('locks %s down, and names its version exactly', (name, service) => {
+  it.each(services)('restricts %s, and has its exact version', (name, service) => {
     expect(service).toMatchObject({
       restart: 'unless-stopped',
       read_only: true,
@@ -101,7 +101,7 @@ describe('docker-compose.yml', () => {
     else expect(service.image).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?$/);
   });
 
-  it('mounts files that are there, for reading only, and volumes and networks that it declares', () => {
+  it('mounts existing files read-only, and uses volumes and networks that it declares', () => {
     const mounts = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')));
     for (const [source = '', , mode] of mounts) {
       if (source.startsWith('./'))
@@ -113,26 +113,26 @@ describe('docker-compose.yml', () => {
     expect(compose.services['redis']?.networks).toEqual(Object.keys(compose.networks));
   });
 
-  it('gives the gateway longer to stop than it may take', () => {
-    // Twice: main.ts.
+  it('gives the gateway more time to stop than it can take', () => {
+    // The gateway ends after twice the drain timeout (main.ts).
     const longest = drainDelayOf(settings) + 2 * settings.DRAIN_TIMEOUT_MS;
     expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(longest);
   });
 
-  it('lets the image, which may stand behind a balancer, wait for that when it stops, but a single gateway not', () => {
+  it('has a drain delay in the image, for load balancers, but none in compose, which has a single gateway', () => {
     expect(drainDelayOf(readSettings(environmentOf(image)))).toBe(5_000);
     expect(drainDelayOf(settings)).toBe(0);
     expect(drainDelayOf(readSettings({}))).toBe(0);
   });
 
-  it('keeps keys: an append-only file in a volume, and nothing evicted', () => {
+  it('never loses keys: an append-only file in a volume, and no eviction', () => {
     const { command = '', volumes } = compose.services['redis'] ?? {};
     expect(command).toContain('--appendonly yes');
     expect(command).toContain('--maxmemory-policy noeviction');
     expect(volumes).toEqual(['redis-data:/data']);
   });
 
-  it('waits for nothing that has no health check', () => {
+  it('waits only for services with a health check', () => {
     for (const [, { depends_on = {} }] of services) {
       for (const [name, { condition }] of Object.entries(depends_on)) {
         expect(condition).toBe('service_healthy');

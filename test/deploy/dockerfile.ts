@@ -10,7 +10,7 @@ export interface Instruction {
 
 /** A COPY. Sources and target are as written. */
 export interface Copy {
-  /** The stage that it copies from; undefined: the build's context. */
+  /** The stage of the sources; undefined: the build context. */
   readonly from: string | undefined;
   readonly sources: readonly string[];
   readonly target: string;
@@ -44,13 +44,13 @@ export function copiesOf(stage: readonly Instruction[]): Copy[] {
   });
 }
 
-/** What ENV sets. */
+/** The variables of ENV instructions. */
 export function environmentOf(stage: readonly Instruction[]): Record<string, string> {
   const pairs = argumentsOf(stage, 'ENV').flatMap((argument) => argument.split(' '));
   return Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string]));
 }
 
-/** A command in exec form, the JSON array that an instruction ends with. */
+/** A command in exec form: the JSON array at the end of an instruction. */
 export function commandOf(stage: readonly Instruction[], name: string): string[] {
   const argument = argumentsOf(stage, name).join('\n');
   return JSON.parse(argument.slice(argument.indexOf('['))) as string[];

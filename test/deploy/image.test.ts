@@ -12,8 +12,8 @@ import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { commandOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
 
 /**
- * The image without Docker: what the last stage copies, for nobody to write to, run by another user than root with the
- * image's own environment and commands. Only the ports are other ones, and DATA_DIR is not there at all.
+ * The image without Docker: the files of the last stage, read-only, run by a user other than root with the image's
+ * environment and commands. Differences: other ports, and a DATA_DIR that does not exist.
  */
 const image = readStages().at(-1) ?? [];
 const isRoot = process.getuid?.() === 0;
@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe('the image', () => {
-  it('holds no source and no compiler', () => {
+  it('has no sources and no compiler', () => {
     const names = readdirSync(root, { recursive: true, encoding: 'utf8' });
     const isOurs = (name: string): boolean => !name.startsWith('node_modules/');
     expect(names.filter((name) => isOurs(name) && name.endsWith('.ts'))).toEqual([]);
@@ -59,12 +59,14 @@ describe('the image', () => {
     expect(names).toContain('node_modules/undici/package.json');
   });
 
-  it('starts as another user than root, where nothing can be written, is healthy, makes keys, and drains', async () => {
+  it('starts read-only as a user other than root, is healthy, creates keys, and drains', async () => {
     expect(await run(commandOf(image, 'HEALTHCHECK'))).toMatchObject({ code: 1 });
 
     const gateway = start([...commandOf(image, 'ENTRYPOINT'), ...commandOf(image, 'CMD')]);
     await eventually(() => gateway.stdout().includes('\nKeys: in Redis'), 10_000);
-    expect(gateway.stdout()).toContain('local is left out: it would start a development chain, and this is production');
+    expect(gateway.stdout()).toContain(
+      'local is left out: its upstream is a development chain, which does not start in production',
+    );
     expect(await run(commandOf(image, 'HEALTHCHECK'))).toEqual({ code: 0, stdout: '', stderr: '' });
 
     // As docs/operations.md describes.

@@ -53,12 +53,12 @@ const settings = readSettings({ ...image, REDIS_URL: 'redis://redis' });
 const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]));
 
 describe('the Kubernetes manifests', () => {
-  it('are all listed, or said to be left out', () => {
+  it('are all listed, or listed in a comment', () => {
     const left = [...read('kustomization.yaml').matchAll(/^ *# - (\S+\.yaml)$/gm)].map(([, name]) => name);
     expect([...kustomization.resources, ...left].sort()).toEqual(names.sort());
   });
 
-  it('select the pods that the deployment makes', () => {
+  it('select the pods of the deployment', () => {
     const selectors = [
       (deployment.spec['selector'] as { matchLabels: Labels }).matchLabels,
       ...ofKind('Service').map(({ spec }) => spec['selector'] as Labels),
@@ -75,7 +75,7 @@ describe('the Kubernetes manifests', () => {
     expect(services.map(({ metadata }) => metadata.name)).toEqual(['gatehouse-ops']);
   });
 
-  it('have the image’s ports and user, and ask where the gateway answers', () => {
+  it('have the image’s ports and user, and probe existing paths', () => {
     expect(ports).toEqual(
       new Map([
         ['calls', settings.PORT],
@@ -94,14 +94,14 @@ describe('the Kubernetes manifests', () => {
     }
   });
 
-  it('give the gateway longer to stop than it may take', () => {
+  it('give the gateway more time to stop than it can take', () => {
     const longest = drainDelayOf(settings) + 2 * settings.DRAIN_TIMEOUT_MS;
     const { periodSeconds, failureThreshold } = container.readinessProbe;
     expect(drainDelayOf(settings)).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
     expect(pod.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(longest);
   });
 
-  it('mount networks that the gateway reads, where it looks for them', () => {
+  it('mount valid network files in the folder that the gateway reads', () => {
     const [generated] = kustomization.configMapGenerator;
     expect(pod.spec.volumes).toEqual([{ name: 'networks', configMap: { name: generated?.name } }]);
     expect(container.volumeMounts).toMatchObject([{ mountPath: `/app/${settings.NETWORKS_DIR}` }]);

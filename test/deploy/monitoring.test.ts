@@ -42,7 +42,7 @@ const expressions = [
   ...dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
 ];
 /** `label_values(<selector>, <label>)` is Grafana's. */
-const lookUps = variables.flatMap(({ name, definition }) => {
+const lookups = variables.flatMap(({ name, definition }) => {
   const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(definition ?? '') ?? [];
   return definition === undefined ? [] : [{ name, selector, label }];
 });
@@ -78,7 +78,7 @@ describe('promtool', () => {
 });
 
 describe('each alert', () => {
-  it('is tested when all is well and when it is not', () => {
+  it('is tested with and without a problem', () => {
     const { tests } = parse(readFileSync(file('prometheus', 'alerts.test.yml'), 'utf8')) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
@@ -89,7 +89,7 @@ describe('each alert', () => {
     expect([...new Set(quiet)].sort()).toEqual([...names].sort());
   });
 
-  it('says how bad it is, what it means, and has its place in the runbook', () => {
+  it('has a severity, a description and a section in the runbook', () => {
     const headings = readFileSync(join(packageRoot, 'docs', 'runbook.md'), 'utf8').match(/^## .*$/gm) ?? [];
     expect(headings).toEqual(rules.map(({ alert }) => `## ${alert}`));
     for (const { alert, labels, annotations } of rules) {
@@ -110,11 +110,11 @@ describe('each expression of alerts and dashboard', () => {
     check(expression);
   });
 
-  it.each(lookUps)('variable $name', ({ selector, label }) => {
+  it.each(lookups)('variable $name', ({ selector, label }) => {
     check(selector, label);
   });
 
-  /** Metrics are the gateway's, Node's or Prometheus' own; labels are theirs, and values such as we give. */
+  /** Metrics must be the gateway's, Node's or Prometheus' own, with their labels and existing values. */
   function check(expression: string, ...more: string[]): void {
     const { metrics, labels, wanted } = readPromql(expression);
     expect(metrics).not.toEqual([]);
@@ -135,20 +135,20 @@ it('docs/metrics.md is as `npm run generate` writes it', () => {
 });
 
 describe('the dashboard', () => {
-  it('uses the variables that it has, all of them', () => {
-    const text = JSON.stringify(dashboard.panels) + JSON.stringify(lookUps);
+  it('declares exactly the variables that it uses', () => {
+    const text = JSON.stringify(dashboard.panels) + JSON.stringify(lookups);
     const used = [...text.matchAll(/\$\{?([a-z]\w*)/g)].map(([, name]) => name);
     expect([...new Set(used)].sort()).toEqual(variables.map(({ name }) => name).sort());
   });
 
-  it('has no panel upon another', () => {
+  it('has no overlapping panels', () => {
     const places = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
     );
     expect(new Set(places).size).toBe(places.length);
   });
 
-  it('is where the provisioning looks for it', () => {
+  it('is in the folder that the provisioning reads', () => {
     const provider = parse(readFileSync(file('grafana', 'provisioning', 'dashboards', 'gatehouse.yaml'), 'utf8')) as {
       providers: { options: { path: string } }[];
     };

@@ -1,6 +1,6 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What a PromQL expression names. */
+/** The metrics, labels and values in a PromQL expression. */
 export interface Named {
   readonly metrics: readonly string[];
   /** In matchers, groupings and joins. */
@@ -10,9 +10,9 @@ export interface Named {
 }
 
 /**
- * Reads an expression of Prometheus or Grafana.
- * @param expression in which Grafana's variables stand for durations and texts
- * @throws where it is no PromQL
+ * Parses an expression of Prometheus or Grafana.
+ * @param expression may have Grafana's variables for durations and texts
+ * @throws if it is not valid PromQL
  */
 export function readPromql(expression: string): Named {
   const text = expression.replaceAll('$__rate_interval', '5m');
@@ -22,10 +22,10 @@ export function readPromql(expression: string): Named {
   parser.parse(text).iterate({
     enter({ name, from, to, node }) {
       if (node.type.isError) throw new Error(`no PromQL at ${from}: ${text}`);
-      const said = text.slice(from, to);
-      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(said);
-      if (name === 'LabelName') labels.push(said);
-      const matcher = /^(\w+)=~?"([^"]*)"$/.exec(said);
+      const token = text.slice(from, to);
+      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(token);
+      if (name === 'LabelName') labels.push(token);
+      const matcher = /^(\w+)=~?"([^"]*)"$/.exec(token);
       if (name === 'UnquotedLabelMatcher' && matcher !== null) {
         wanted.push({ label: matcher[1] ?? '', values: (matcher[2] ?? '').split('|') });
       }

@@ -58,7 +58,7 @@ function isThere(page: string, link: string): boolean {
   return anchor === undefined || !target.endsWith('.md') || anchorsOf(target).includes(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub creates for headings. */
 function anchorsOf(page: string): string[] {
   const headings = [...withoutCode(textOf(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) =>

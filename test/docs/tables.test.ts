@@ -56,14 +56,14 @@ describe('the generated tables in docs/', () => {
     expect(tableUnder('docs/keys.md', 'Permissions and limits')).toEqual(rows);
   });
 
-  it('methods.md has every method of the spec, and whether it may be null, may revert, or is served locally', () => {
+  it('methods.md has every method of the spec, and whether its result may be null, whether it may revert, and whether it is served locally', () => {
     const rows = tableUnder('docs/methods.md', 'Standard methods');
     const meanings = new Map(rows.map(([name = '', meaning = '']) => [name.replaceAll('`', ''), meaning]));
     expect([...meanings.keys()].toSorted()).toEqual(methods.map(({ name }) => name).toSorted());
-    for (const { name, nullable, reverts, handledBy: response } of methods) {
+    for (const { name, nullable, reverts, handledBy } of methods) {
       const meaning = meanings.get(name) ?? '';
       expect([name, /\bnull\b/.test(meaning)]).toEqual([name, nullable]);
-      expect([name, meaning.includes('Served by the gateway itself')]).toEqual([name, response === 'local']);
+      expect([name, meaning.includes('Served by the gateway itself')]).toEqual([name, handledBy === 'local']);
       expect([name, meaning.includes('code 3')]).toEqual([name, reverts]);
     }
   });
@@ -82,7 +82,7 @@ describe('the generated tables in docs/', () => {
 describe('the examples in README.md and docs/networks.md', () => {
   it('show what `gatehouse check` prints for a network', () => {
     const { text } = checkNetworks('networks', {}, false);
-    // Without the number: it would change with every new method.
+    // Without the number of methods, which changes with every new method.
     const line = /^networks\/base\.yaml: Base, .* (?=\d+ methods$)/m;
     expect(line.exec(text)).not.toBeNull();
     expect(line.exec(textOf('docs/networks.md'))?.[0]).toBe(line.exec(text)?.[0]);

@@ -10,7 +10,7 @@ const avoided = [
   ...['taken back', 'goes on', 'go on', 'look-ups?', 'objections?', 'complaints?', 'verdicts?', 'weighted', 'weighs'],
   ...['under way', 'for good', 'broken off', 'let go', 'let in', 'left alone', 'anew'],
 ];
-/** Not within a compound: metric labels such as not-asked keep their names. */
+/** Not within a compound, such as a name with hyphens. */
 const pattern = new RegExp(`(?<![\\w-])(${avoided.join('|')})(?![\\w-])`, 'gi');
 
 const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(packageRoot, 'docs')).map((name) => `docs/${name}`)];

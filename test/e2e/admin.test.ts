@@ -11,8 +11,8 @@ import { Workplace } from './gateway-process.ts';
 const token = 'T0ken-0f-an-operator';
 const wrongToken = 'T0ken-0f-a-stranger';
 
-describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept in %s', (kind) => {
-  it('lets no token, key or secret be seen: in logs at any level, metrics, files or Redis', async () => {
+describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a key store in %s', (kind) => {
+  it('shows no token, key or secret in logs at any level, metrics, files or Redis', async () => {
     const redis: RedisServer | undefined = kind === 'redis' ? await startRedis() : undefined;
     const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
     const place = new Workplace().withNetworks({ test: network(7, [node.url]) });
@@ -27,7 +27,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
       ...(redis !== undefined && { REDIS_URL: redis.url }),
     });
     const seen: string[] = [];
-    const ask = async (verb: string, path: string, body?: object, given = token): Promise<Response> =>
+    const sendRequest = async (verb: string, path: string, body?: object, given = token): Promise<Response> =>
       fetch(`http://127.0.0.1:${opsPort}${path}`, {
         method: verb,
         headers: { authorization: `Bearer ${given}` },
@@ -36,9 +36,11 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     const logEntry = async (response: Response): Promise<void> => void seen.push(await response.text());
 
     type Once = { id: string; key: string; secret: string };
-    const made = (await (await ask('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
-    const rotated = (await (await ask('POST', `/admin/keys/${made.id}/rotate`)).json()) as Once;
-    const renewed = (await (await ask('POST', `/admin/keys/${made.id}/rotate`, { secret: true })).json()) as Once;
+    const made = (await (await sendRequest('POST', '/admin/keys', { name: 'a', secret: true })).json()) as Once;
+    const rotated = (await (await sendRequest('POST', `/admin/keys/${made.id}/rotate`)).json()) as Once;
+    const renewed = (await (
+      await sendRequest('POST', `/admin/keys/${made.id}/rotate`, { secret: true })
+    ).json()) as Once;
     const hidden = [token, wrongToken, made.key, made.secret, rotated.key, renewed.secret, digestOf(renewed.secret)];
 
     const authorization = `Basic ${Buffer.from(`:${made.secret}`).toString('base64')}`;
@@ -49,31 +51,31 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, keys kept
     await eventually(async () => (await call()).status === 200, 2_000);
     await logEntry(await call());
 
-    await logEntry(await ask('GET', '/admin/keys', undefined, wrongToken));
-    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
-    await logEntry(await ask('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
-    await logEntry(await ask('POST', '/admin/keys', { name: made.secret, key: made.key }));
-    await logEntry(await ask('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
-    await logEntry(await ask('GET', '/admin/keys'));
-    await logEntry(await ask('GET', `/admin/keys/${made.id}`));
-    await logEntry(await ask('POST', `/admin/keys/${made.id}/revoke`));
+    await logEntry(await sendRequest('GET', '/admin/keys', undefined, wrongToken));
+    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
+    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
+    await logEntry(await sendRequest('POST', '/admin/keys', { name: made.secret, key: made.key }));
+    await logEntry(await sendRequest('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
+    await logEntry(await sendRequest('GET', '/admin/keys'));
+    await logEntry(await sendRequest('GET', `/admin/keys/${made.id}`));
+    await logEntry(await sendRequest('POST', `/admin/keys/${made.id}/revoke`));
     await eventually(
-      async () => (await (await ask('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
+      async () => (await (await sendRequest('GET', '/metrics')).text()).includes(`{key="${rotated.id}"}`),
       3_000,
     );
-    await logEntry(await ask('GET', '/metrics'));
-    await logEntry(await ask('GET', `/admin/keys/${rotated.id}/usage`));
+    await logEntry(await sendRequest('GET', '/metrics'));
+    await logEntry(await sendRequest('GET', `/admin/keys/${rotated.id}/usage`));
 
     const { stdout, stderr } = await gateway.stop();
     seen.push(stdout, stderr);
     expect(stderr + stdout).toContain('a wrong token');
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
-    // What is kept holds digests of secrets, and nothing else of them.
-    const cached = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
-    expect(cached).toContain(digestOf(made.key));
-    expect(cached).toContain('admin API, 127.0.0.1');
-    for (const one of hidden.slice(0, -1)) expect(cached).not.toContain(one);
+    // The store has digests of secrets only.
+    const stored = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
+    expect(stored).toContain(digestOf(made.key));
+    expect(stored).toContain('admin API, 127.0.0.1');
+    for (const one of hidden.slice(0, -1)) expect(stored).not.toContain(one);
   }, 40_000);
 });
 

@@ -6,7 +6,7 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
-/** The fourth account of every anvil, and thereby no secret. */
+/** The key of the fourth account of every anvil; it is public. */
 const privateKey = '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6';
 
 let anvil: Anvil;
@@ -28,12 +28,12 @@ describe.each(['http', 'ws'])('cast over %s', (transport) => {
   async function cast(...args: string[]): Promise<string> {
     const program = join(packageRoot, 'node_modules/.bin/cast');
     const { stdout, stderr } = await promisify(execFile)(program, [...args, '--rpc-url', url()], { timeout: 15_000 });
-    // Its wrapper from npm ends with 0 all the same.
+    // The wrapper from npm ends with exit code 0 even after an error.
     if (stderr.includes('Error: ')) throw new Error(stderr);
     return stdout.trim();
   }
 
-  it('reads', async () => {
+  it('reads blocks and state', async () => {
     const { caller, counter, blockHash } = anvil.chain;
     expect(await cast('chain-id')).toBe('1337');
     expect(Number(await cast('block-number'))).toBeGreaterThan(0);
@@ -44,7 +44,7 @@ describe.each(['http', 'ws'])('cast over %s', (transport) => {
     expect(await cast('logs', '--from-block', '0', '--address', counter.address)).toContain('transactionHash');
   });
 
-  it('estimates, and hears why a call reverts', async () => {
+  it('estimates gas, and shows why a call reverts', async () => {
     const { caller, counter, gate } = anvil.chain;
     expect(Number(await cast('estimate', '--from', caller, counter.address, 'set(uint256)', '7'))).toBeGreaterThan(
       21_000,
@@ -53,7 +53,7 @@ describe.each(['http', 'ws'])('cast over %s', (transport) => {
     await expect(cast('call', gate.address, 'open()')).rejects.toThrow(/the gate is closed/);
   });
 
-  it('sends, and waits for the receipt', async () => {
+  it('sends a transaction, and waits for the receipt', async () => {
     const { counter } = anvil.chain;
     const number = transport === 'http' ? '1234' : '5678';
     const receipt = await cast('send', '--json', '--private-key', privateKey, counter.address, 'set(uint256)', number);

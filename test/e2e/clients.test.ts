@@ -51,13 +51,13 @@ afterAll(async () => {
   await Promise.all([anvil.stop(), zksyncNode.close()]);
 });
 
-describe('ethers, which puts calls into batches and finds out the chain by itself,', () => {
+describe('ethers, which batches calls and detects the chain,', () => {
   let provider: JsonRpcProvider;
-  /** How many calls each of its requests held. */
+  /** The number of calls in each of its requests. */
   const sizes: number[] = [];
 
   beforeAll(async () => {
-    // Without its cache, which would keep calls from being made.
+    // Without its cache, with which it would not send all calls.
     provider = new JsonRpcProvider(gateway.url('local'), undefined, { cacheTimeout: -1 });
     await provider.on('debug', (event: { action: string; payload: unknown }) => {
       if (event.action === 'sendRpcPayload') sizes.push([event.payload].flat().length);
@@ -67,7 +67,7 @@ describe('ethers, which puts calls into batches and finds out the chain by itsel
     provider.destroy();
   });
 
-  it('knows the chain', async () => {
+  it('detects the chain', async () => {
     expect((await provider.getNetwork()).chainId).toBe(1337n);
   });
 
@@ -122,7 +122,7 @@ describe('ethers, which puts calls into batches and finds out the chain by itsel
     expect(await provider.getTransactionReceipt(unknown)).toBeNull();
   });
 
-  it('gets each answer of a batch to the one who asked', async () => {
+  it('matches each response of a batch to its call', async () => {
     sizes.length = 0;
     const { counter, setTransaction, transferTransaction, blockHash } = anvil.chain;
     const [word, none, receipt, transaction, block] = await Promise.all([
@@ -139,15 +139,15 @@ describe('ethers, which puts calls into batches and finds out the chain by itsel
       transferTransaction,
       blockHash,
     ]);
-    // The five, and eth_chainId, by which ethers sees that the chain is still the same.
+    // The five calls, and eth_chainId, by which ethers checks that the chain is the same.
     expect(sizes).toEqual([6]);
   });
 });
 
-describe('viem, with batches switched on,', () => {
+describe('viem with batches', () => {
   const client = () => createPublicClient({ transport: http(gateway.url('local'), { batch: true, retryCount: 0 }) });
 
-  it('reads all that there is, in one batch', async () => {
+  it('reads with all methods, in one batch', async () => {
     const { counter, blockHash, setTransaction, transferTransaction } = anvil.chain;
     const viem = client();
     const [chainId, word, block, receipt, transaction, uncle] = await Promise.all([
@@ -216,7 +216,7 @@ describe('viem’s zkSync client', () => {
     expect(zksyncNode.callsOf('zks_estimateFee')[0]?.params).toMatchObject([{ from: account, to: account }]);
   });
 
-  it('is told of a revert', async () => {
+  it('recognises a revert', async () => {
     zksyncNode.response('zks_estimateFee', rpcError(3, 'execution reverted', '0x'));
     await expect(client('zksync').estimateFee({ account, to: account })).rejects.toMatchObject({
       code: 3,
@@ -224,7 +224,7 @@ describe('viem’s zkSync client', () => {
     });
   });
 
-  it('is told that another network does not have the method', async () => {
+  it('gets an error if the network does not have the method', async () => {
     await expect(client('local').estimateFee({ account, to: account })).rejects.toThrow(MethodNotFoundRpcError);
   });
 });

@@ -17,7 +17,7 @@ import { packageRoot } from '../../gateway/config/package.ts';
 
 let root: string;
 
-// The real bin/gatehouse.js and compiler settings, with a main.ts of one line.
+// Uses the real bin/gatehouse.js and compiler settings, with a main.ts of one line.
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'gatehouse-compile-'));
   for (const name of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'bin']) {
@@ -32,9 +32,9 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-// Each test takes up where the one before it ended.
+// Each test continues from the state of the previous one.
 describe('bin/gatehouse.js', () => {
-  it('compiles once where it is started several times at once', async () => {
+  it('compiles once if several processes start at once', async () => {
     expect(await Promise.all([start(), start(), start()])).toEqual(['one\n', 'one\n', 'one\n']);
     expect(existsSync(join(root, 'dist/.compiling'))).toBe(false);
   });
@@ -45,12 +45,12 @@ describe('bin/gatehouse.js', () => {
     expect(builtAt()).toBe(before);
   });
 
-  it('compiles what has changed', async () => {
+  it('compiles changed files', async () => {
     writeMain('two');
     expect(await start()).toBe('two\n');
   });
 
-  it('compiles once where only times have changed', async () => {
+  it('compiles once if only file times have changed', async () => {
     const before = builtAt();
     const now = new Date();
     utimesSync(join(root, 'schemas/other.ts'), now, now);
@@ -61,7 +61,7 @@ describe('bin/gatehouse.js', () => {
     expect(builtAt()).toBe(after);
   });
 
-  it('shows the compiler’s errors and ends, each time', async () => {
+  it('shows the compiler’s errors and ends, at each start', async () => {
     writeFileSync(join(root, 'gateway/main.ts'), "const text: number = 'three';\nconsole.log(text);\n");
     for (const time of [1, 2]) {
       const shown = await start();
@@ -70,7 +70,7 @@ describe('bin/gatehouse.js', () => {
     }
   });
 
-  it('is not held up by one that was broken off while it compiled', async () => {
+  it('is not blocked by a process that was killed while compiling', async () => {
     writeMain('four');
     writeFileSync(join(root, 'dist/.compiling'), String(spawnSync(process.execPath, ['--version']).pid));
     expect(await start()).toBe('four\n');
@@ -85,7 +85,7 @@ function builtAt(): number {
   return statSync(join(root, 'dist/.tsbuildinfo')).mtimeMs;
 }
 
-/** @returns all that is printed */
+/** @returns the whole output */
 function start(): Promise<string> {
   const child = spawn(process.execPath, [join(root, 'bin/gatehouse.js')], { stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';

@@ -4,9 +4,9 @@ import { rpcError, startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 /**
- * One exchange of a `.io` file, the form in which the official Ethereum JSON-RPC test suite writes them: a comment, then
- * `>> ` what the caller sends and `<< ` what it gets. Ours may have two lines between: `-> ` what then reaches the node
- * and `<- ` what the node says; without them the node is asked the same and says the same.
+ * One exchange of a `.io` file, in the format of the official Ethereum JSON-RPC test suite: a comment, `>> ` with the
+ * caller's request, and `<< ` with the response. The files of this project may have two lines between: `-> ` with the
+ * request to the node, and `<- ` with the node's response. Without them, both are equal to the caller's.
  */
 export interface Exchange {
   readonly title: string;
@@ -34,7 +34,7 @@ export function readConversation(text: string): Exchange[] {
   return exchanges;
 }
 
-/** What a gateway asks by itself, to learn the gas limit, and gets where the conversation has nothing else to say. */
+/** The gateway's own request for the gas limit, and its default response. */
 const look = { params: ['latest', false], head: { number: '0x36', gasLimit: '0xbebc200' } };
 
 interface Message {
@@ -44,23 +44,23 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** A gateway in front of a node that says what these conversations have it say, and is surprised by everything else. */
+/** A gateway with a node that returns the responses of these conversations, and fails on any other request. */
 export async function gatewayFor(exchanges: readonly Exchange[], chainId: number): Promise<TestGateway> {
   const script = exchanges.map(({ toNode, fromNode }) => ({
-    asked: JSON.parse(toNode) as Message,
-    said: JSON.parse(fromNode) as Message,
+    requested: JSON.parse(toNode) as Message,
+    responded: JSON.parse(fromNode) as Message,
   }));
   const node = await startFakeNode({ chainId });
-  for (const method of new Set(script.map(({ asked: requested }) => requested.method))) {
+  for (const method of new Set(script.map(({ requested }) => requested.method))) {
     if (method === 'eth_chainId') continue;
     node.response(method, (params: unknown) => {
       const found = script.find(
-        ({ asked: requested }) => requested.method === method && isDeepStrictEqual(requested.params ?? [], params),
+        ({ requested }) => requested.method === method && isDeepStrictEqual(requested.params ?? [], params),
       );
       if (found === undefined && method === 'eth_getBlockByNumber' && isDeepStrictEqual(params, look.params))
         return look.head;
       if (found === undefined) return rpcError(-32_098, `not of the conversation: ${JSON.stringify(params)}`);
-      const { error, result } = found.said;
+      const { error, result } = found.responded;
       return error === undefined ? result : rpcError(error.code, error.message, error.data);
     });
   }
@@ -73,7 +73,7 @@ export async function gatewayFor(exchanges: readonly Exchange[], chainId: number
   return gateway;
 }
 
-/** Sends the request as it stands, and gives the answer as it came. */
+/** Sends the request unchanged, and returns the response unchanged. */
 export async function responseTo(gateway: TestGateway, { request }: Exchange): Promise<string> {
   return (await gateway.post('chain', request)).text();
 }

@@ -20,7 +20,7 @@ function read(folder: string, file: string): Named[] {
   return exchanges.map((exchange) => ({ name: file.replace('.io', ''), ...exchange }));
 }
 
-describe('our own conversations (test/cases), to the letter', () => {
+describe('the conversations in test/cases match exactly', () => {
   const folder = join(packageRoot, 'test/cases');
   const files = readdirSync(folder).sort();
 
@@ -32,7 +32,7 @@ describe('our own conversations (test/cases), to the letter', () => {
     }
   });
 
-  it('have each method of the specification', () => {
+  it('cover each method of the specification', () => {
     const names = files.map((file) => file.replace('.io', ''));
     for (const method of [
       'eth_getStorageAt',
@@ -53,7 +53,7 @@ interface Deviation {
   readonly ours: (theirs: RpcResponse) => RpcResponse;
 }
 
-/** Where we answer otherwise than the reference chain: why, and what in place of its answer. */
+/** Responses that differ from the reference chain's: the reason, and the response of the gateway. */
 const deviations: Readonly<Record<string, Deviation>> = {
   'eth_getStorageAt/get-storage-default-block': {
     reason: 'the block parameter of eth_getStorageAt is required by our specification',
@@ -94,7 +94,7 @@ describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC tes
   const files = folders.flatMap((method) => readdirSync(join(theirFolder, method)).map((file) => join(method, file)));
   const exchanges = files.flatMap((file) => read(theirFolder, file));
 
-  it('come out equal but for the deviations that are listed', { timeout: 20_000 }, async () => {
+  it('match, except for the listed deviations', { timeout: 20_000 }, async () => {
     const gateway = await gatewayFor(exchanges, Number(0xc72dd9d5e883en));
     for (const exchange of exchanges.filter(({ name }) => !(name in deviations))) {
       expect.soft(await responseTo(gateway, exchange), exchange.name).toBe(exchange.response);
@@ -109,15 +109,15 @@ describe.runIf(isThere)('the conversations of the official Ethereum JSON-RPC tes
     }
   });
 
-  it('are all there', () => {
+  it('are complete', () => {
     expect(exchanges.length).toBeGreaterThanOrEqual(90);
     const names = new Set(exchanges.map(({ name }) => name));
     expect(Object.keys(deviations).filter((name) => !names.has(name))).toEqual([]);
   });
 });
 
-function invalidParams({ jsonrpc, id }: RpcResponse, complaint: string): RpcResponse {
-  return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${complaint}` } };
+function invalidParams({ jsonrpc, id }: RpcResponse, expectation: string): RpcResponse {
+  return { jsonrpc, id, error: { code: -32_602, message: `invalid params: ${expectation}` } };
 }
 
 function completedBlock(): Deviation {

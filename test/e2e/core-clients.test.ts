@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
-/** The third account of every anvil, with ether that no other test touches. */
+/** The third account of every anvil; no other test uses its ether. */
 const privateKey: Hex = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
 const recipient: Hex = `0x${'1a'.repeat(20)}`;
 const signatures = [
@@ -106,13 +106,13 @@ describe('ethers', () => {
     expect(await counter.getFunction('number')()).toBe(7n);
   });
 
-  it('is told why a transaction is not taken', async () => {
+  it('gets the reason if a transaction is rejected', async () => {
     const poor = Wallet.createRandom().connect(provider);
     const transaction = { to: recipient, value: 1n, gasLimit: 21_000n };
     await expect(poor.sendTransaction(transaction)).rejects.toMatchObject({ code: 'INSUFFICIENT_FUNDS' });
   });
 
-  it('has asked all of these', () => {
+  it('has sent all of these methods', () => {
     expect([...methods].sort()).toEqual([
       ...['eth_blockNumber', 'eth_call', 'eth_chainId', 'eth_estimateGas', 'eth_gasPrice', 'eth_getBalance'],
       ...['eth_getBlockByNumber', 'eth_getCode', 'eth_getLogs', 'eth_getTransactionCount'],
@@ -133,7 +133,7 @@ describe('viem', () => {
     });
   const reader = () => createPublicClient({ chain, transport: transport(), pollingInterval: 50 });
 
-  it('reads all that there is', async () => {
+  it('reads with all methods', async () => {
     const viem = reader();
     const { caller, counter, blockHash } = anvil.chain;
     const address = counter.address as Hex;
@@ -176,7 +176,7 @@ describe('viem', () => {
       stateOverride: [{ address, stateDiff }],
     });
     expect(await pretended).toBe(9n);
-    // A contract that is not there, whose result is the block's time.
+    // A contract that exists only by override, whose result is the block's time.
     const stateOverride = [{ address: recipient, code: '0x425f5260205ff3' as Hex }];
     const { data } = await viem.call({ to: recipient, stateOverride, blockOverrides: { time: 5n } });
     expect(data).toBe(`0x${'5'.padStart(64, '0')}`);
@@ -204,11 +204,11 @@ describe('viem', () => {
     expect(receipt).toMatchObject({ status: 'success', transactionHash: hash, to: recipient });
   });
 
-  it('has asked all of these', () => {
+  it('has sent all of these methods', () => {
     expect([...methods].sort()).toEqual(
       [
         ...['eth_blobBaseFee', 'eth_blockNumber', 'eth_call', 'eth_createAccessList', 'eth_estimateGas'],
-        // Not served: viem then fills the transaction itself.
+        // The gateway does not have it; viem then fills the transaction itself.
         'eth_fillTransaction',
         ...['eth_feeHistory', 'eth_gasPrice', 'eth_getBalance', 'eth_getBlockByNumber'],
         ...['eth_getBlockTransactionCountByHash', 'eth_getCode', 'eth_getLogs', 'eth_getProof'],

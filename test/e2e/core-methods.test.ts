@@ -14,7 +14,7 @@ const unknown = `0x${'ab'.repeat(32)}`;
 
 let anvil: Anvil;
 let gateway: TestGateway;
-/** The number of the block with three transactions. */
+/** Number of the block with three transactions. */
 let number: string;
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function result(method: string, params: unknown[]): Promise<unknown> {
   return given;
 }
 
-/** Calls that a real node has an answer to, and something that the answer holds. */
+/** Calls that a real node can serve, and a part of the expected result. */
 function calls(): [method: string, params: unknown[], validity: unknown][] {
   const { caller, other, counter, blockHash, setTransaction, transferTransaction } = anvil.chain;
   const call = { from: caller, to: counter.address, data: counter.calls.number };
@@ -97,7 +97,7 @@ function calls(): [method: string, params: unknown[], validity: unknown][] {
 }
 
 describe('on a real node', () => {
-  it('every method gives what its schema promises', async () => {
+  it('the result of every method matches its schema', async () => {
     const ajv = strictAjv();
     for (const [method, params, validity] of calls()) {
       const given = await result(method, params);
@@ -109,7 +109,7 @@ describe('on a real node', () => {
     }
   });
 
-  it('every method that is forwarded is called here, but for the one that sends', () => {
+  it('every forwarded method is tested here, except for the one that sends transactions', () => {
     const called = new Set(calls().map(([method]) => method));
     const forwarded = methods.filter(
       ({ namespace, handledBy: response }) => namespace === 'eth' && response === undefined,

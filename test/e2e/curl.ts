@@ -5,8 +5,8 @@ const run = promisify(execFile);
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 /**
- * Has a shell run a curl line as it was printed, and reads its answer as JSON. Where curl is not installed, the shell
- * hands its arguments to us, and we send what curl would.
+ * Runs a printed curl command in a shell, and parses its output as JSON. If curl is not installed, the shell passes the
+ * arguments to this process, which sends the request.
  */
 export async function runCurlLine(line: string): Promise<unknown> {
   if (hasCurl) {

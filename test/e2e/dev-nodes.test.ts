@@ -8,8 +8,8 @@ import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../
 const CHAIN_ID = 1337;
 
 /**
- * A contract that reverts with whatever it is called with:
- * CALLDATASIZE PUSH1 0 PUSH1 0 CALLDATACOPY CALLDATASIZE PUSH1 0 REVERT; before it, what a deployment returns it with.
+ * A contract that reverts with its calldata:
+ * CALLDATASIZE PUSH1 0 PUSH1 0 CALLDATACOPY CALLDATASIZE PUSH1 0 REVERT, after the code that deploys it.
  */
 const REVERTS = '366000600037366000fd';
 const deployment = (runtime: string): string => {
@@ -17,7 +17,7 @@ const deployment = (runtime: string): string => {
   return `0x60${bytes}600c60003960${bytes}6000f3${runtime}`;
 };
 
-/** INVALID, which is no revert. */
+/** INVALID, which halts without a revert. */
 const HALTS = 'fe';
 
 const payloads: Readonly<Record<string, string>> = {
@@ -25,20 +25,20 @@ const payloads: Readonly<Record<string, string>> = {
   nothing: '0x',
   'an empty reason': encodeReason(''),
   'a panic': encodePanic('11'),
-  'a panic that nobody knows': encodePanic('deadbeef'),
+  'an unknown panic': encodePanic('deadbeef'),
   'a custom error': '0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007',
   'a selector': '0xd144d9e3',
   'a reason in many scripts': encodeReason('不足 💥 ñ \u202e rtl'),
   'a reason of several lines': encodeReason('line1\nline2\ttab\r\n'),
   'a very long reason': encodeReason('L'.repeat(20_000)),
-  'a reason that a provider might have said': encodeReason('rate limit exceeded'),
-  'a reason that a node might have said': encodeReason('header not found'),
+  'a reason that reads like a provider error': encodeReason('rate limit exceeded'),
+  'a reason that reads like a node error': encodeReason('header not found'),
   'a reason that is no revert': encodeReason('out of gas'),
   'a length that is not true': `0x08c379a0${'20'.padStart(64, '0')}${'f'.repeat(64)}`,
   'bytes that are no UTF-8': `0x08c379a0${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}61fffe62${'0'.repeat(56)}`,
 };
 
-describe('anvil and ganache give the same answers through the gateway', () => {
+describe('anvil and ganache have the same responses through the gateway', () => {
   let anvil: Anvil;
   let ganache: Ganache;
   let gateway: TestGateway;
@@ -61,20 +61,20 @@ describe('anvil and ganache give the same answers through the gateway', () => {
   const executing = ['eth_estimateGas', 'eth_call'].filter((one) => methods.some(({ name }) => name === one));
 
   describe.each(executing)('%s', (method) => {
-    const ask = (node: string, to: string | undefined, data: string): Promise<JsonRpcAnswer> =>
+    const sendCall = (node: string, to: string | undefined, data: string): Promise<JsonRpcAnswer> =>
       gateway.call(node, method, [{ to, data }, 'latest']);
 
     it.each(Object.entries(payloads))('of a contract that reverts with %s', async (_, data) => {
       const reason = reasonOf(data);
       const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
       const expected = { jsonrpc: '2.0', id: 1, error: { code: 3, message, data } };
-      expect(await ask('anvil', reverting['anvil'], data)).toEqual(expected);
-      expect(await ask('ganache', reverting['ganache'], data)).toEqual(expected);
+      expect(await sendCall('anvil', reverting['anvil'], data)).toEqual(expected);
+      expect(await sendCall('ganache', reverting['ganache'], data)).toEqual(expected);
     });
 
-    it('of a contract that halts is an error, and no revert', async () => {
+    it('of a contract that halts is an error other than a revert', async () => {
       for (const node of ['anvil', 'ganache']) {
-        const { error } = await ask(node, halting[node], '0x');
+        const { error } = await sendCall(node, halting[node], '0x');
         expect(error?.message, node).toMatch(/opcode/i);
         expect(error, node).not.toMatchObject({ code: 3 });
         expect(error, node).not.toHaveProperty('data');
@@ -103,17 +103,17 @@ describe('anvil and ganache give the same answers through the gateway', () => {
   });
 });
 
-/** @returns where the contract is */
+/** @returns the address of the contract */
 async function deploy(url: string, data: string): Promise<string> {
-  const [from] = (await ask(url, 'eth_accounts')) as string[];
-  const hash = await ask(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });
+  const [from] = (await sendCall(url, 'eth_accounts')) as string[];
+  const hash = await sendCall(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });
   return vi.waitUntil(async () => {
-    const receipt = (await ask(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string } | null;
+    const receipt = (await sendCall(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string } | null;
     return receipt?.contractAddress;
   });
 }
 
-async function ask(url: string, method: string, ...params: unknown[]): Promise<unknown> {
+async function sendCall(url: string, method: string, ...params: unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   return ((await response.json()) as { result: unknown }).result;

@@ -7,7 +7,7 @@ import { Workplace, type Gateway } from './gateway-process.ts';
 const rate = 40;
 const burst = 60;
 const seconds = 5;
-/** Each of another position: what is asked twice at the same time is asked once. */
+/** Each call has another position: identical calls in progress would be coalesced. */
 let position = 0;
 const call = (): string => {
   const params = [`0x${'ab'.repeat(20)}`, `0x${position++}`, 'latest'];
@@ -56,9 +56,9 @@ async function post(gateway: Gateway, key: string): Promise<number> {
   return response.status;
 }
 
-it('a leaked key that floods two gateways at ten times its limit never gets more than limit + burst in a second through', async () => {
+it('a leaked key that floods two gateways at ten times its limit gets at most limit + burst calls per second', async () => {
   const key = await makeKey('--rate', String(rate), '--burst', String(burst));
-  // Connections are made and the chain is known; then the bucket is full again.
+  // Opens connections and checks the chain, then waits until the bucket is full again.
   for (const gateway of gateways) expect(await post(gateway, key)).toBe(200);
   await sleep(1_000);
   arrivals.length = 0;
@@ -82,7 +82,7 @@ it('a leaked key that floods two gateways at ten times its limit never gets more
   expect([...statuses.keys()].toSorted()).toEqual([200, 429]);
   expect(statuses.get(200)).toBe(arrivals.length);
   expect(Math.max(...windows)).toBeLessThanOrEqual(rate + burst);
-  // It holds in the long run, too, and does not starve the key.
+  // The limit also holds on average, and the key can use it fully.
   expect(arrivals.length).toBeLessThanOrEqual(burst + rate * took + 1);
   expect(arrivals.length).toBeGreaterThan(0.9 * (burst + rate * took));
 }, 30_000);

@@ -1,7 +1,7 @@
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 
-/** What came back. Header names are in lower case. */
+/** A response. Header names are in lower case. */
 export interface FuzzResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -12,11 +12,11 @@ export interface ContractOptions {
   /** Path of the network, up to the key. */
   readonly base: string;
   readonly key: string;
-  /** What no answer may hold: addresses, keys, paths. */
+  /** Texts that no response may have: addresses, keys, paths. */
   readonly secrets: readonly string[];
 }
 
-/** What the contract allows as the answer to a request as a whole, or to one item of it. */
+/** The response that the contract allows for a whole request, or for one item of it. */
 interface Due {
   readonly statuses: readonly number[];
   /** Undefined: no body. An array: a batch, item by item. */
@@ -26,19 +26,19 @@ interface Due {
 interface DueItem {
   /** Parsed; numbers beyond doubles are compared as doubles here, and as text in the tests of the envelope. */
   readonly id: unknown;
-  /** Codes of errors that it may be; undefined: any that a node may give, or a result. */
+  /** Allowed error codes. Undefined: any error of a node, or a result. */
   readonly codes: readonly number[] | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Holds one answer against the contract (design §3). @returns what is wrong with it, or undefined */
+/** Checks one response by the contract (design §3). @returns the violation, or undefined */
 export function breachOf(request: FuzzRequest, response: FuzzResponse, options: ContractOptions): string | undefined {
   const { status, headers, text } = response;
   if (!/^[0-9a-f]{6}-[0-9a-z]+$/.test(String(headers['x-request-id']))) return 'no X-Request-Id';
   if (headers['access-control-allow-origin'] !== '*') return 'no CORS header';
   const leak = [...options.secrets, '    at ', 'node_modules', '.ts:', '.js:'].find((secret) => text.includes(secret));
-  if (leak !== undefined) return `the answer holds ${leak}`;
+  if (leak !== undefined) return `the response has ${leak}`;
 
   const { statuses, items } = dueOf(request, options);
   if (!statuses.includes(status)) return `HTTP ${status} in place of ${statuses.join(' or ')}`;
@@ -59,7 +59,7 @@ function breachOfBody(text: string, due: DueItem | readonly DueItem[], status: n
   }
   if (!Array.isArray(due)) return breachOfItem(response, due as DueItem, status);
   if (!Array.isArray(response)) return 'not an array';
-  if (response.length !== due.length) return `${response.length} answers in place of ${due.length}`;
+  if (response.length !== due.length) return `${response.length} responses instead of ${due.length}`;
   for (const [index, item] of due.entries()) {
     const breach = breachOfItem(response[index], item as DueItem, 200);
     if (breach !== undefined) return `item ${index}: ${breach}`;
@@ -92,12 +92,12 @@ function breachOfError(
   if (data !== undefined && (typeof data !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(data)))
     return 'data is not hexadecimal';
   if (codes !== undefined) return codes.includes(code) ? undefined : `code ${code} in place of ${codes.join(' or ')}`;
-  // Of a call that is right in form: what the gateway or a node may say of it.
+  // Errors of the gateway or of a node for a well-formed call.
   const isRevert = code === 3 && message.startsWith('execution reverted');
   return isRevert || (code <= -32000 && code !== -32700 && code !== -32600) ? undefined : `code ${code}: ${message}`;
 }
 
-/** The contract, in the order in which it is applied. Knows nothing of how the gateway reads a request. */
+/** The contract, in the order in which it is applied, independent of the gateway's code. */
 function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: ContractOptions): Due {
   const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { id: null, codes } });
   if (path.startsWith(base.replace('/v3/', '/ws/v3/'))) return whole([426], -32600);
@@ -122,7 +122,7 @@ function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: Contra
   return items.length === 0 ? { statuses: [204], items: undefined } : { statuses: [200], items };
 }
 
-/** Of the first request that has one. */
+/** The id of the first request with an id. */
 function firstId(batch: readonly unknown[]): unknown {
   const items = batch.map(dueItem).filter((item) => item !== undefined);
   return items.find(({ codes }) => codes?.[0] !== -32600)?.id ?? null;

@@ -5,7 +5,7 @@ import type { DemoChain } from '../../gateway/local-chain/demo-chain.ts';
 
 /** One HTTP request of the fuzz test. */
 export interface FuzzRequest {
-  /** What kind of request it was meant to be, for the report of a failure. */
+  /** The intended kind of request, for the report of a failure. */
   readonly kind: string;
   readonly verb: string;
   readonly path: string;
@@ -86,7 +86,7 @@ export function callText(method: unknown, params: unknown, id: string | undefine
   return `{"jsonrpc":"2.0",${idMember}"method":${JSON.stringify(method)}${paramsMember}}`;
 }
 
-/** Calls that have something to answer on the demo's chain. */
+/** Calls with a result on the demo chain. */
 export function goodCalls(chain: DemoChain): { method: string; params: unknown[] }[] {
   const { caller, counter, gate } = chain;
   return [
@@ -107,7 +107,7 @@ export function goodCalls(chain: DemoChain): { method: string; params: unknown[]
   ];
 }
 
-/** Params that are right, nearly right and quite wrong, for methods that there are and are not. */
+/** Valid, nearly valid and invalid params, for existing and unknown methods. */
 function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: unknown }> {
   const hex = fc.tuple(
     fc.constantFrom('0x', '0X', ''),

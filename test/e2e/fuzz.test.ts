@@ -27,7 +27,7 @@ afterAll(async () => {
   await anvil.stop();
 });
 
-it('a thousand good and bad calls are answered by the contract, and the process is healthy afterwards', async () => {
+it('the responses to a thousand valid and invalid calls follow the contract, and the process stays healthy', async () => {
   const path = `/local/v3/${gateway.key}`;
   const { url, chain } = anvil;
   const secrets = [gateway.key, url, new URL(url).host, packageRoot, gateway.dataDir];
@@ -37,13 +37,13 @@ it('a thousand good and bad calls are answered by the contract, and the process 
     return { kind: 'good call', verb: 'POST', path, headers: {}, body: callText(method, params, '1'), chunked: false };
   });
 
-  // Often enough that every connection to the node that there may be is there.
+  // Repeated until the maximum of connections to the node is open.
   const [one] = good;
   const others = Array.from({ length: 150 }, (_, position) =>
     callText('eth_getStorageAt', [chain.counter.address, `0x${position}`, 'latest'], '1'),
   );
   await sendAll(others.map((body) => ({ ...(one as FuzzRequest), body })));
-  const answersBefore = (await sendAll(good)).map(({ text }) => text);
+  const responsesBefore = (await sendAll(good)).map(({ text }) => text);
   const socketsBefore = await socketsAtRest();
 
   const responses = await sendAll(requests);
@@ -55,7 +55,7 @@ it('a thousand good and bad calls are answered by the contract, and the process 
   expect(breaches).toEqual([]);
   expectMix(responses);
 
-  expect((await sendAll(good)).map(({ text }) => text)).toEqual(answersBefore);
+  expect((await sendAll(good)).map(({ text }) => text)).toEqual(responsesBefore);
   expect(await socketsAtRest()).toBeLessThanOrEqual(socketsBefore);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_calls_in_flight', { network: 'local' })).toBe(0);
@@ -63,7 +63,7 @@ it('a thousand good and bad calls are answered by the contract, and the process 
   expect(value('gatehouse_calls_total', { method: 'eth_chainId', outcome: 'internal-error' })).toBeUndefined();
 }, 30_000);
 
-/** Several at once, over connections that are used again; answers are in the order of the requests. */
+/** Sends several requests at once over reused connections; responses are in the order of the requests. */
 async function sendAll(requests: readonly FuzzRequest[]): Promise<FuzzResponse[]> {
   const pool = new Pool(gateway.address, { connections: atOnce });
   const responses: FuzzResponse[] = [];
@@ -84,13 +84,13 @@ async function send(pool: Pool, { verb, path, headers, body, chunked }: FuzzRequ
   return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
 }
 
-/** Three of about one size, or more: never mind where a character ends. */
+/** Splits bytes into three or more parts of similar size, also within a character. */
 function* chunksOf(bytes: Buffer): Generator<Buffer> {
   const size = Math.max(1, Math.min(100_001, Math.ceil(bytes.length / 3)));
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Of everything something, or the test shows little. */
+/** Every kind of response must occur, or the test would show little. */
 function expectMix(responses: readonly FuzzResponse[]): void {
   const seen = new Map<string, number>();
   for (const { status, text } of responses) {
@@ -104,7 +104,7 @@ function expectMix(responses: readonly FuzzResponse[]): void {
   }
 }
 
-/** Sockets of this process, gateway and test together, once their number stands still. */
+/** Number of sockets of this process, gateway and test together, once it is constant. */
 async function socketsAtRest(): Promise<number> {
   for (let last = -1; ;) {
     const now = process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;

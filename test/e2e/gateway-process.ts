@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../auth/eventually.ts';
 
-/** A `gatehouse` command that was run, or runs. */
+/** A `gatehouse` command that runs or has ended. */
 export interface GatehouseProcess {
   readonly pid: number;
   stdout(): string;
   stderr(): string;
-  /** Resolves when it is over. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<Ended>;
   signal(name: NodeJS.Signals): void;
 }
 
 export interface Ended {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -24,17 +24,17 @@ export interface Ended {
 }
 
 export interface Gateway extends GatehouseProcess {
-  /** `http://127.0.0.1:<port>`, as the banner says. */
+  /** `http://127.0.0.1:<port>`, from the banner. */
   readonly address: string;
   readonly banner: string;
-  /** SIGTERM, and waits. */
+  /** Sends SIGTERM, and waits for the end. */
   stop(): Promise<Ended>;
 }
 
-/** A working directory of a test's own, with what its processes leave behind. */
+/** A working directory for one test, with the files of its processes. */
 export class Workplace {
   readonly folder = mkdtempSync(join(tmpdir(), 'gatehouse-e2e-'));
-  /** What stands in place of this checkout's own `bin/gatehouse.js`. */
+  /** The program to run instead of `bin/gatehouse.js` of this checkout. */
   readonly #bin: string;
   readonly #processes = new Set<ChildProcess>();
 
@@ -42,7 +42,7 @@ export class Workplace {
     this.#bin = bin;
   }
 
-  /** Writes network files; they replace the ones that come with the gateway. */
+  /** Writes network files, which replace the included ones. */
   withNetworks(networks: Readonly<Record<string, object | string>>): this {
     const folder = join(this.folder, 'networks');
     mkdirSync(folder, { recursive: true });
@@ -52,7 +52,7 @@ export class Workplace {
     return this;
   }
 
-  /** Starts `gatehouse <args>` here. Of this process' environment, it is given PATH only. */
+  /** Starts `gatehouse <args>` in this folder. From the environment of this process, it gets PATH only. */
   spawn(args: readonly string[], env: Readonly<Record<string, string>> = {}): GatehouseProcess {
     const child = spawn(process.execPath, [this.#bin, ...args], {
       cwd: this.folder,
@@ -79,7 +79,7 @@ export class Workplace {
     };
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command until it ends. */
   run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
     return this.spawn(args, env).ended;
   }
@@ -103,22 +103,22 @@ export class Workplace {
     return { ...started, banner, address: address.replace('0.0.0.0', '127.0.0.1'), stop };
   }
 
-  /** Ends what still runs, and removes the folder. */
+  /** Stops running processes, and removes the folder. */
   async close(): Promise<void> {
     const ends = [...this.#processes].map((child) => new Promise((resolve) => child.once('close', resolve)));
-    // Not SIGKILL: a gateway takes its local chain with it.
+    // Not SIGKILL, so that a gateway stops its local chain.
     for (const child of this.#processes) child.kill('SIGTERM');
     await Promise.all(ends);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-/** The banner is written at once: what it ends with is there when its last part has begun. */
+/** The banner is written at once, so that it is complete once its last part has begun. */
 function isFull(stdout: string): boolean {
   return stdout.includes('\nKeys: ') && stdout.endsWith('\n');
 }
 
-/** Ids of the processes of this machine that have a text in their command line. */
+/** Ids of the processes of this machine with a text in their command line. */
 export function processesWith(text: string): number[] {
   return commandLines()
     .filter(([, line]) => line.includes(text))

@@ -11,7 +11,7 @@ let folder: string;
 let installation: string;
 let place: Workplace;
 
-// What `npx ./gatehouse-<version>.tgz` does: the package as it would be published, and its dependencies; no anvil, no compiler.
+// As with `npx ./gatehouse-<version>.tgz`: the package as published, with its dependencies, without anvil and compiler.
 beforeAll(async () => {
   const builder = new Workplace();
   expect((await builder.run(['--version'])).code).toBe(0);
@@ -31,14 +31,14 @@ beforeEach(() => {
 afterEach(() => place.close());
 
 describe('an installation without development packages', () => {
-  it('starts, leaves the local chain out, and says so in one line', async () => {
+  it('starts without the local chain, and reports it in one line', async () => {
     const gateway = await place.start();
     const lines = gateway.banner.split('\n').filter((line) => /local|anvil/i.test(line));
-    expect(lines).toEqual(['  local is left out: anvil is not installed (npm ci without --omit=dev brings it)']);
+    expect(lines).toEqual(['  local is left out: anvil is not installed (npm ci without --omit=dev installs it)']);
     expect(gateway.stderr()).toBe('');
   });
 
-  it('serves the rest: the curl line that it prints answers as printed', async () => {
+  it('serves the other networks: the printed curl command works', async () => {
     const gateway = await place.start();
     expect(gateway.banner).toContain(`\n  Ethereum Mainnet    ${gateway.address}/ethereum-mainnet/v3/<key>\n`);
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
@@ -46,7 +46,7 @@ describe('an installation without development packages', () => {
     expect((await place.run(['demo'])).stderr).toMatch(/^no gateway with a local chain is running here/);
   });
 
-  it('serves a network that has another upstream beside its local one', async () => {
+  it('serves a network with a further upstream beside its local one', async () => {
     const upstreams = [
       { name: 'anvil', spawn: 'anvil' },
       { name: 'a', url: 'http://127.0.0.1:1' },
@@ -61,7 +61,7 @@ describe('an installation without development packages', () => {
     expect((await place.run(['keys', 'create', '--name', 'alice'])).stdout).toMatch(/^gh_\w{32}$/m);
   });
 
-  it('makes networks to edit in an empty folder, and serves them', async () => {
+  it('creates network files in an empty folder, and serves them', async () => {
     expect((await place.run(['init'])).code).toBe(0);
     expect((await place.run(['networks', 'add', '100'])).code).toBe(0);
     const files = readdirSync(join(place.folder, 'networks'));
@@ -72,18 +72,18 @@ describe('an installation without development packages', () => {
     expect(gateway.banner).not.toContain('left out');
   });
 
-  it('has no sources and no tests in it', () => {
+  it('has no sources and no tests', () => {
     const files = readdirSync(installation, { recursive: true, encoding: 'utf8' });
     expect(files.filter((name) => /\.ts$|\.map$|test|node_modules/.test(name))).toEqual([]);
   });
 
-  it('runs what is built even where sources look newer', async () => {
+  it('runs the compiled code even if sources look newer', async () => {
     mkdirSync(join(installation, 'gateway'), { recursive: true });
     cpSync(join(packageRoot, 'gateway/server/app.ts'), join(installation, 'gateway/server/app.ts'));
     expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
-  it('says what to do where nothing was built', async () => {
+  it('says what to do if nothing was compiled', async () => {
     rmSync(join(installation, 'dist'), { recursive: true });
     expect(await place.run(['--version'])).toMatchObject({
       code: 78,

@@ -17,7 +17,7 @@ interface Made {
 const second = 1_000;
 let node: FakeNode;
 let redis: RedisServer;
-/** Between the second gateway and Redis: a wire that can be cut while Redis lives on. */
+/** A proxy between the second gateway and Redis, to cut the connection while Redis is up. */
 let wire: TcpProxy;
 let place: Workplace;
 let gateway: Gateway;
@@ -30,7 +30,7 @@ beforeAll(async () => {
   place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
   redisPort = await freePort();
   wire = await startTcpProxy(redisPort);
-  // One after the other: the first may have to compile.
+  // One after the other, because the first may have to compile.
   gateway = await place.start(redisUrl());
   remote = await place.start(redisUrl(wire.port));
 }, 60_000);
@@ -41,9 +41,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-// Each test takes up where the one before it ended.
+// Each test continues from the state of the previous one.
 describe('a gateway with Redis', () => {
-  it('starts before Redis does, and refuses what it cannot check', async () => {
+  it('starts before Redis, and rejects keys that it cannot check', async () => {
     expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
     expect(await readiness(gateway)).toMatchObject({
       status: 503,
@@ -55,52 +55,52 @@ describe('a gateway with Redis', () => {
     expect((await fetch(`${gateway.address}/livez`)).status).toBe(200);
   });
 
-  it('lets the command line say that Redis is away, in one line', async () => {
+  it('reports on the command line, in one line, that Redis is unavailable', async () => {
     const { code, stdout, stderr } = await place.run(['keys', 'create', '--name', 'alice'], redisUrl());
     expect([code, stdout, stderr]).toEqual([1, '', 'Redis is unreachable (ECONNREFUSED): check REDIS_URL\n']);
   });
 
-  it('recovers by itself when Redis comes', async () => {
+  it('recovers when Redis becomes available', async () => {
     redis = await startRedis({ port: redisPort });
     await eventually(async () => (await readiness(gateway)).status === 200, 2 * second);
     await eventually(async () => (await readiness(remote)).status === 200, 2 * second);
     expect(await call(gateway, makeKey())).toEqual({ status: 401, code: -32002 });
   });
 
-  it('lets a key in as soon as the command line has made it', async () => {
+  it('accepts a key as soon as the command line has created it', async () => {
     const { key } = await make('alice');
     expect(await call(gateway, key)).toEqual({ status: 200 });
     expect(await call(remote, key)).toEqual({ status: 200 });
-    // Redis has the digest, and no key.
+    // Redis has the digest of the key only.
     const stored = await redis.cli('HGETALL', `gatehouse:key:${digestOf(key)}`);
     expect(stored.split('\n')).toEqual(expect.arrayContaining(['name', 'alice', 'createdAt']));
     expect(await redis.cli('KEYS', '*')).not.toContain(key);
   });
 
-  it('ends a key within a second of DEL by hand', async () => {
+  it('rejects a key within a second after a manual DEL', async () => {
     const { key } = await make('bob');
     await used(key);
     expect(await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`)).toBe('1');
-    await refusedWithin(second, key, gateway, remote);
+    await rejectedWithin(second, key, gateway, remote);
   });
 
-  it('ends a key within a second of its revocation by the command line', async () => {
+  it('rejects a key within a second after its revocation on the command line', async () => {
     const { id, key } = await make('carol');
     await used(key);
     const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
     await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`), 5 * second);
-    await refusedWithin(second, key, gateway, remote);
+    await rejectedWithin(second, key, gateway, remote);
     expect((await revoked.ended).code).toBe(0);
   });
 
-  it('ends all keys within a second of FLUSHALL', async () => {
+  it('rejects all keys within a second after FLUSHALL', async () => {
     const keys = (await Promise.all(['dave', 'erin'].map(make))).map(({ key }) => key);
     for (const key of keys) await used(key);
     await redis.cli('FLUSHALL');
-    for (const key of keys) await refusedWithin(second, key, gateway, remote);
+    for (const key of keys) await rejectedWithin(second, key, gateway, remote);
   });
 
-  it('lets keys go on that it has seen, while it hears nothing of Redis', async () => {
+  it('accepts keys in its memory while Redis is unreachable', async () => {
     const { key } = await make('frank');
     await used(key);
     redis.pause();
@@ -113,34 +113,34 @@ describe('a gateway with Redis', () => {
     expect(await call(gateway, key)).toEqual({ status: 200 });
   });
 
-  it('ends a key that was revoked while it was cut off, within a second of its return', async () => {
+  it('rejects a key revoked during the disconnection within a second after reconnecting', async () => {
     const [{ id, key }, other] = await Promise.all([make('grace'), make('heidi')]);
     for (const made of [key, other.key]) await used(made);
     await wire.cut();
     await eventually(async () => !(await keyStoreOf(remote)), 3 * second);
     expect((await place.run(['keys', 'revoke', id], redisUrl())).code).toBe(0);
-    await refusedWithin(second, key, gateway);
+    await rejectedWithin(second, key, gateway);
     expect(await call(remote, key)).toEqual({ status: 200 });
     await wire.restore();
     await eventually(async () => await keyStoreOf(remote), 3 * second);
-    await refusedWithin(second, key, remote);
+    await rejectedWithin(second, key, remote);
     expect(await call(remote, other.key)).toEqual({ status: 200 });
   });
 
-  it('lets keys go on when Redis is killed, and confirms them anew when it is back', async () => {
+  it('accepts keys in its memory after Redis is killed, and checks them again when Redis is back', async () => {
     const [{ key: cached }, { key: lost }] = await Promise.all([make('ivan'), make('judy')]);
     for (const key of [cached, lost]) await used(key);
     await redis.kill();
     await eventually(async () => !(await keyStoreOf(gateway)), 2 * second);
     for (const key of [cached, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
-    await redis.restart(); // empty: as if one of them had been deleted in between
+    await redis.restart(); // empty, as if one of the keys had been deleted meanwhile
     await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
     await eventually(async () => await keyStoreOf(gateway), 2 * second);
-    await refusedWithin(second, lost, gateway);
+    await rejectedWithin(second, lost, gateway);
     expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
 
-  it('stops while Redis is away, and has shown no key', async () => {
+  it('stops while Redis is unavailable, and has logged no key', async () => {
     const seen = (await make('kim')).key;
     await used(seen);
     await redis.kill();
@@ -151,19 +151,19 @@ describe('a gateway with Redis', () => {
   });
 });
 
-/** Makes a key by the command line, as an operator does. */
+/** Creates a key on the command line, as an operator does. */
 async function make(name: string): Promise<Made> {
   const { stdout, stderr } = await place.run(['keys', 'create', '--name', name, '--json'], redisUrl());
   expect(stderr).toBe('');
   return JSON.parse(stdout) as Made;
 }
 
-/** Both gateways have let it in, and so have it in memory. */
+/** Both gateways have accepted the key, and so have it in memory. */
 async function used(key: string): Promise<void> {
   for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
 }
 
-async function refusedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
+async function rejectedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
   await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, timeoutMs)));
 }
 
@@ -184,7 +184,7 @@ async function keyStoreOf(of: Gateway): Promise<boolean> {
   return (await readiness(of)).body.keyStore.available;
 }
 
-it('a DATA_DIR that cannot be written does not keep a gateway with Redis from serving', async () => {
+it('a gateway with Redis serves calls even if DATA_DIR is not writable', async () => {
   const spawned = new Workplace().withNetworks({
     mine: { name: 'Mine', chainId: 7_310_003, upstreams: [{ name: 'anvil', spawn: 'anvil' }] },
   });

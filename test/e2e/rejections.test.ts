@@ -21,7 +21,7 @@ afterEach(async () => {
   expect(processesWith(`--chain-id ${localChainId}`)).toEqual([]);
 });
 
-describe('a gateway does not start, and says why in a line', () => {
+describe('a gateway does not start, and prints the reason in one line', () => {
   let taken: Server;
   let port: number;
 
@@ -32,20 +32,20 @@ describe('a gateway does not start, and says why in a line', () => {
   });
   afterAll(() => taken.close());
 
-  it('when its port is taken', async () => {
+  it('when its port is in use', async () => {
     place.withNetworks({ base, mine });
     const line = `listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`;
     expect(await place.run(['start'], { PORT: String(port) })).toMatchObject({ code: 1, stdout: '', stderr: line });
   });
 
-  it('when its port for operations is taken', async () => {
+  it('when its ops port is in use', async () => {
     place.withNetworks({ base, mine });
     const line = `listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`;
     const env = { PORT: '0', OPS_PORT: String(port) };
     expect(await place.run(['start'], env)).toMatchObject({ code: 1, stdout: '', stderr: line });
   });
 
-  it('when its address is not this machine’s', async () => {
+  it('when its address does not belong to this machine', async () => {
     place.withNetworks({ base, mine });
     const { code, stdout, stderr } = await place.run(['start'], { PORT: '0', HOST: '192.0.2.1' });
     expect([code, stdout]).toEqual([1, '']);
@@ -58,11 +58,11 @@ describe('a gateway does not start, and says why in a line', () => {
       code: EX_CONFIG,
       stdout: '',
       stderr:
-        'mine is left out: it would start a development chain, and this is production\nno network is left to serve\n',
+        'mine is left out: its upstream is a development chain, which does not start in production\nno network is left to serve\n',
     });
   });
 
-  it('when settings are wrong', async () => {
+  it('when settings are invalid', async () => {
     const env = { PORT: 'http', LOG_LEVEL: 'loud', CALL_TIMEOUT_MS: '15s' };
     expect(await place.run([], env)).toMatchObject({
       code: EX_CONFIG,
@@ -74,14 +74,14 @@ describe('a gateway does not start, and says why in a line', () => {
     });
   });
 
-  it('when REDIS_URL is no address of Redis, without repeating its password', async () => {
+  it('when REDIS_URL is invalid, without repeating its password', async () => {
     const { code, stdout, stderr } = await place.run(['start'], { PORT: '0', REDIS_URL: 'http://me:s3cret@127.0.0.1' });
     expect([code, stdout]).toEqual([EX_CONFIG, '']);
     expect(stderr).toMatch(/^REDIS_URL: expected redis:\/\/.*\n$/);
     expect(stderr).not.toContain('s3cret');
   });
 
-  it('when network files have mistakes', async () => {
+  it('when network files are invalid', async () => {
     place.withNetworks({ base: 'name: Base\nchainId: 0\nupstreams:\n  - name: a\n    url: ${URL}\n', eth: '- x\n' });
     expect(await place.run(['start'])).toMatchObject({
       code: EX_CONFIG,
@@ -104,7 +104,7 @@ describe('a gateway does not start, and says why in a line', () => {
     });
   });
 
-  it('when its key file is broken', async () => {
+  it('when its key file is malformed', async () => {
     place.withNetworks({ base, mine });
     mkdirSync(join(place.folder, '.gatehouse'));
     writeFileSync(join(place.folder, '.gatehouse/keys.json'), '{"keys":');
@@ -113,7 +113,7 @@ describe('a gateway does not start, and says why in a line', () => {
     expect(stderr).toMatch(/^[^\n]*\.gatehouse\/keys\.json[^\n]*\n$/);
   });
 
-  it('when its folder for keys is below a file', async () => {
+  it('when its folder for keys is inside a file', async () => {
     place.withNetworks({ base, mine });
     writeFileSync(join(place.folder, 'file'), '');
     expect(await place.run(['start'], { PORT: '0', DATA_DIR: 'file/data' })).toMatchObject({
@@ -124,7 +124,7 @@ describe('a gateway does not start, and says why in a line', () => {
   });
 });
 
-it('a start that fails halfway ends with an exit code that tells it, and takes its local chain along', async () => {
+it('a start that fails halfway ends with an exit code other than 0, and stops its local chain', async () => {
   place.withNetworks({ mine });
   mkdirSync(join(place.folder, '.gatehouse/development-key'), { recursive: true });
   const { code, stdout, stderr } = await place.run(['start'], { PORT: '0' });
@@ -133,11 +133,11 @@ it('a start that fails halfway ends with an exit code that tells it, and takes i
 });
 
 describe('the command line', () => {
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  it('tells what there is, with help for each command', async () => {
+  it('lists its commands, with help for each', async () => {
     const { code, stdout } = await place.run(['--help']);
     expect(code).toBe(0);
     for (const command of ['start', 'demo', 'check', 'keys'])
@@ -160,7 +160,7 @@ describe('the command line', () => {
     expect(await place.run(args)).toMatchObject({ code: 1, stdout: '', stderr });
   });
 
-  it('says what is missing', async () => {
+  it('reports a missing argument', async () => {
     const stderr = "error: required option '--name <name>' not specified\n";
     expect(await place.run(['keys', 'create'])).toMatchObject({ code: 1, stdout: '', stderr });
   });

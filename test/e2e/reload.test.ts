@@ -6,8 +6,8 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
-// Ones that no other test starts a chain with.
-const [cached, gone, added] = [7_310_011, 7_310_012, 7_310_013] as const;
+// Chain ids that no other test uses.
+const [unchanged, removed, added] = [7_310_011, 7_310_012, 7_310_013] as const;
 const chain = (chainId: number): object => ({ name: 'Mine', chainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] });
 const pidsOf = (chainId: number): number[] => processesWith(`--chain-id ${chainId}`);
 
@@ -22,25 +22,25 @@ beforeEach(async () => {
 afterEach(async () => {
   await place.close();
   await node.close();
-  expect([cached, gone, added].flatMap(pidsOf)).toEqual([]);
+  expect([unchanged, removed, added].flatMap(pidsOf)).toEqual([]);
 });
 
-async function ask(slug: string, method: string, params: unknown[]): Promise<unknown> {
+async function sendCall(slug: string, method: string, params: unknown[]): Promise<unknown> {
   const key = /^Development key.*: (\S+)$/m.exec(gateway.banner)?.[1] ?? '';
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const response = await fetch(`${gateway.address}/${slug}/v3/${key}`, { method: 'POST', body });
   return ((await response.json()) as { result?: unknown }).result;
 }
 
-/** How often the log has a text. */
+/** The number of times that the log has a text. */
 function logged(text: string): number {
   return gateway.stderr().split(text).length - 1;
 }
 
-it('tells of bad files once, with the place, and again when SIGHUP asks', async () => {
+it('reports invalid files once, with the position, and again after SIGHUP', async () => {
   place.withNetworks({ main: network(10, [node.url]) });
   gateway = await place.start();
-  const balance = (): Promise<unknown> => ask('main', 'eth_getBalance', [`0x${'12'.repeat(20)}`, 'latest']);
+  const balance = (): Promise<unknown> => sendCall('main', 'eth_getBalance', [`0x${'12'.repeat(20)}`, 'latest']);
   expect(await balance()).toBe('0x1');
   place.withNetworks({ main: 'name: Main\nchainId: 10\nupstreams:\n  - name: one\n    adress: x\n' });
   await eventually(() => logged('networks/main.yaml:5:5 upstreams[0].adress is not known') === 1, 5_000);
@@ -58,20 +58,20 @@ it('tells of bad files once, with the place, and again when SIGHUP asks', async 
   expect(await gateway.stop()).toMatchObject({ code: 0 });
 });
 
-it('starts the chains of new networks, ends those of networks that are gone, and leaves the others running', async () => {
-  place.withNetworks({ cached: chain(cached), gone: chain(gone) });
+it('starts the chains of new networks, stops those of removed networks, and leaves the others running', async () => {
+  place.withNetworks({ unchanged: chain(unchanged), removed: chain(removed) });
   gateway = await place.start();
-  const [before] = [pidsOf(cached), pidsOf(gone)];
+  const [before] = [pidsOf(unchanged), pidsOf(removed)];
   expect(before).not.toEqual([]);
-  await eventually(async () => (await ask('gone', 'eth_gasPrice', [])) !== undefined, 5_000);
-  const block = await ask('kept', 'eth_getBlockByNumber', ['latest', false]);
+  await eventually(async () => (await sendCall('removed', 'eth_gasPrice', [])) !== undefined, 5_000);
+  const block = await sendCall('unchanged', 'eth_getBlockByNumber', ['latest', false]);
   const folder = join(place.folder, 'networks');
-  renameSync(join(folder, 'gone.yaml'), join(folder, 'gone.yaml.off'));
-  place.withNetworks({ added: chain(added), cached: { ...chain(cached), name: 'Still mine' } });
-  await eventually(() => pidsOf(gone).length === 0 && pidsOf(added).length > 0, 10_000);
-  await eventually(async () => (await ask('added', 'eth_gasPrice', [])) !== undefined, 10_000);
-  expect(await ask('kept', 'eth_getBlockByNumber', ['latest', false])).toEqual(block);
-  expect(pidsOf(cached)).toEqual(before);
+  renameSync(join(folder, 'removed.yaml'), join(folder, 'removed.yaml.off'));
+  place.withNetworks({ added: chain(added), unchanged: { ...chain(unchanged), name: 'Still mine' } });
+  await eventually(() => pidsOf(removed).length === 0 && pidsOf(added).length > 0, 10_000);
+  await eventually(async () => (await sendCall('added', 'eth_gasPrice', [])) !== undefined, 10_000);
+  expect(await sendCall('unchanged', 'eth_getBlockByNumber', ['latest', false])).toEqual(block);
+  expect(pidsOf(unchanged)).toEqual(before);
   rmSync(join(folder, 'added.yaml'));
   await eventually(() => pidsOf(added).length === 0, 10_000);
   expect(await gateway.stop()).toMatchObject({ code: 0 });

@@ -30,7 +30,7 @@ beforeAll(async () => {
   redis = await startRedis();
   node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: word } });
   place = new Workplace().withNetworks({ main: network(10, [node.url]) });
-  // Ports first, of all of them: two may not be given the same.
+  // All ports are chosen first, so that no two are equal.
   const ports: { port: number; opsPort: number }[] = [];
   for (let made = 0; made < 3; made++) ports.push({ port: await freePort(), opsPort: await freePort() });
   replicas = await Promise.all(ports.map(startReplica));
@@ -47,14 +47,14 @@ async function startReplica({ port, opsPort }: { port: number; opsPort: number }
   return { port, opsPort, gateway: await place.start(env) };
 }
 
-// Each test takes up where the one before it ended.
-it('a key that is made at one gateway is good at all of them', async () => {
+// Each test continues from the state of the previous one.
+it('a key created at one gateway is valid at all of them', async () => {
   const { key } = await act(0, '', { name: 'alice' });
   for (let requested = 0; requested < 9; requested++) expect(await call(balancer.address, key)).toBe(200);
   for (const replica of replicas) expect(await counted(replica, 'result')).toBeGreaterThan(0);
 });
 
-it('a rate is shared: all three together let through no more than it allows', async () => {
+it('a rate limit is shared: all three gateways together do not exceed it', async () => {
   const [rate, burst] = [20, 60];
   const { key } = await act(1, '', { name: 'bob', rules: { rate, burst } });
   const before = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
@@ -80,7 +80,7 @@ it('a daily quota is shared, to the last call', async () => {
   expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(429)]);
 });
 
-it('a key that is revoked at one gateway ends at all of them within a second, and so do its WebSockets', async () => {
+it('a key revoked at one gateway is rejected by all of them within a second, and its WebSockets are closed', async () => {
   const { id, key } = await act(0, '', { name: 'dave' });
   const addresses = [balancer.address, ...replicas.map(({ gateway }) => gateway.address)];
   const sockets = await Promise.all(
@@ -100,14 +100,14 @@ it('a key that is revoked at one gateway ends at all of them within a second, an
   expect(await call(balancer.address, key)).toBe(401);
 });
 
-it('when a gateway is killed, the others answer all calls', async () => {
+it('when a gateway is killed, the others serve all calls', async () => {
   const { key } = await act(0, '', { name: 'erin' });
   replicas[1]?.gateway.signal('SIGKILL');
   await replicas[1]?.gateway.ended;
   for (let requested = 0; requested < 9; requested++) expect(await call(balancer.address, key)).toBe(200);
 });
 
-/** What an operator does over the admin API of one of the gateways. */
+/** Sends a request to the admin API of one of the gateways. */
 async function act(at: number, path: string, body: object = {}): Promise<{ id: string; key: string }> {
   const response = await fetch(`http://127.0.0.1:${replicas[at]?.opsPort}/admin/keys${path}`, {
     method: 'POST',
@@ -127,7 +127,7 @@ async function call(address: string, key: string): Promise<number> {
   return response.status;
 }
 
-/** Calls that a gateway ended so. */
+/** The number of calls of a gateway with this outcome. */
 function counted(replica: Replica, outcome: string): Promise<number> {
   return metric(replica, 'gatehouse_calls_total', { outcome });
 }

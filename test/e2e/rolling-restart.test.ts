@@ -35,11 +35,11 @@ function start(port: number | undefined): Promise<Gateway> {
   return place.start({ REDIS_URL: redis.url, PORT: String(port), DRAIN_DELAY_MS: '300' });
 }
 
-it('two gateways behind nginx are restarted one after the other under load, and no call is lost', async () => {
+it('two gateways behind nginx restart one after the other under load, without a failed call', async () => {
   const gateways = await Promise.all(ports.map(start));
   const { stdout } = await place.run(['keys', 'create', '--name', 'test', '--json'], { REDIS_URL: redis.url });
   const { key } = JSON.parse(stdout) as { key: string };
-  // Whoever ends without waiting cuts calls off that the node has already: nobody may send those again.
+  // A gateway that ends without draining cuts off calls that the node has received, and nginx must not repeat those.
   node.always(slow(15));
   const memory = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
   for (const [index, gateway] of gateways.entries()) {
@@ -49,7 +49,7 @@ it('two gateways behind nginx are restarted one after the other under load, and 
     await memory.more(20);
     expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
     const next = await start(ports[index]);
-    await eventually(async () => (await answered(next)) > 20, 5_000);
+    await eventually(async () => (await servedCalls(next)) > 20, 5_000);
   }
   const { sent, wrong } = await memory.stop();
   expect(wrong).toEqual([]);
@@ -57,8 +57,8 @@ it('two gateways behind nginx are restarted one after the other under load, and 
   expect(sent.length).toBeGreaterThan(300);
 }, 60_000);
 
-/** How many calls a gateway has answered. */
-async function answered(gateway: Gateway): Promise<number> {
+/** The number of calls that a gateway has served. */
+async function servedCalls(gateway: Gateway): Promise<number> {
   const { value } = await readMetrics(gateway.address);
   return value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' }) ?? 0;
 }

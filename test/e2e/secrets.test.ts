@@ -21,12 +21,12 @@ let deadPort: number;
 let place: Workplace;
 let gateway: Gateway;
 let key: string;
-/** A key that demands a secret besides. */
+/** A key that also requires a secret. */
 let guarded: { id: string; key: string; secret: string };
 const wrongSecret = 'wr0ngSecretOfACaller';
-const said: string[] = [];
+const outputs: string[] = [];
 
-/** What no one may see: keys, and all of an upstream's address. */
+/** Texts that must not be shown: keys, and every part of an upstream's address. */
 const hidden = (): string[] => [
   ...[key, unknownKey, importedKey, importedKey.toLowerCase(), secret, host],
   ...[guarded.key, guarded.secret, wrongSecret, basic(guarded.secret), basic(wrongSecret)],
@@ -56,15 +56,15 @@ beforeAll(async () => {
   const made = await place.run(['keys', 'create', '--name', 'guarded', '--secret', '--rate', '1', '--json']);
   guarded = JSON.parse(made.stdout) as typeof guarded;
   await eventually(async () => (await post('basic', guarded.key, basic(guarded.secret))) !== 401, 2_000);
-  await eventually(async () => (await post('basic', key)) !== 401, 2_000); // the key file is looked at five times a second
+  await eventually(async () => (await post('basic', key)) !== 401, 2_000); // the key file is checked five times a second
 }, 60_000);
 afterAll(async () => {
   await place.close();
   await node.close();
 });
 
-describe('no key and no upstream’s address is seen', () => {
-  it('by a caller, when upstreams fail in every way', async () => {
+describe('no key and no upstream’s address is shown', () => {
+  it('to a caller, when upstreams fail in every way', async () => {
     for (const behaviour of [
       status(503, `<a href="${node.url}/v2/${secret}">busy</a>`),
       status(401, `{"message":"bad key ${secret} at ${node.url}"}`, 'application/json'),
@@ -93,7 +93,7 @@ describe('no key and no upstream’s address is seen', () => {
     expect(await post('basic', key)).toBe(200);
   });
 
-  it('by a caller, when a secret is wrong, a limit reached, or a rule written by hand is none', async () => {
+  it('to a caller, when a secret is wrong, a limit is reached, or a stored permission is malformed', async () => {
     expect(await post('basic', guarded.key, basic(wrongSecret))).toBe(401);
     expect(await post('basic', guarded.key)).toBe(401);
     const statuses = [0, 1, 2].map(() => post('basic', guarded.key, basic(guarded.secret)));
@@ -108,7 +108,7 @@ describe('no key and no upstream’s address is seen', () => {
     expect(await post('basic', guarded.key, basic(guarded.secret))).toBe(401);
   });
 
-  it('by a caller, when keys are refused', async () => {
+  it('to a caller, when keys are rejected', async () => {
     const statuses = await inTurn([
       unknownKey,
       unknownKey,
@@ -122,7 +122,7 @@ describe('no key and no upstream’s address is seen', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it('by a caller, when requests are not as they should be', async () => {
+  it('to a caller, when requests are invalid', async () => {
     const url = `${gateway.address}/fake/v3/${key}`;
     const requests: [string, RequestInit][] = [
       [url, { method: 'GET' }],
@@ -143,17 +143,17 @@ describe('no key and no upstream’s address is seen', () => {
       `POST /fake/v3/${key} HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
       `CONNECT /fake/v3/${key} HTTP/1.1\r\nHost: a\r\n\r\n`,
     ]) {
-      said.push(await sendRaw(line));
+      outputs.push(await sendRaw(line));
     }
   });
 
   it('in metrics and in health', async () => {
     for (const path of ['metrics', 'readyz', 'livez']) await logEntry(await fetch(`${gateway.address}/${path}`));
     const attempt = 'gatehouse_upstream_attempts_total{network="dead",upstream="dead",outcome="transport"} 1';
-    expect(said.some((text) => text.includes(attempt))).toBe(true);
+    expect(outputs.some((text) => text.includes(attempt))).toBe(true);
   });
 
-  it('in what the command line prints of keys', async () => {
+  it('in the output of the command line about keys', async () => {
     const id = /^([0-9a-f]{12}) /m.exec((await place.run(['keys', 'list'])).stdout)?.[1] ?? '';
     for (const args of [
       ['keys', 'list'],
@@ -166,17 +166,17 @@ describe('no key and no upstream’s address is seen', () => {
     ]) {
       const { code, stdout, stderr } = await place.run(args);
       expect([code, stdout]).toEqual([0, expect.stringContaining(args[2]?.startsWith('-') === false ? args[2] : id)]);
-      said.push(stdout + stderr);
+      outputs.push(stdout + stderr);
     }
   });
 
-  it('in the log, where everything is logged', async () => {
+  it('in the log at the lowest level', async () => {
     const { stdout, stderr } = await gateway.stop();
     for (const slug of ['fake', 'dead', 'lost', 'alien']) {
       expect(stderr).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
     }
     const audit = readFileSync(join(place.folder, '.gatehouse/audit.jsonl'), 'utf8');
-    const all = [...said, stdout, stderr, audit].join('\n');
+    const all = [...outputs, stdout, stderr, audit].join('\n');
     expect(hidden().filter((text) => all.includes(text))).toEqual([]);
   });
 });
@@ -203,9 +203,9 @@ async function inTurn(keys: readonly string[]): Promise<number[]> {
   return statuses;
 }
 
-/** All that a caller is told. */
+/** The whole response to a caller. */
 async function logEntry(response: Response): Promise<void> {
-  said.push(JSON.stringify([...response.headers]), await response.text());
+  outputs.push(JSON.stringify([...response.headers]), await response.text());
 }
 
 async function sendRaw(text: string): Promise<string> {

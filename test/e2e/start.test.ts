@@ -28,7 +28,7 @@ const networks = [
   ['zkSync Era Sepolia', 'zksync-sepolia'],
 ] as const;
 
-describe('a first start, with nothing set and nothing there', () => {
+describe('a first start, without settings and files', () => {
   let place: Workplace;
   let gateway: Gateway;
   let key: string;
@@ -40,7 +40,7 @@ describe('a first start, with nothing set and nothing there', () => {
   }, 60_000);
   afterAll(() => place.close());
 
-  it('says in plain words what runs where', () => {
+  it('prints what runs where', () => {
     expect(gateway.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const base = (slug: string): string => `${gateway.address}/${slug}/v3/<key>`;
     expect(gateway.banner.split('\n').slice(0, -2)).toEqual([
@@ -58,13 +58,13 @@ describe('a first start, with nothing set and nothing there', () => {
     expect(gateway.stderr()).toBe('');
   });
 
-  it('ends with a curl line that answers as printed', async () => {
+  it('prints a curl command that works', async () => {
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
     expect(line).toMatch(/^curl /);
     expect(await runCurlLine(line)).toEqual(counterIs42);
   });
 
-  it('lets `gatehouse demo` print lines that all answer', async () => {
+  it('lets `gatehouse demo` print commands that all work', async () => {
     const { stdout, stderr, code } = await place.run(['demo']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n').filter((line) => line.startsWith('curl '));
@@ -85,7 +85,7 @@ describe('a first start, with nothing set and nothing there', () => {
     ]);
   });
 
-  it('keeps the key to the one who started it, and no key among the keys', () => {
+  it('makes the key readable to its user only, and stores no key in the key file', () => {
     const mode = (name: string): number => statSync(join(place.folder, '.gatehouse', name)).mode & 0o777;
     expect([mode('.'), mode('keys.json'), mode('development-key'), mode('demo.json')]).toEqual([
       0o700, 0o600, 0o600, 0o600,
@@ -98,7 +98,7 @@ describe('a first start, with nothing set and nothing there', () => {
     expect([ready.status, await ready.json()]).toMatchObject([200, { ready: true, keyStore: { kind: 'file' } }]);
   });
 
-  it('shows the same key when it is started again', async () => {
+  it('shows the same key at the next start', async () => {
     expect(await gateway.stop()).toMatchObject({ code: 0, stderr: expect.stringContaining('draining') as string });
     expect(existsSync(join(place.folder, '.gatehouse/demo.json'))).toBe(false);
     expect((await place.run(['demo'])).stderr).toMatch(/^no gateway with a local chain is running here: .*\n$/);
@@ -132,22 +132,24 @@ describe('a start', () => {
     expect(existsSync(join(place.folder, '.gatehouse/development-key'))).toBe(false);
   });
 
-  it('in production leaves the local chain out, and says so in one line', async () => {
+  it('in production leaves the local chain out, and reports it in one line', async () => {
     const gateway = await place.start({ NODE_ENV: 'production' });
     const lines = gateway.banner.split('\n').filter((line) => /local/i.test(line));
-    expect(lines).toEqual(['  local is left out: it would start a development chain, and this is production']);
+    expect(lines).toEqual([
+      '  local is left out: its upstream is a development chain, which does not start in production',
+    ]);
     expect(gateway.banner).toContain(`${gateway.address}/sepolia/v3/<key>`);
     expect((await fetch(`${gateway.address}/local/v3/x`, { method: 'POST' })).status).toBe(404);
   });
 
-  it('with a port for operations says which, and has them there only', async () => {
+  it('with an ops port prints it, and serves its paths there only', async () => {
     const gateway = await place.start({ NODE_ENV: 'production', OPS_PORT: '0' });
     const [, port = ''] = /^Metrics and health: port (\d+)$/m.exec(gateway.banner) ?? [];
     expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
     expect((await fetch(`${gateway.address}/livez`)).status).toBe(404);
   });
 
-  it('without a local chain prints a curl line that needs no upstream', async () => {
+  it('without a local chain prints a curl command that needs no upstream', async () => {
     place.withNetworks({
       base: { name: 'Base', chainId: 8453, upstreams: [{ name: 'away', url: 'http://127.0.0.1:1' }] },
     });
@@ -156,7 +158,7 @@ describe('a start', () => {
     expect(await runCurlLine(gateway.banner.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ result: '0x2105' });
   });
 
-  it('reads its own folder of networks before the one that comes with the gateway', async () => {
+  it('prefers its own folder of networks to the included one', async () => {
     place.withNetworks({ own: { name: 'Own', chainId: 5, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] } });
     const gateway = await place.start();
     expect(gateway.banner).toContain(`\nNetworks\n  Own  ${gateway.address}/own/v3/<key>\n\nKeys`);

@@ -7,7 +7,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
-// One that no other test starts a chain with: it finds anvil, and the shell that guards it, by their command line.
+// A chain id that no other test uses: the test finds anvil and its lifeline shell by their command line.
 const localChainId = 7_310_001;
 const anvils = (): number[] => processesWith(`--chain-id ${localChainId}`);
 
@@ -27,45 +27,48 @@ afterEach(async () => {
   expect(anvils()).toEqual([]);
 });
 
-describe('a gateway that is told to stop', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('by %s ends calls under way, then itself and its chain', async (signal) => {
-    const gateway = await place.start();
-    expect(anvils()).not.toEqual([]);
-    node.next(slow(1_000));
-    const call = ask(gateway);
-    // Looked at below; should the test end before, the gateway is killed, and nobody waits for this.
-    call.catch(() => undefined);
-    await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
-    gateway.signal(signal);
-    // It says so, and closes its door a moment later.
-    await eventually(() => gateway.stderr().includes('draining'), 5_000);
-    await eventually(() => isRefused(gateway), 5_000);
-    // The chain is there for as long as calls may need it.
-    expect(anvils()).not.toEqual([]);
-    expect(await call).toEqual({ status: 200, result: `0x${'07'.padStart(64, '0')}` });
-    expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
-    expect(anvils()).toEqual([]);
-  });
+describe('a gateway that is stopped', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'by %s completes calls in progress, then ends with its chain',
+    async (signal) => {
+      const gateway = await place.start();
+      expect(anvils()).not.toEqual([]);
+      node.next(slow(1_000));
+      const call = sendCall(gateway);
+      // Awaited below. If the test fails before, the gateway is killed and this rejection is ignored.
+      call.catch(() => undefined);
+      await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
+      gateway.signal(signal);
+      // It logs this, and stops listening shortly afterwards.
+      await eventually(() => gateway.stderr().includes('draining'), 5_000);
+      await eventually(() => isRefused(gateway), 5_000);
+      // The chain runs as long as calls may need it.
+      expect(anvils()).not.toEqual([]);
+      expect(await call).toEqual({ status: 200, result: `0x${'07'.padStart(64, '0')}` });
+      expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
+      expect(anvils()).toEqual([]);
+    },
+  );
 
-  it('by SIGTERM takes calls for DRAIN_DELAY_MS more, which a second signal ends', async () => {
+  it('by SIGTERM accepts calls during DRAIN_DELAY_MS, which a second signal ends', async () => {
     const gateway = await place.start({ DRAIN_DELAY_MS: '60000' });
     gateway.signal('SIGTERM');
     await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
-    expect(await ask(gateway)).toMatchObject({ status: 200 });
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 });
     gateway.signal('SIGTERM');
     expect(await gateway.ended).toMatchObject({ code: 1 });
   });
 
-  it('by SIGINT does not wait for balancers', async () => {
+  it('by SIGINT does not wait for load balancers', async () => {
     const gateway = await place.start({ DRAIN_DELAY_MS: '60000' });
     gateway.signal('SIGINT');
     expect(await gateway.ended).toMatchObject({ code: 0 });
   });
 
-  it('does not wait longer than it is set to', async () => {
+  it('does not wait longer than DRAIN_TIMEOUT_MS', async () => {
     const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
     node.next(hang);
-    const call = ask(gateway).catch(() => 'cut off');
+    const call = sendCall(gateway).catch(() => 'cut off');
     await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     const start = performance.now();
     gateway.signal('SIGTERM');
@@ -75,11 +78,11 @@ describe('a gateway that is told to stop', () => {
     expect([code, await call]).toEqual([0, 'cut off']);
   });
 
-  it('does not wait for connections that nothing comes on', async () => {
+  it('does not wait for idle connections', async () => {
     const gateway = await place.start();
     const socket = connect(Number(new URL(gateway.address).port), '127.0.0.1');
     await once(socket, 'connect');
-    expect(await ask(gateway)).toMatchObject({ status: 200 }); // and fetch keeps its own
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 }); // and fetch leaves its own connection open
     const start = performance.now();
     gateway.signal('SIGTERM');
     expect(await gateway.ended).toMatchObject({ code: 0 });
@@ -87,10 +90,10 @@ describe('a gateway that is told to stop', () => {
     socket.destroy();
   });
 
-  it('at once, by a second signal, takes its chain along', async () => {
+  it('at once, by a second signal, stops its chain', async () => {
     const gateway = await place.start();
     node.next(hang);
-    const call = ask(gateway).catch(() => 'cut off');
+    const call = sendCall(gateway).catch(() => 'cut off');
     await eventually(() => node.callsOf('eth_getStorageAt').length === 1, 5_000);
     gateway.signal('SIGINT');
     await eventually(() => gateway.stderr().includes('draining'), 5_000);
@@ -100,7 +103,7 @@ describe('a gateway that is told to stop', () => {
     await eventually(() => anvils().length === 0, 5_000);
   });
 
-  it('while it starts, leaves nothing behind and complains of nothing', async () => {
+  it('during the start leaves no process behind, and logs no error', async () => {
     const starting = place.spawn(['start'], { PORT: '0' });
     await eventually(() => anvils().length > 0, 5_000);
     starting.signal('SIGINT');
@@ -110,7 +113,7 @@ describe('a gateway that is told to stop', () => {
     expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
   });
 
-  it('or is killed, takes its chain along', async () => {
+  it('by SIGKILL takes its chain with it', async () => {
     const gateway = await place.start();
     gateway.signal('SIGKILL');
     expect(await gateway.ended).toMatchObject({ signal: 'SIGKILL' });
@@ -119,18 +122,18 @@ describe('a gateway that is told to stop', () => {
 });
 
 describe('a gateway whose chain is killed', () => {
-  it('goes on with its other networks, and says so once', async () => {
+  it('continues with its other networks, and logs it once', async () => {
     const gateway = await place.start();
     for (const pid of anvils()) process.kill(pid, 'SIGKILL');
-    await eventually(() => gateway.stderr().includes('the local node ended by itself'), 5_000);
-    expect(await ask(gateway)).toMatchObject({ status: 200 });
-    expect(await ask(gateway, 'mine')).toEqual({ status: 503, result: undefined });
+    await eventually(() => gateway.stderr().includes('the local node ended unexpectedly'), 5_000);
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 });
+    expect(await sendCall(gateway, 'mine')).toEqual({ status: 503, result: undefined });
     const { stderr } = await gateway.stop();
-    expect(stderr.match(/ended by itself/g)).toHaveLength(1);
+    expect(stderr.match(/ended unexpectedly/g)).toHaveLength(1);
   });
 });
 
-async function ask(gateway: Gateway, slug = 'fake'): Promise<{ status: number; result: unknown }> {
+async function sendCall(gateway: Gateway, slug = 'fake'): Promise<{ status: number; result: unknown }> {
   const key = /gh_\w{32}/.exec(gateway.banner)?.[0] ?? '';
   const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
   const response = await fetch(`${gateway.address}/${slug}/v3/${key}`, {

@@ -11,7 +11,7 @@ const scanIds = (text: string) => scanCalls(text).map(({ id }) => id);
 
 describe('ids as JSON text', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
-    'keeps %s as it was sent',
+    'returns %s as it was sent',
     (id) => {
       expect(scanIds(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual([id]);
       expect(scanIds(` [ { "method" : "m" , "id" : ${id} } , 5 , {"x":{"id":7}}, [{"id":8}] ] `)).toEqual([
@@ -23,7 +23,7 @@ describe('ids as JSON text', () => {
     },
   );
 
-  it('knows an escaped name', () => {
+  it('recognises an escaped name', () => {
     expect(scanIds('{"\\u0069d":2}')).toEqual(['2']);
   });
 
@@ -61,8 +61,8 @@ describe('ids as JSON text', () => {
   });
 });
 
-/** geth would read another method, id or parameters there than this gateway, which answers by them. */
-describe('a member of the envelope in another case, or a second time, is refused', () => {
+/** From such a request, geth would read another method, id or parameters than this gateway. */
+describe('a member of the envelope that is duplicated or in another case is rejected', () => {
   it.each([
     ['{"jsonrpc":"2.0","id":1,"Id":2,"method":"m"}', 'id in exactly this spelling'],
     ['{"jsonrpc":"2.0","iD":1,"method":"m"}', 'id in exactly this spelling'],
@@ -85,14 +85,14 @@ describe('a member of the envelope in another case, or a second time, is refused
     ]);
   });
 
-  it('but no other member', () => {
+  it('except for unknown members', () => {
     const others = '"ids":1,"ids":2,"Jsonrpc2":3,"para\u212as":4,"":5,"__proto__":6';
     expect(read(`{"jsonrpc":"2.0","id":1,"method":"m",${others}}`).items).toMatchObject([{ id: '1', method: 'm' }]);
   });
 });
 
 describe('the envelope', () => {
-  it('takes absent and null params as none, and tells a notification from a null id', () => {
+  it('treats absent and null params as none, and distinguishes a notification from a null id', () => {
     expect(read('{"jsonrpc":"2.0","method":"m","params":null}').items).toEqual([
       { id: undefined, method: 'm', params: [] },
     ]);
@@ -111,12 +111,12 @@ describe('the envelope', () => {
     ['{"jsonrpc":"2.0","id":1,"method":7}', 'null', 'invalid-request'],
     ['{"jsonrpc":"2.0","id":1,"method":"m","params":"x"}', 'null', 'invalid-request'],
     ['{"jsonrpc":"2.0","id":1.50,"method":"m","params":{}}', '1.50', 'invalid-params'],
-  ])('refuses %s', (text, id, reason) => {
+  ])('rejects %s', (text, id, reason) => {
     expect(read(text).items).toMatchObject([{ id, rejection: { reason } }]);
     expect(read(`[${text}]`)).toMatchObject({ isBatch: true, items: [{ id, rejection: { reason } }] });
   });
 
-  it('refuses a body in which nothing can be answered', () => {
+  it('rejects a body without any request', () => {
     expect(() => read('{"jsonrpc":')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read('')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read(' [] ')).toThrow(expect.objectContaining({ reason: 'empty-batch' }));
@@ -126,7 +126,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('a large body, read step by step,', () => {
+describe('a large body, read in steps,', () => {
   let waits = 0;
   const timeSlicer = {
     next: async () => {
@@ -135,7 +135,7 @@ describe('a large body, read step by step,', () => {
     },
   };
   const reasonOf = (error: unknown): string => (error as RpcError).reason;
-  /** What comes of a text, whichever way it is read; a refusal by its reason. */
+  /** The envelope of a text, or the reason of its rejection. */
   const bothWays = async (text: string, maxItems = 1000): Promise<unknown[]> => [
     await Promise.resolve()
       .then(() => readEnvelope(text, maxItems))
@@ -143,7 +143,7 @@ describe('a large body, read step by step,', () => {
     await readLargeEnvelope(Buffer.from(text), maxItems, timeSlicer).catch(reasonOf),
   ];
 
-  it('is the same as in one piece, whatever stands in it', async () => {
+  it('gives the same envelope as one read at once', async () => {
     const call = '{"jsonrpc":"2.0","id":1.0,"method":"m","params":["]},{\\"[\\\\"]}';
     const item = fc.oneof(
       fc.json({ maxDepth: 3 }),
@@ -182,11 +182,11 @@ describe('a large body, read step by step,', () => {
     [`[${'['.repeat(70)}${']'.repeat(70)}]`, 'nested-too-deep'],
     [`[[${'0,'.repeat(200_000)}0]]`, 'nested-too-deep'],
     ['[1,2,3,4]', 'batch-too-large'],
-  ])('is refused for the same: %#', async (text, reason) => {
+  ])('is rejected for the same reason: %#', async (text, reason) => {
     expect(await bothWays(text, 3)).toEqual([reason, reason]);
   });
 
-  it('lets others have their turn between items', async () => {
+  it('yields to the event loop between items', async () => {
     waits = 0;
     const { items } = await readLargeEnvelope(
       Buffer.from(' [{"jsonrpc":"2.0","id":7,"method":"m"},2 , 3]'),
@@ -197,7 +197,7 @@ describe('a large body, read step by step,', () => {
   });
 });
 
-it('brackets inside strings are no nesting', () => {
+it('brackets inside strings do not count as nesting', () => {
   expect(exceeds('["[[[\\"[[["]', { depth: 1, values: 100 })).toBe(false);
   expect(exceeds('[{"a":[1]}]', { depth: 2, values: 100 })).toBe(true);
   expect(exceeds('[[],[],[]]', { depth: 2, values: 100 })).toBe(false);

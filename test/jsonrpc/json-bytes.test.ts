@@ -22,7 +22,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** Broken in one place: a character taken away, put in or changed. */
+/** The text with one character removed, inserted or changed. */
 const broken = fc
   .tuple(
     fc.json({ maxDepth: 4 }),
@@ -47,10 +47,10 @@ describe('a walk through bytes', () => {
     fc.assert(fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => isJson(JSON.stringify(value, null, 3))));
   });
 
-  it('agrees with JSON.parse on what is broken, but for what is within strings', () => {
+  it('rejects the same texts as JSON.parse, except for characters in strings', () => {
     fc.assert(
       fc.property(broken, (text) => {
-        // A backslash or a line break within a string is the one thing that it does not look at.
+        // Backslashes and line breaks in strings are not checked.
         fc.pre(!text.includes('\\'));
         expect([text, isJson(text)]).toEqual([text, parses(text)]);
       }),
@@ -103,7 +103,7 @@ describe('a walk through bytes', () => {
   );
 });
 
-it('members and elements are told of with the places of their names and values', () => {
+it('callbacks get the positions of names, values and elements', () => {
   const bytes = Buffer.from('{"id" : 1 ,"é":[{"a":"}"}, null]}');
   const seen: string[] = [];
   walkObject(bytes, 0, (_, nameStart, nameEnd, valueStart, depth) => {

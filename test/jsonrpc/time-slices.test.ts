@@ -2,12 +2,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { TimeSlicer } from '../../gateway/jsonrpc/time-slices.ts';
 
-/** Work of so long. */
+/** Blocks the event loop for this time. */
 function work(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
-it('what takes long goes on in later turns of the event loop, in order, though it be done after several promises', async () => {
+it('long work continues in later turns of the event loop, in order, also across several promises', async () => {
   const timeSlicer = new TimeSlicer();
   while (timeSlicer.next() === undefined);
   const later: number[] = [];
@@ -27,7 +27,7 @@ it('what takes long goes on in later turns of the event loop, in order, though i
   expect(later).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-it('all that is under way shares a slice: whoever comes when others wait, waits after them', async () => {
+it('all work in progress shares a slice: new work waits behind waiting work', async () => {
   const timeSlicer = new TimeSlicer();
   while (timeSlicer.next() === undefined);
   const seen: string[] = [];

@@ -6,7 +6,7 @@ import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
-import { askLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 
@@ -14,14 +14,14 @@ const log = openLog('silent');
 const onPosix = describe.skipIf(process.platform === 'win32');
 
 describe('a local node', () => {
-  it('answers with the chain id it was given', async () => {
+  it('responds with the configured chain id', async () => {
     const node = await startLocalNode({ chainId: 4242, log });
     await node.ready;
-    expect(await askLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
+    expect(await callLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
     await node.stop();
   });
 
-  it('is gone when stop has resolved, and a second stop does no harm', async () => {
+  it('has ended when stop resolves, and a second stop is harmless', async () => {
     const node = await startLocalNode({ chainId: 1337, log });
     await node.ready;
     await node.stop();
@@ -33,10 +33,10 @@ describe('a local node', () => {
   it('can be stopped before it is ready', async () => {
     const node = await startLocalNode({ chainId: 1337, log });
     await node.stop();
-    await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it answered: SIGTERM');
+    await expect(node.ready).rejects.toThrow('the local node did not start: it ended before it responded: SIGTERM');
   });
 
-  it('says why it did not start', async () => {
+  it('reports why it did not start', async () => {
     const node = await startLocalNode({ chainId: -1, log });
     await expect(node.ready).rejects.toThrow(/^the local node did not start: it ended .*exit code 2: error: .*-1/);
     await node.stop();
@@ -44,19 +44,19 @@ describe('a local node', () => {
 });
 
 onPosix('a local node of a gateway', () => {
-  // In place of a gateway, a process that starts a node in the same way, and ignores Ctrl-C as one that drains does.
+  // Instead of a gateway, a process that starts a node in the same way, and ignores Ctrl-C like a draining gateway.
   const gateway = `
     const { file, args, options } = JSON.parse(process.argv[1]);
     require('node:child_process').spawn(file, args, options);
     process.on('SIGINT', () => console.log('interrupted'));
     setInterval(() => {}, 1000);`;
 
-  it('goes on after Ctrl-C, and ends when the gateway is killed', async () => {
+  it('continues after Ctrl-C, and ends when the gateway is killed', async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const command = localNodeCommand(findAnvil() ?? 'anvil', { chainId: 1337, port });
     const parent = spawn(process.execPath, ['-e', gateway, JSON.stringify(command)], {
-      detached: true, // the leader of a process group, as the shell makes it of a command in a terminal
+      detached: true, // the leader of a process group, like a command in a terminal
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
@@ -75,7 +75,7 @@ onPosix('a local node of a gateway', () => {
 
 describe('the demo chain', () => {
   let anvil: Anvil;
-  const ask = (method: string, ...params: unknown[]) => askLocalNode(anvil.url, method, params);
+  const call = (method: string, ...params: unknown[]) => callLocalNode(anvil.url, method, params);
   const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0');
 
   beforeAll(async () => {
@@ -86,21 +86,21 @@ describe('the demo chain', () => {
   it('has a number in slot 0 of the counter', async () => {
     const { address, numberPosition, value, calls } = anvil.chain.counter;
     expect(numberPosition).toBe('0x0');
-    expect(await ask('eth_getStorageAt', address, numberPosition, 'latest')).toBe(`0x${word(value.toString(16))}`);
-    expect(Number(await ask('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
+    expect(await call('eth_getStorageAt', address, numberPosition, 'latest')).toBe(`0x${word(value.toString(16))}`);
+    expect(Number(await call('eth_call', { to: address, data: calls.number }, 'latest'))).toBe(value);
   });
 
-  it('has an entry of the mapping where keccak of key and slot says', async () => {
+  it('has an entry of the mapping at the keccak hash of key and slot', async () => {
     const { caller, counter } = anvil.chain;
     expect(counter.setByPosition).toBe(keccak256(`0x${word(caller)}${word('1')}`));
-    const stored = await ask('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
+    const stored = await call('eth_getStorageAt', counter.address, counter.setByPosition, 'latest');
     expect(Number(stored)).toBe(counter.value);
-    expect(await ask('eth_call', { to: counter.address, data: counter.calls.setBy }, 'latest')).toBe(stored);
+    expect(await call('eth_call', { to: counter.address, data: counter.calls.setBy }, 'latest')).toBe(stored);
   });
 
   it('has a receipt with a log', async () => {
     const { setTransaction, blockHash, caller, counter } = anvil.chain;
-    const receipt = await ask('eth_getTransactionReceipt', setTransaction);
+    const receipt = await call('eth_getTransactionReceipt', setTransaction);
     expect(receipt).toMatchObject({ status: '0x1', blockHash, from: caller, to: counter.address });
     expect(receipt).toHaveProperty('logs.length', 1);
     expect(receipt).toHaveProperty('logs.0.topics.1', `0x${word(caller)}`);
@@ -109,17 +109,17 @@ describe('the demo chain', () => {
 
   it('has a block of three transactions, a transfer among them, and mines none while idle', async () => {
     const { blockHash, setTransaction, transferTransaction, caller, other } = anvil.chain;
-    const block = (await ask('eth_getBlockByHash', blockHash, false)) as { number: string; transactions: string[] };
+    const block = (await call('eth_getBlockByHash', blockHash, false)) as { number: string; transactions: string[] };
     expect(block.transactions).toHaveLength(3);
     expect(block.transactions).toEqual(expect.arrayContaining([setTransaction, transferTransaction]));
-    expect(await ask('eth_getTransactionByHash', transferTransaction)).toMatchObject({ from: caller, to: other });
-    expect(await ask('eth_getUncleByBlockHashAndIndex', blockHash, '0x0')).toBeNull();
-    expect(await ask('eth_blockNumber')).toBe(block.number);
+    expect(await call('eth_getTransactionByHash', transferTransaction)).toMatchObject({ from: caller, to: other });
+    expect(await call('eth_getUncleByBlockHashAndIndex', blockHash, '0x0')).toBeNull();
+    expect(await call('eth_blockNumber')).toBe(block.number);
   });
 
-  it('estimates the gas of a call that works', async () => {
+  it('estimates the gas of a call that succeeds', async () => {
     const { caller, counter } = anvil.chain;
-    const gas = await ask('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
+    const gas = await call('eth_estimateGas', { from: caller, to: counter.address, data: counter.calls.set });
     expect(Number(gas)).toBeGreaterThan(21_000);
   });
 
@@ -139,14 +139,14 @@ describe('the demo chain', () => {
     }
   });
 
-  it('mines a block for each transaction that is sent to it afterwards', async () => {
+  it('mines a block for each later transaction', async () => {
     const { caller, other } = anvil.chain;
-    const before = Number(await ask('eth_blockNumber'));
-    await ask('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
-    expect(Number(await ask('eth_blockNumber'))).toBe(before + 1);
+    const before = Number(await call('eth_blockNumber'));
+    await call('eth_sendTransactionSync', { from: caller, to: other, value: '0x1' });
+    expect(Number(await call('eth_blockNumber'))).toBe(before + 1);
   });
 
-  it('cannot be made where the node refuses, and says so', async () => {
+  it('reports that it could not be created if the node returns an error', async () => {
     const node = await startFakeNode({ chainId: 1, responses: { eth_accounts: ['0x01', '0x02'] } });
     await expect(makeDemoChain(node.url)).rejects.toThrow(
       'the demo chain could not be made: eth_sendTransactionSync: the method eth_sendTransactionSync does not exist',
@@ -162,7 +162,7 @@ async function rawReply(url: string, method: string, params: unknown[]): Promise
 }
 
 function responses(url: string): Promise<boolean> {
-  return askLocalNode(url, 'eth_chainId').then(
+  return callLocalNode(url, 'eth_chainId').then(
     () => true,
     () => false,
   );

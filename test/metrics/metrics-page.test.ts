@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe('the page of metrics', () => {
-  it('shows no key, no upstream’s address or credentials, and nothing that a caller or a node sent', () => {
+  it('shows no key, no upstream’s address or credentials, and no text from a caller or a node', () => {
     const secrets = [gateway.key, unknownKey, 'secret', 'password', '127.0.0.1', new URL(node.url).host, 'http://'];
     for (const text of [...secrets, sent, '5e5e', 'words-of-the-node', 'body-of-the-node']) {
       expect(page.text).not.toContain(text);
@@ -61,7 +61,7 @@ describe('the page of metrics', () => {
     }
   });
 
-  it('is as promtool wants it: each metric told of once, with help and type, in base units', () => {
+  it('passes promtool: each metric is described once, with help and type, in base units', () => {
     const types = [...page.text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
     const helps = [...page.text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name = '']) => name);
     expect(helps.toSorted()).toEqual(types.map(({ name }) => name).toSorted());
@@ -89,9 +89,9 @@ describe('the page of metrics', () => {
   });
 });
 
-it('the delay of the event loop is told, since the last look', async () => {
+it('the delay of the event loop is reported, since the last scrape', async () => {
   await readMetrics(gateway.address);
-  // The first tick after a look only sets the clock.
+  // The first tick after a scrape only sets the start time.
   await sleep(50);
   const until = performance.now() + 300;
   while (performance.now() < until);

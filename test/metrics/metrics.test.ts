@@ -64,7 +64,7 @@ describe('calls', () => {
     expect(await outcomeOf('eth_estimateGas', 'no-upstream')).toBe(1);
   });
 
-  it('of a batch are counted one by one, notifications too', async () => {
+  it('of a batch are counted one by one, notifications included', async () => {
     const calls = ['"id":1,"method":"eth_chainId"', '"id":2,"method":"no_such"', '"method":"eth_chainId"'];
     await post(`[${calls.map((call) => `{"jsonrpc":"2.0",${call}}`).join()}]`);
     expect(await outcomeOf('eth_chainId', 'result')).toBe(1);
@@ -72,7 +72,7 @@ describe('calls', () => {
     expect(await outcomeOf('other', 'method-not-found')).toBe(1);
   });
 
-  it('of methods that the network does not serve are all one method: other', async () => {
+  it('of methods that the network does not have are counted as the method other', async () => {
     const names = [
       'zks_estimateFee',
       'eth_nonsense',
@@ -86,7 +86,7 @@ describe('calls', () => {
     expect(methods.filter((method) => method !== 'other' && !/^(eth|net|web3)_[a-zA-Z]+$/.test(method))).toEqual([]);
   });
 
-  it('that are none are counted as other, by what was wrong', async () => {
+  it('that are invalid are counted as the method other, by reason', async () => {
     await post('[5,{},{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":{}}]');
     await post('{"jsonrpc":"1.0"}');
     await post('{"jsonrpc":"2.0","method":"eth_chainId","params":{}}');
@@ -119,7 +119,7 @@ describe('calls', () => {
 describe('calls in flight', () => {
   const inFlight = async () => (await page()).value('gatehouse_calls_in_flight', { network: 'main' });
 
-  it('are counted while they are under way, and no longer', async () => {
+  it('are counted only while they are in progress', async () => {
     await start();
     expect(await inFlight()).toBe(0);
     node.always(slow(150));
@@ -129,7 +129,7 @@ describe('calls in flight', () => {
     expect(await inFlight()).toBe(0);
   });
 
-  it('are none after errors of every kind', async () => {
+  it('are 0 after errors of every kind', async () => {
     await start({ CALL_TIMEOUT_MS: '100' });
     node.next(hang);
     await gateway.call('main', 'eth_getStorageAt', storageParams);
@@ -156,7 +156,7 @@ describe('calls in flight', () => {
 describe('upstreams', () => {
   const upstream = { network: 'main', upstream: 'node-0' };
 
-  it('are up, down and up again, with the head that was last seen', async () => {
+  it('are up, down and up again, with the last known head', async () => {
     await start();
     const up = async () => (await page()).value('gatehouse_upstream_up', upstream);
     const head = async () => (await page()).value('gatehouse_upstream_head_block', upstream);
@@ -202,7 +202,7 @@ it('the key store is up, down and up again', async () => {
   await redis.stop();
 });
 
-it('look-ups of keys are counted by what came of them', async () => {
+it('lookups of keys are counted by outcome', async () => {
   await start();
   await gateway.call('main', 'eth_chainId');
   await gateway.call('main', 'eth_chainId');
@@ -214,7 +214,7 @@ it('look-ups of keys are counted by what came of them', async () => {
   expect(value('gatehouse_key_store_up')).toBe(1);
 });
 
-it('whole requests that are refused are counted by reason', async () => {
+it('requests rejected as a whole are counted by reason', async () => {
   await start({ BODY_MAX_BYTES: '100', BATCH_MAX_ITEMS: '1' });
   await post('{');
   await post('[]');
@@ -232,7 +232,7 @@ it('whole requests that are refused are counted by reason', async () => {
   }
 });
 
-it('what runs is told, and how Node is doing', async () => {
+it('the versions of Gatehouse and Node, and metrics of the process, are reported', async () => {
   await start();
   const { value } = await page();
   expect(value('gatehouse_build_info', { version, node: process.version })).toBe(1);

@@ -8,7 +8,7 @@ export interface Sample {
 export interface MetricsPage {
   readonly text: string;
   readonly samples: readonly Sample[];
-  /** The value of the one sample with this name and (at least) these labels; undefined where there is none. */
+  /** The value of the one sample with this name and (at least) these labels; undefined if there is none. */
   readonly value: (name: string, labels?: Record<string, string>) => number | undefined;
 }
 

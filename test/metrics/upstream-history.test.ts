@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { forgetSeries } from '../../gateway/metrics/forget-series.ts';
+import { removeSeries } from '../../gateway/metrics/remove-series.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 
-describe('the last minutes of an upstream', () => {
-  it('are slices of what its counters grew by', async () => {
+describe('the history of an upstream', () => {
+  it('has the increase of its counters in each interval', async () => {
     const metrics = new Metrics();
     const one = metrics.upstreamMetrics('five', 'one');
     const two = metrics.upstreamMetrics('five', 'two');
@@ -16,37 +16,37 @@ describe('the last minutes of an upstream', () => {
     one.unusable('rate');
     await metrics.upstreamHistory.sample();
     expect(one.history()).toEqual([
-      { asked: 3, failed: 1, seconds: 1 },
-      { asked: 1, failed: 1, seconds: 2 },
+      { sent: 3, failed: 1, seconds: 1 },
+      { sent: 1, failed: 1, seconds: 2 },
     ]);
     expect(two.history()).toEqual([
-      { asked: 1, failed: 0, seconds: 1 },
-      { asked: 0, failed: 0, seconds: 0 },
+      { sent: 1, failed: 0, seconds: 1 },
+      { sent: 0, failed: 0, seconds: 0 },
     ]);
     expect(metrics.upstreamMetrics('five', 'three').history()).toEqual([]);
   });
 
-  it('are forgotten with its counters, and begin anew', async () => {
+  it('is removed with its counters, and starts again', async () => {
     const metrics = new Metrics();
     metrics.upstreamMetrics('five', 'one').succeeded(1);
     await metrics.upstreamHistory.sample();
-    await forgetSeries(metrics.registry, { network: 'five', upstream: 'one' });
+    await removeSeries(metrics.registry, { network: 'five', upstream: 'one' });
     await metrics.upstreamHistory.sample();
     const again = metrics.upstreamMetrics('five', 'one');
     expect(again.history()).toEqual([]);
     again.succeeded(2);
     await metrics.upstreamHistory.sample();
-    expect(again.history()).toEqual([{ asked: 1, failed: 0, seconds: 2 }]);
+    expect(again.history()).toEqual([{ sent: 1, failed: 0, seconds: 2 }]);
   });
 
-  it('are ten minutes at most', async () => {
+  it('has at most ten minutes', async () => {
     const metrics = new Metrics();
-    const meters = metrics.upstreamMetrics('five', 'one');
-    for (let slice = 0; slice < 65; slice++) {
-      if (slice < 10) meters.succeeded(1);
+    const upstreamMetrics = metrics.upstreamMetrics('five', 'one');
+    for (let interval = 0; interval < 65; interval++) {
+      if (interval < 10) upstreamMetrics.succeeded(1);
       await metrics.upstreamHistory.sample();
     }
-    expect(meters.history()).toHaveLength(60);
-    expect(meters.history().filter(({ asked: requested }) => requested > 0)).toHaveLength(5);
+    expect(upstreamMetrics.history()).toHaveLength(60);
+    expect(upstreamMetrics.history().filter(({ sent }) => sent > 0)).toHaveLength(5);
   });
 });

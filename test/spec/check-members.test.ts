@@ -12,7 +12,7 @@ const checks = compileParamChecks();
 const a = `0x${'aa'.repeat(20)}`;
 const hash = `0x${'4d'.repeat(32)}`;
 
-/** What the caller is told of these parameters. */
+/** The error message for these parameters. */
 function check(method: string, text: string): string | undefined {
   return checks.get(method)?.(JSON.parse(text) as unknown[], text);
 }
@@ -20,7 +20,7 @@ function check(method: string, text: string): string | undefined {
 const spelling = 'expected exactly this spelling';
 const once = 'expected only once';
 
-describe('a member of an object that is read', () => {
+describe('a known member that is duplicated or in another case is rejected', () => {
   const rejected: [method: string, params: string, sentence: string][] = [
     ['eth_call', `[{"to":"${a}","To":"${a}"}]`, `transaction.to: ${spelling}`],
     ['eth_call', `[{"To":"${a}"}, "latest"]`, `transaction.to: ${spelling}`],
@@ -80,7 +80,7 @@ describe('other members pass', () => {
     ],
     ['eth_call', `[{"to":"${a}","accessList":[{"address":"${a}","Address":"${a}"}]}]`],
     ['eth_call', `[{"to":"${a}","tos":1,"t":2,"":3,"toto":4,"t\\u00f6":5,"g\u00e0s":6,"__proto__":{"to":7}}]`],
-    // Addresses and slots, which have no one spelling.
+    // Addresses and slots may have either case.
     [
       'eth_call',
       `[{"to":"${a}"},"latest",{"${a}":{"balance":"0x1"},"${a.toUpperCase()}":{"Balance":"0x1","balance":"0x2"}}]`,
@@ -101,7 +101,7 @@ const schemas = JSON.parse(readFileSync(join(packageRoot, 'schemas/generated/par
   { readonly prefixItems?: readonly MemberSchema[] }
 >;
 
-/** Every object in a method's parameters of which the schema names members: the text before it, its names, the text behind. */
+/** The objects in a method's parameters whose schema has members: the text before each, its names, and the text after it. */
 function objectsOf(schema: MemberSchema, before: string, behind: string): [string, string[], string][] {
   const branches = [schema.if, schema.then, schema.else, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
   const own = Object.entries(schema.properties ?? {});
@@ -115,21 +115,21 @@ function objectsOf(schema: MemberSchema, before: string, behind: string): [strin
   ];
 }
 
-/** Of all methods, each with all objects. */
+/** The objects of all methods. */
 const places = methods.flatMap(({ name }) =>
   (schemas[name]?.prefixItems ?? []).flatMap((schema, index) =>
     objectsOf(schema, `[${'null,'.repeat(index)}`, ']').map((place) => [name, ...place] as const),
   ),
 );
 
-test('every method that takes an object is among those that are tried', () => {
+test('every method with an object parameter is tested', () => {
   const readers = methods.filter(({ contractAt, gasAt }) => contractAt?.field !== undefined || gasAt !== undefined);
   const tried = new Set(places.map(([name]) => name));
   expect(readers.filter(({ name }) => !tried.has(name))).toEqual([]);
   expect(readers.length).toBeGreaterThan(5);
 });
 
-test('in all methods, no other spelling and no second one of a known member passes', () => {
+test('every method rejects a known member that is duplicated or in another case', () => {
   const other = fc.constantFrom('"x":1,', '"to\\"":{"a":"}"},', ' "y" : [ "\\\\" ] , ', '');
   const value = fc.constantFrom('1', '"0x1"', 'null', '{"a":[1]}', '"\\"}"', '[{}]');
   fc.assert(
@@ -155,12 +155,12 @@ test('in all methods, no other spelling and no second one of a known member pass
   );
 });
 
-test('the check goes by the schemas alone, whatever stands in the text', () => {
+test('the check depends on the schemas only, for any text', () => {
   const schema: MemberSchema = { properties: { to: { items: { properties: { gas: true } } } } };
   const checkMembers = compileMemberCheck([schema]);
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), (json) => {
-      // JSON.stringify repeats no name, and a random one is hardly a spelling of these two.
+      // JSON.stringify duplicates no name, and a random name is hardly a variant of these two.
       expect(checkMembers(`[${json},${json}]`)).toBeUndefined();
       expect(
         checkMembers(`[ { "x" : ${json} , "to" : [ ${json} , { "gas" : 1 , "gas" : ${json} } ] } ]`),

@@ -9,11 +9,11 @@ const checks = compileParamChecks();
 const address = '0x3c469e9d6c5875d37a43f353d4f88e61fcf812c6';
 const hash = `0x${'4d'.repeat(32)}` as const;
 
-/** What a client sent, by method, and what our checks say to it. */
+/** The requests that a client sent, by method, and the results of the parameter checks. */
 class Recorder {
   readonly sent = new Map<string, string | undefined>();
 
-  /** The node knows nothing: we are after the requests. */
+  /** The node returns errors only: the test needs the requests. */
   response(method: string, params: readonly unknown[] = []): unknown {
     const check = checks.get(method);
     if (check !== undefined) this.sent.set(method, this.sent.get(method) ?? check(params));

@@ -7,10 +7,10 @@ const ajv = strictAjv();
 
 interface Samples {
   readonly fits: readonly unknown[];
-  readonly refuses: readonly unknown[];
+  readonly rejects: readonly unknown[];
 }
 
-/** Every way in which the value types do not accept and refuse what the tables say, each as a sentence. */
+/** The differences between the tables and the values that the value types accept, one sentence each. */
 export function compareEncodings(tables: Tables, types: Types): string[] {
   return Object.entries(tables.encodings).flatMap(([name, encoding]) => compareEncoding(name, encoding, types));
 }
@@ -22,40 +22,40 @@ function compareEncoding(name: string, encoding: Encoding, types: Types): string
   const samples = samplesOf(encoding);
   const pad = schema['x-gatehouse']?.pad;
   return [
-    ...samples.fits.filter((value) => !fits(value)).map((value) => `${name}: refuses ${JSON.stringify(value)}`),
-    ...samples.refuses.filter((value) => fits(value)).map((value) => `${name}: accepts ${JSON.stringify(value)}`),
+    ...samples.fits.filter((value) => !fits(value)).map((value) => `${name}: rejects ${JSON.stringify(value)}`),
+    ...samples.rejects.filter((value) => fits(value)).map((value) => `${name}: accepts ${JSON.stringify(value)}`),
     ...(pad === encoding.pad ? [] : [`${name}: is padded to ${pad ?? 'nothing'}, not to ${encoding.pad ?? 'nothing'}`]),
   ];
 }
 
-function samplesOf({ fits = [], refuses = [], bytes, digits }: Encoding): Samples {
+function samplesOf({ fits = [], rejects = [], bytes, digits }: Encoding): Samples {
   const hex =
-    bytes === undefined && digits === undefined ? { fits: [], refuses: [] } : hexSamples(...counts(bytes, digits));
-  return { fits: [...fits, ...hex.fits], refuses: [...refuses, ...hex.refuses] };
+    bytes === undefined && digits === undefined ? { fits: [], rejects: [] } : hexSamples(...counts(bytes, digits));
+  return { fits: [...fits, ...hex.fits], rejects: [...rejects, ...hex.rejects] };
 }
 
-/** Numbers of digits that fit, and numbers that do not. */
+/** Numbers of digits that are valid, and numbers that are not. */
 function counts(bytes: Encoding['bytes'], digits: Encoding['digits']): [number[], number[]] {
   if (bytes === 'any')
     return [
       [0, 2, 4, 64, 2048],
       [1, 3],
     ];
-  const [least, most] = digits ?? [2 * (bytes ?? 0), 2 * (bytes ?? 0)];
+  const [min, max] = digits ?? [2 * (bytes ?? 0), 2 * (bytes ?? 0)];
   return [
-    [least, most],
-    [least - 1, most + 1],
+    [min, max],
+    [min - 1, max + 1],
   ];
 }
 
-/** Strings with so many digits fit, in either case; with so many others, or written in another way, they do not. */
+/** Tests that strings with a valid number of digits are accepted in either case, and all others are not. */
 function hexSamples(right: readonly number[], wrong: readonly number[]): Samples {
   const written = (count: number): string[] => ['0', 'a', 'F'].map((digit) => `0x${digit.repeat(count)}`);
-  const most = Math.max(...right);
-  const good = `0x${'1'.repeat(most)}`;
+  const max = Math.max(...right);
+  const good = `0x${'1'.repeat(max)}`;
   return {
     fits: right.flatMap(written),
-    refuses: [
+    rejects: [
       ...wrong.flatMap(written),
       ...[
         good.slice(2),

@@ -18,7 +18,7 @@ export interface Encoding {
   readonly digits?: readonly [number, number];
   readonly pad?: number;
   readonly fits?: readonly unknown[];
-  readonly refuses?: readonly unknown[];
+  readonly rejects?: readonly unknown[];
 }
 
 interface ObjectTable {
@@ -29,7 +29,7 @@ interface ObjectTable {
   readonly without?: readonly string[];
   readonly exactlyOneOf?: readonly string[];
   readonly optionalIsNullable?: string;
-  /** What becomes of a result that lacks a field which is not optional. */
+  /** The treatment of a result without a required field. */
   readonly missing?: string;
 }
 
@@ -53,7 +53,7 @@ export interface Tables {
 
 type Comparison = (tables: Tables, document: OpenRpcDocument) => string[];
 
-/** Every way in which the schemas and the tables do not say the same, each as a sentence. */
+/** The differences between the schemas and the tables, one sentence each. */
 export const compareTables: Comparison = (tables, document) => [
   ...compareNames(tables, document),
   ...Object.keys(tables.objects).flatMap((name) => compareObject(name, tables, document)),
@@ -132,7 +132,7 @@ function compareRow(where: string, row: Row, schema: JsonSchema, required: boole
   ];
 }
 
-/** The schema in the tables' words. */
+/** The schema in the notation of the tables. */
 function describe(schema: JsonSchema, tables: Tables): string {
   if (schema.$ref !== undefined) return wordFor(typeOfRef(schema.$ref), tables);
   if (schema.anyOf !== undefined) return schema.anyOf.map((branch) => describe(branch, tables)).join(' or ');
@@ -148,14 +148,14 @@ function wordFor(type: string, tables: Tables): string {
 type Words = readonly (readonly [word: string, type: string])[];
 const wordsOf = new WeakMap<Tables, Words>();
 
-/** The tables' word for every type, and the type's name in the schemas. */
+/** The tables' name of every type, and its name in the schemas. */
 function words(tables: Tables): Words {
   let made = wordsOf.get(tables);
   if (made === undefined) {
     const { encodings, objects, beyond } = tables;
     const types: Readonly<Record<string, { readonly type: string }>> = { ...encodings, ...objects, ...beyond.types };
     made = Object.entries(types).map(([word, { type }]) => [word, type] as const);
-    // Asked for every field of every one of some thousand altered documents.
+    // Cached, because it is called for every field of thousands of altered documents.
     wordsOf.set(tables, made);
   }
   return made;

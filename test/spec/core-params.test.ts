@@ -12,7 +12,7 @@ function check(method: string, params: readonly unknown[]): string | undefined {
   return paramCheck(params);
 }
 
-describe('a state that is read', () => {
+describe('a method that reads state', () => {
   const blocks = ['latest', 'earliest', 'pending', 'safe', 'finalized', '0x0', '0x00ff', hash];
   const objects = [{ blockHash: hash }, { blockHash: hash, requireCanonical: true }, { blockNumber: '0x1' }];
   const reads: [string, unknown[]][] = [
@@ -24,12 +24,12 @@ describe('a state that is read', () => {
     ['eth_getProof', [address, ['0x0', hash]]],
   ];
 
-  test.each(reads)('%s takes a block in every form, null, or none', (method, params) => {
+  test.each(reads)('%s accepts a block in every form, null, or none', (method, params) => {
     expect(check(method, params)).toBeUndefined();
     for (const block of [...blocks, ...objects, null]) expect(check(method, [...params, block])).toBeUndefined();
   });
 
-  test.each(reads)('%s refuses what is no block', (method, params) => {
+  test.each(reads)('%s rejects other values', (method, params) => {
     for (const block of ['newest', '10', 10, true, [], {}]) {
       expect(check(method, [...params, block])).toBe('invalid params: block: expected block number or tag');
     }
@@ -45,19 +45,19 @@ describe('a block by number', () => {
     ['eth_getUncleCountByBlockNumber', []],
   ];
 
-  test.each(takers)('%s takes a number or a tag', (method, more) => {
+  test.each(takers)('%s accepts a number or a tag', (method, more) => {
     for (const block of ['latest', 'earliest', 'pending', 'safe', 'finalized', '0x0', '0x00fF']) {
       expect(check(method, [block, ...more])).toBeUndefined();
     }
   });
 
-  test.each(takers)('%s refuses hashes, objects and plain numbers', (method, more) => {
+  test.each(takers)('%s rejects hashes, objects and plain numbers', (method, more) => {
     for (const block of [hash, { blockHash: hash }, { blockNumber: '0x1' }, 5, '5', null, 'LATEST']) {
       expect(check(method, [block, ...more])).toBe('invalid params: block: expected block number or tag, not a hash');
     }
   });
 
-  test('eth_getBlockReceipts takes a hash too', () => {
+  test('eth_getBlockReceipts also accepts a hash', () => {
     for (const block of ['0x1', 'latest', hash, { blockHash: hash }, { blockNumber: '0x1' }]) {
       expect(check('eth_getBlockReceipts', [block])).toBeUndefined();
     }
@@ -66,7 +66,7 @@ describe('a block by number', () => {
 });
 
 describe('eth_call', () => {
-  test('takes what clients send', () => {
+  test('accepts the requests of clients', () => {
     const call = { to: address, data: '0x', input: '0x', chainId: '0x1', type: '0x2', accessList: [] };
     for (const params of [
       [call],
@@ -88,7 +88,7 @@ describe('eth_call', () => {
     [[{ gas: 21000 }], 'transaction.gas: expected hexadecimal quantity'],
     [[{}, 'latest', 'x'], 'stateOverride: expected state override object'],
     [[{}, 'latest', {}, {}, {}], 'expected at most 4 parameters'],
-  ])('refuses %j', (params, sentence) => {
+  ])('rejects %j', (params, sentence) => {
     expect(check('eth_call', params)).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -126,7 +126,7 @@ describe('a log filter', () => {
     [{ topics: ['0x12'] }, 'filter.topics[0]: expected 32-byte hash'],
     [{ topics: [null, [hash, '0x12']] }, 'filter.topics[1][1]: expected 32-byte hash'],
     [{ topics: hash }, whole],
-  ])('%j is refused', (filter, sentence) => {
+  ])('%j is rejected', (filter, sentence) => {
     expect(check('eth_getLogs', filter === undefined ? [] : [filter])).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -152,7 +152,7 @@ describe('eth_feeHistory', () => {
     [['0x4', 'latest', ['20']], 'rewardPercentiles: expected list of numbers from 0 to 100'],
     [['0x4', 'latest', [101]], 'rewardPercentiles: expected list of numbers from 0 to 100'],
     [['0x4', 'latest', 20], 'rewardPercentiles: expected list of numbers from 0 to 100'],
-  ])('refuses %j', (params, sentence) => {
+  ])('rejects %j', (params, sentence) => {
     expect(check('eth_feeHistory', params)).toBe(`invalid params: ${sentence}`);
   });
 });
@@ -182,7 +182,7 @@ describe('other methods', () => {
     ['eth_getProof', [address, [0]], 'storageKeys[0]: expected storage position of 1 to 64 hexadecimal digits'],
     ['eth_gasPrice', [1], 'expected no parameters'],
     ['zks_getBlockDetails', ['0x1'], 'block: expected integer'],
-  ])('%s refuses %j', (method, params, sentence) => {
+  ])('%s rejects %j', (method, params, sentence) => {
     expect(check(method, params)).toBe(`invalid params: ${sentence}`);
   });
 });

@@ -15,15 +15,15 @@ const sources = readSources(join(packageRoot, 'schemas'));
 const document = openRpcDocument(sources);
 
 describe('the schemas and the specification', () => {
-  test('say the same of every object, field, type, null and optional field', () => {
+  test('agree on every object, field, type, null and optional field', () => {
     expect(compareTables(tables, document)).toEqual([]);
   });
 
-  test('say the same of how a value is written', () => {
+  test('agree on the encoding of values', () => {
     expect(compareEncodings(tables, document.components.schemas)).toEqual([]);
   });
 
-  test('have all seven methods and nothing else without a reason', () => {
+  test('have the same seven methods; any further method has a reason', () => {
     expect(Object.keys(tables.methods)).toHaveLength(7);
     const beyond = Object.values(tables.beyond.methods);
     expect(beyond.every(({ reason }) => reason.length > 0)).toBe(true);
@@ -31,15 +31,15 @@ describe('the schemas and the specification', () => {
 });
 
 describe('these comparisons', () => {
-  test('notice every field, type, null, required or parameter that is altered in a schema', () => {
+  test('detect every altered field, type, null, required or parameter of a schema', () => {
     const all = [...mutations(document)];
     const unnoticed = all.filter((mutation) => compareTables(tables, mutation.document).length === 0);
     expect(unnoticed.map(({ what }) => what)).toEqual([]);
-    // 4 and more for each of about 100 fields: fewer would mean that the mutations have stopped reaching them.
+    // At least 4 for each of about 100 fields: fewer would mean that the mutations no longer reach the fields.
     expect(all.length).toBeGreaterThan(400);
   });
 
-  test('notice every pattern, digit count, tag and padding that is altered', () => {
+  test('detect every altered pattern, digit count, tag and padding', () => {
     const all = [...mutatedPatterns(document)];
     const unnoticed = all.filter(
       ({ document: { components } }) => compareEncodings(tables, components.schemas).length === 0,

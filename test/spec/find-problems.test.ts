@@ -7,7 +7,7 @@ import { readSources, type MethodSource } from '../../schemas/read-sources.ts';
 
 const sources = readSources(join(packageRoot, 'schemas'));
 
-/** What the generator says when one method's source is altered. */
+/** The errors of the generator after one method's source was altered. */
 function withMethod(name: string, change: (method: MethodSource) => object): string[] {
   const methods = sources.methods.map((method) => (method.name === name ? { ...method, ...change(method) } : method));
   return findProblems({ ...sources, methods });
@@ -17,15 +17,15 @@ function withType(name: string, schema: JsonSchema): string[] {
   return findProblems({ ...sources, types: { ...sources.types, [name]: schema } });
 }
 
-test('a key of a method that nobody knows is found', () => {
+test('an unknown key of a method is found', () => {
   expect(withMethod('eth_chainId', () => ({ sumary: 'x' }))).toEqual([
     'eth_chainId: has a key sumary that the generator does not know',
   ]);
 });
 
-test('a method that stands there twice is found', () => {
+test('a method that is defined twice is found', () => {
   expect(findProblems({ ...sources, methods: [...sources.methods, ...sources.methods.slice(0, 1)] })).toEqual([
-    'eth_getStorageAt: stands here twice',
+    'eth_getStorageAt: is defined twice',
   ]);
 });
 
@@ -57,27 +57,25 @@ test('a rule beside a reference, which inlining would lose, is found', () => {
 });
 
 test('a type without a title is found', () => {
-  expect(withType('Nameless', { type: 'string' })).toEqual([
-    'Nameless: has no title, so a message could not say what was expected',
-  ]);
+  expect(withType('Nameless', { type: 'string' })).toEqual(['Nameless: has no title, which error messages need']);
 });
 
-test('two types with one title are found', () => {
+test('two types with the same title are found', () => {
   expect(withType('Hash2', { title: '32-byte hash', type: 'string' })).toEqual([
     'two types have the title "32-byte hash"',
   ]);
 });
 
-test('a required parameter behind an optional one is found', () => {
+test('a required parameter after an optional one is found', () => {
   const change = ({ params }: MethodSource): object => ({
     params: params.map((param) => ({ ...param, required: param.name === 'block' })),
   });
   expect(withMethod('eth_getStorageAt', change)).toEqual([
-    'eth_getStorageAt: block is required but stands behind an optional parameter',
+    'eth_getStorageAt: block is required but follows an optional parameter',
   ]);
 });
 
-test('a gas cap on something that is no quantity is found', () => {
+test('a gas cap on a type other than a quantity is found', () => {
   const owner = { $ref: '#/components/schemas/Address', 'x-gatehouse': { gasCap: true } } as const;
   expect(withType('Owned', { title: 'owned thing', type: 'object', properties: { owner } })).toEqual([
     'Owned.owner: gasCap must be at a quantity',
@@ -85,25 +83,27 @@ test('a gas cap on something that is no quantity is found', () => {
 });
 
 test('an identity that is no field of the result is found', () => {
-  const told = (field: string, param: string): string[] =>
+  const problemsOf = (field: string, param: string): string[] =>
     withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { identity: { [field]: param } } }));
-  const complaint = 'must be a hash or quantity of the result, and name a parameter';
-  expect(told('blockHash', 'hash')).toEqual([`eth_getBlockByHash: identity.blockHash ${complaint}`]);
-  expect(told('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${complaint}`]);
-  expect(told('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${complaint}`]);
-  expect(told('hash', 'hash')).toEqual([]);
+  const problem = 'must be a hash or quantity of the result, and name a parameter';
+  expect(problemsOf('blockHash', 'hash')).toEqual([`eth_getBlockByHash: identity.blockHash ${problem}`]);
+  expect(problemsOf('miner', 'hash')).toEqual([`eth_getBlockByHash: identity.miner ${problem}`]);
+  expect(problemsOf('hash', 'block')).toEqual([`eth_getBlockByHash: identity.hash ${problem}`]);
+  expect(problemsOf('hash', 'hash')).toEqual([]);
 });
 
 test('details that are no field of the result, or no parameter, are found', () => {
-  const told = (field: string, param: string): string[] =>
+  const problemsOf = (field: string, param: string): string[] =>
     withMethod('eth_getBlockByHash', () => ({ 'x-gatehouse': { details: { [field]: param } } }));
-  const complaint = 'must be a field of the result, and name a parameter';
-  expect(told('transaction', 'transactionDetails')).toEqual([`eth_getBlockByHash: details.transaction ${complaint}`]);
-  expect(told('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${complaint}`]);
-  expect(told('transactions', 'transactionDetails')).toEqual([]);
+  const problem = 'must be a field of the result, and name a parameter';
+  expect(problemsOf('transaction', 'transactionDetails')).toEqual([
+    `eth_getBlockByHash: details.transaction ${problem}`,
+  ]);
+  expect(problemsOf('transactions', 'details')).toEqual([`eth_getBlockByHash: details.transactions ${problem}`]);
+  expect(problemsOf('transactions', 'transactionDetails')).toEqual([]);
 });
 
-test('an example that does not fit is found', () => {
+test('an invalid example is found', () => {
   const examples = [{ name: 'wrong', params: [], result: { name: 'chainId', value: 1 } }];
   expect(withMethod('eth_chainId', () => ({ examples }))).toEqual([
     'eth_chainId: example "wrong": result must be string',

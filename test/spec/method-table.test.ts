@@ -19,7 +19,7 @@ function shape(name: string): ObjectShape | undefined {
   return method(name).shape;
 }
 
-test('lookups, and no other methods, may answer null', () => {
+test('lookups, and no other methods, may return null', () => {
   expect(names(({ nullable }) => nullable)).toEqual([
     ...['eth_getBlockByHash', 'eth_getBlockByNumber', 'eth_getBlockReceipts'],
     ...['eth_getBlockTransactionCountByHash', 'eth_getBlockTransactionCountByNumber'],
@@ -31,13 +31,13 @@ test('lookups, and no other methods, may answer null', () => {
   ]);
 });
 
-test('uncles, and nothing else, are null where no upstream has the method', () => {
+test('only the uncle methods return null if no upstream supports them', () => {
   expect(names(({ nullWhenUnsupported }) => nullWhenUnsupported === true)).toEqual([
     ...['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex'],
   ]);
 });
 
-test('what is looked up by a hash', () => {
+test('lookups by hash are marked', () => {
   expect(names(({ looksUpHash }) => looksUpHash === true)).toEqual([
     ...['eth_getBlockByHash', 'eth_getBlockTransactionCountByHash', 'eth_getTransactionByBlockHashAndIndex'],
     ...['eth_getTransactionByHash', 'eth_getTransactionReceipt'],
@@ -45,23 +45,23 @@ test('what is looked up by a hash', () => {
   ]);
 });
 
-test('what runs the EVM may end in a revert', () => {
+test('methods that run the EVM may revert', () => {
   expect(names(({ reverts }) => reverts)).toEqual([
     ...['eth_call', 'eth_createAccessList', 'eth_estimateGas', 'zks_estimateFee'],
   ]);
 });
 
-test('one method sends', () => {
+test('one method sends transactions', () => {
   expect(names(({ sends }) => sends === true)).toEqual(['eth_sendRawTransaction']);
 });
 
-test('five methods are answered by the gateway itself', () => {
+test('five methods are served by the gateway itself', () => {
   expect(names(({ handledBy: response }) => response === 'local')).toEqual([
     ...['eth_accounts', 'eth_chainId', 'net_listening', 'net_version', 'web3_clientVersion'],
   ]);
 });
 
-test('filters are kept by the gateway', () => {
+test('filters are handled by the gateway', () => {
   expect(names(({ handledBy: response }) => response === 'filters')).toEqual([
     ...['eth_getFilterChanges', 'eth_getFilterLogs', 'eth_newBlockFilter', 'eth_newFilter'],
     ...['eth_newPendingTransactionFilter', 'eth_uninstallFilter'],
@@ -72,7 +72,7 @@ test('subscriptions belong to the caller’s WebSocket', () => {
   expect(names(({ handledBy: response }) => response === 'socket')).toEqual(['eth_subscribe', 'eth_unsubscribe']);
 });
 
-test('what is asked for by hash or number must have that hash or number', () => {
+test('an object requested by hash or number must have that hash or number', () => {
   const hash = { kind: 'hash', param: 0 };
   const number = { kind: 'quantity', param: 0 };
   const index = { field: 'transactionIndex', kind: 'quantity', param: 1 };
@@ -92,7 +92,7 @@ test('what is asked for by hash or number must have that hash or number', () => 
   });
 });
 
-test('hashes are found among the parameters, also where a block may be named by its hash', () => {
+test('hash parameters are marked, block parameters that accept a hash included', () => {
   const positions = methods.flatMap(({ name, hashParams }) => (hashParams.length === 0 ? [] : [[name, hashParams]]));
   expect(Object.fromEntries(positions)).toEqual({
     eth_getStorageAt: [2],
@@ -118,7 +118,7 @@ test('hashes are found among the parameters, also where a block may be named by 
   });
 });
 
-test('the gas of what runs the EVM is capped, and of nothing else', () => {
+test('the gas cap applies to methods that run the EVM only', () => {
   const capped = methods.flatMap(({ name, gasAt }) => (gasAt === undefined ? [] : [[name, gasAt]]));
   const call = { param: 0, path: ['gas'] };
   // geth estimates up to the gas limit of the overridden block (eth/gasestimator/gasestimator.go, `hi`).
@@ -155,11 +155,11 @@ test('every kind of result is known', () => {
   expect(of('object,boolean')).toEqual(['eth_syncing']);
   expect(of('array,array,array')).toEqual(['eth_getFilterChanges']);
   expect(of('string')).toHaveLength(methods.length - 27);
-  // Each says how it is written, but for the one text that is free.
+  // Each has a pattern, except for the one free text.
   expect(of('string').filter((name) => method(name).resultPattern === undefined)).toEqual(['web3_clientVersion']);
 });
 
-test('code and what a call gives back may be empty, a quantity may not', () => {
+test('code and the result of a call may be empty, a quantity may not', () => {
   const fits = (name: string, text: string): boolean => new RegExp(method(name).resultPattern ?? '').test(text);
   for (const name of ['eth_call', 'eth_getCode']) expect(fits(name, '0x')).toBe(true);
   for (const name of ['eth_gasPrice', 'eth_estimateGas', 'eth_sendRawTransaction'])
@@ -174,7 +174,7 @@ test('a storage value is padded to 32 bytes; r and s of a signature are quantiti
   expect(transaction?.nested.authorizationList?.quantities).toEqual(expect.arrayContaining(['r', 's', 'nonce']));
 });
 
-test('every quantity and address of blocks, transactions, receipts and logs is known as such', () => {
+test('every quantity and address of blocks, transactions, receipts and logs is marked', () => {
   const ofBlock = shape('eth_getBlockByHash');
   expect(ofBlock?.quantities).toEqual([
     ...['number', 'difficulty', 'totalDifficulty', 'size', 'gasLimit', 'gasUsed', 'timestamp'],
@@ -191,7 +191,7 @@ test('every quantity and address of blocks, transactions, receipts and logs is k
   ]);
 });
 
-test('what a quantity is the result of, and nothing else, loses its leading zeros', () => {
+test('only results that are quantities lose their leading zeros', () => {
   const quantities = names(({ resultIsQuantity }) => resultIsQuantity === true);
   expect(quantities).toContain('eth_getBalance');
   expect(quantities).toContain('eth_getUncleCountByBlockHash');
@@ -200,14 +200,14 @@ test('what a quantity is the result of, and nothing else, loses its leading zero
   }
 });
 
-test('the flag of two methods says whether transactions are whole', () => {
+test('the flag of two methods decides whether transactions are whole', () => {
   const details = methods.flatMap(({ name, details }) => (details === undefined ? [] : [[name, details]]));
   const transactions = { field: 'transactions', param: 1 };
   expect(Object.fromEntries(details)).toEqual({ eth_getBlockByHash: transactions, eth_getBlockByNumber: transactions });
   expect(shape('eth_getBlockByHash')?.orHashes).toEqual(['transactions']);
 });
 
-test('objects that the specification names are completed, or demanded whole; others pass as they are', () => {
+test('objects of the specification are completed or required to be complete; others are forwarded unchanged', () => {
   const shapes = methods.flatMap(({ name, shape }) => (shape === undefined ? [] : [[name, shape] as const]));
   expect(new Set(shapes.map(([, { type }]) => type))).toEqual(
     new Set(['Block', 'Uncle', 'Receipt', 'Transaction', 'Log', 'FeeEstimate']),
@@ -218,7 +218,7 @@ test('objects that the specification names are completed, or demanded whole; oth
   ]);
 });
 
-test('fields that are not optional are filled, the others are left alone', () => {
+test('required fields are filled with null, optional ones are not', () => {
   expect(shape('eth_getBlockByHash')?.fill).toContain('totalDifficulty');
   expect(shape('eth_getBlockByHash')?.fill).toContain('transactions');
   expect(shape('eth_getUncleByBlockHashAndIndex')?.fill).not.toContain('transactions');

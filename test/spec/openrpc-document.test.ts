@@ -3,7 +3,7 @@ import { documentOf, openRpcDocument } from '../../gateway/spec/openrpc-document
 
 const base = { name: 'Five', methods: ['eth_chainId', 'eth_getBlockByHash', 'debug_traceCall'], baseUrls: [] };
 
-/** Names that something refers to in a section of the components. */
+/** Names in a section of the components to which a value refers. */
 function refsIn(part: unknown, section: string): string[] {
   const refs = JSON.stringify(part).matchAll(new RegExp(`#/components/${section}/(\\w+)`, 'g'));
   return [...new Set([...refs].map(([, name = '']) => name))].toSorted();
@@ -17,7 +17,7 @@ describe('the OpenRPC document of a network', () => {
     expect(methods[1]).toBe(openRpcDocument().methods.find(({ name }) => name === 'eth_getBlockByHash'));
   });
 
-  it('has a method that the spec does not know, and says that it passes unchecked', () => {
+  it('has pass-through methods, and says that they are forwarded unchanged', () => {
     const { methods } = documentOf(base);
     expect(methods[2]).toMatchObject({ name: 'debug_traceCall', params: [], errors: [] });
     expect(methods[2]?.summary).toContain('unchecked');
@@ -33,7 +33,7 @@ describe('the OpenRPC document of a network', () => {
     expect(Object.keys(document.components.errors).toSorted()).toEqual(refsIn(document, 'errors'));
   });
 
-  it('says where the network answers, else so in general', () => {
+  it('has the URLs of the network, or the general ones', () => {
     expect(documentOf(base).servers).toBe(openRpcDocument().servers);
     const { servers } = documentOf({ ...base, baseUrls: ['https://five.example.org/'] });
     expect(servers.map(({ name, url }) => [name, url])).toEqual([

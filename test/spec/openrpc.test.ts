@@ -26,14 +26,14 @@ function refsIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, part]) => (key === '$ref' ? [String(part)] : refsIn(part)));
 }
 
-/** What stands at a reference such as `#/components/schemas/Hash`. */
+/** The target of a reference such as `#/components/schemas/Hash`. */
 function at(ref: string): unknown {
   const steps = ref.slice('#/'.length).split('/');
   return steps.reduce<unknown>((value, step) => (value as Record<string, unknown> | undefined)?.[step], document);
 }
 
 describe('the sources', () => {
-  test('have nothing that the generator would complain of', () => {
+  test('have no errors', () => {
     expect(findProblems(sources)).toEqual([]);
   });
 
@@ -47,7 +47,7 @@ describe('the generated files', () => {
     expect(readFileSync(join(packageRoot, path), 'utf8') === text, 'run `npm run generate`').toBe(true);
   });
 
-  test('name the same methods everywhere', () => {
+  test('have the same methods', () => {
     const names = table.map(({ name }) => name);
     expect(document.methods.map(({ name }) => name)).toEqual(names);
     expect(Object.keys(params)).toEqual(names);
@@ -60,18 +60,18 @@ describe('the generated files', () => {
 });
 
 describe('the OpenRPC document', () => {
-  test('says which OpenRPC it is written in, and its own title, version and licence', () => {
+  test('has the version of OpenRPC, and its own title, version and licence', () => {
     expect(document.openrpc).toMatch(/^1\.3\.\d+$/);
     expect(document.info).toMatchObject({ title: 'Gatehouse', version: '3.0.0', license: { name: 'MIT' } });
   });
 
-  test('has no reference that leads nowhere', () => {
+  test('has no reference without a target', () => {
     const refs = [...new Set(refsIn(document))];
     expect(refs.length).toBeGreaterThan(20);
     expect(refs.filter((ref) => at(ref) === undefined)).toEqual([]);
   });
 
-  test('has no keys that OpenRPC does not know', () => {
+  test('has no keys unknown to OpenRPC', () => {
     const allowed = {
       document: ['openrpc', 'info', 'servers', 'methods', 'components'],
       method: 'name summary description paramStructure params result errors examples x-gatehouse'.split(' '),
@@ -84,7 +84,7 @@ describe('the OpenRPC document', () => {
     expect(allowed.descriptor).toEqual(expect.arrayContaining(keysOf(descriptors)));
   });
 
-  test('is written in draft 7 of JSON Schema, which OpenRPC asks for', () => {
+  test('is written in draft 7 of JSON Schema, as OpenRPC requires', () => {
     const ajv = new Ajv({ strict: false });
     const invalid = Object.entries(document.components.schemas).filter(([, schema]) => !ajv.validateSchema(schema));
     expect(invalid.map(([name]) => name)).toEqual([]);
@@ -105,7 +105,7 @@ describe.each(document.methods.map((method) => [method.name, method] as const))(
     expect(method.paramStructure).toBe('by-position');
   });
 
-  test('has examples that fit its own schemas', () => {
+  test('has examples that are valid by its own schemas', () => {
     for (const example of method.examples) {
       const values = example.params.map(({ value }) => value);
       expect(strictAjv().compile(params[name] ?? false)(values)).toBe(true);

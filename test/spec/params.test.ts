@@ -17,7 +17,7 @@ const storage = (block: unknown): [string, unknown[]] => ['eth_getStorageAt', [a
 const estimate = (...params: unknown[]): [string, unknown[]] => ['eth_estimateGas', params];
 const fee = (...params: unknown[]): [string, unknown[]] => ['zks_estimateFee', params];
 
-describe('these parameters pass', () => {
+describe('these parameters are accepted', () => {
   const upperCaseHash = `0x${'4D'.repeat(32)}`;
   const passing: Record<string, [method: string, params: unknown[]]> = {
     'an address in lower case': ['eth_getStorageAt', [address, '0x0', 'latest']],
@@ -84,7 +84,7 @@ describe('these parameters pass', () => {
   });
 });
 
-describe('these parameters are refused', () => {
+describe('these parameters are rejected', () => {
   const rejected: Record<string, [method: string, params: unknown[], sentence: string]> = {
     'no parameters at all': ['eth_getStorageAt', [], 'address: expected 20-byte address'],
     'a missing block, which the specification requires': [
@@ -182,7 +182,7 @@ describe('these parameters are refused', () => {
   });
 });
 
-describe('whatever a caller sends', () => {
+describe('for any parameters', () => {
   const marked = fc.jsonValue({ maxDepth: 3 });
   const nearly = fc.oneof(
     ...[fc.constant(address), fc.constant(hash), fc.constant('latest'), fc.constant(null), fc.boolean()],
@@ -190,7 +190,7 @@ describe('whatever a caller sends', () => {
     marked,
   );
 
-  test('no check throws, and every refusal is one sentence that begins "invalid params"', () => {
+  test('no check throws, and every error message is one sentence that begins "invalid params"', () => {
     const sentence =
       /^invalid params: (([a-zA-Z]+)(\.[a-zA-Z]+|\[\d+\])*: expected [^\n]+|expected (no|at most \d+) parameters?)$/;
     fc.assert(
@@ -202,7 +202,7 @@ describe('whatever a caller sends', () => {
     );
   });
 
-  test('a refusal does not repeat what the caller sent', () => {
+  test('an error message does not repeat the caller’s text', () => {
     const secret = 'hunter2';
     const everywhere = { from: secret, [secret]: secret, blockHash: secret };
     for (const method of checks.keys()) {

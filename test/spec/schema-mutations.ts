@@ -2,13 +2,13 @@ import type { OpenRpcDocument } from '../../schemas/documents.ts';
 import { notNull, refTo, type JsonSchema } from '../../schemas/json-schema.ts';
 import type { MethodSource, ParamSource } from '../../schemas/read-sources.ts';
 
-/** A schema document with one thing altered, and what that is. */
+/** A schema document with one alteration, and its description. */
 export interface Mutation {
   readonly what: string;
   readonly document: OpenRpcDocument;
 }
 
-/** Every field, parameter and result of the document altered in each way that the tables speak of. */
+/** Alters every field, parameter and result of the document in each way that the tables cover. */
 export function* mutations(document: OpenRpcDocument): Generator<Mutation> {
   for (const [type, schema] of Object.entries(document.components.schemas)) {
     for (const [what, changed] of mutatedObject(schema)) {
@@ -76,7 +76,7 @@ function* mutatedMethod(method: MethodSource): Generator<[string, MethodSource]>
   yield [' reverts or not', { ...method, errors: errors.map(($ref) => ({ $ref })) }];
 }
 
-/** The type swapped, null allowed or no longer, what JSON Schema cannot say forgotten. */
+/** Alterations of a schema: another type, null allowed or not, `x-gatehouse` removed. */
 function* mutatedValue(schema: JsonSchema): Generator<[string, JsonSchema]> {
   const inner = notNull(schema);
   const other = { $ref: refTo((inner ?? schema).$ref === refTo('Quantity') ? 'Address' : 'Quantity') };

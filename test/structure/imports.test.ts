@@ -41,11 +41,11 @@ describe('imports in gateway/', () => {
     expect(imports.length).toBeGreaterThan(800);
   });
 
-  it('stand in a room that has its row', () => {
+  it('are in a room of a row', () => {
     expect([...new Set(sources.map(roomOf))].filter((room) => rowOf(room) === -1)).toEqual([]);
   });
 
-  it('leave no row without files', () => {
+  it('are in every room', () => {
     const rooms = new Set(sources.map(roomOf));
     expect(rows.flat().filter((room) => !rooms.has(room))).toEqual([]);
   });
@@ -54,11 +54,11 @@ describe('imports in gateway/', () => {
     expect(imports.filter((one) => isWithin(one.to, 'gateway')).flatMap(describeViolation)).toEqual([]);
   });
 
-  it('make no cycle, types included', () => {
+  it('have no cycle, types included', () => {
     expect(cyclesAmong([...imports, ...schemaImports])).toEqual([]);
   });
 
-  it('are of files in gateway/ only, never of tests or of the generators in schemas/', () => {
+  it('are imports of files in gateway/, never of tests or of the generators in schemas/', () => {
     expect(imports.filter((one) => !isWithin(one.to, 'gateway'))).toEqual([]);
   });
 
@@ -82,7 +82,7 @@ describe('folders and files of gateway/', () => {
 });
 
 describe('the process', () => {
-  it('has its environment read, and is ended, in main.ts only', () => {
+  it('is ended, and its environment read, in main.ts only', () => {
     const uses = sources.filter((file) => file !== 'gateway/main.ts').flatMap((file) => processUses(parse(file)));
     expect(uses).toEqual([]);
     expect(processUses(parse('gateway/main.ts'))).toContain('gateway/main.ts: env');
@@ -92,7 +92,7 @@ describe('the process', () => {
 describe('this check', () => {
   const importsIn = (text: string) => importsOf(parse('gateway/rpc/x.ts', text));
 
-  it('sees every form of import, and which of them are types', () => {
+  it('finds every form of import, and recognises type imports', () => {
     const text = [
       "import a from './a.ts';",
       "import type { B } from '../b/b.ts';",
@@ -140,7 +140,7 @@ describe('this check', () => {
     ]);
   });
 
-  it('sees a cycle', () => {
+  it('finds a cycle', () => {
     const edge = (from: string, to: string): Import => ({ from, to, isType: false });
     expect(cyclesAmong([edge('c', 'a'), edge('a', 'b'), edge('b', 'c'), edge('a', 'd'), edge('x', 'c')])).toEqual([
       'a → b → c',
@@ -149,7 +149,7 @@ describe('this check', () => {
     expect(cyclesAmong([edge('a', 'a')])).toEqual(['a']);
   });
 
-  it('sees the process in every spelling', () => {
+  it('finds uses of process in every spelling', () => {
     const uses = (text: string) => processUses(parse('x.ts', text));
     for (const text of [
       'process.env.PORT',

@@ -7,7 +7,7 @@ import { packageRoot } from '../../gateway/config/package.ts';
 export interface Import {
   readonly from: string;
   readonly to: string;
-  /** Nothing of it is left when the types are taken away. */
+  /** The import has types only, so that the compiler removes it. */
   readonly isType: boolean;
 }
 
@@ -23,7 +23,7 @@ export function parse(file: string, text = readFileSync(join(packageRoot, file),
   return ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TS);
 }
 
-/** What a file imports of this repository; packages are left out. */
+/** The imports of a file from this repository, without packages. */
 export function importsOf(source: ts.SourceFile): Import[] {
   const found: Import[] = [];
   const add = (specifier: ts.Node | undefined, isType: boolean): void => {
@@ -39,11 +39,11 @@ export function importsOf(source: ts.SourceFile): Import[] {
     else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
       add(node.arguments[0], false);
   });
-  // `import { type X }` keeps the import of the file, and with it the order in which files are run.
+  // With `import { type X }`, the compiler does not remove the import, and the imported file is executed.
   return found;
 }
 
-/** Where a file reads `process.env` or calls `process.exit`, in whatever spelling. */
+/** The places where a file reads `process.env` or calls `process.exit`, in any spelling. */
 export function processUses(source: ts.SourceFile): string[] {
   const uses: string[] = [];
   const guarded = ['env', 'exit'];
@@ -84,7 +84,7 @@ function visit(node: ts.Node, see: (node: ts.Node) => void): void {
   });
 }
 
-/** Files that import each other in a ring, each ring once, beginning with its first file by name. */
+/** The import cycles, each once, starting with its first file by name. */
 export function cyclesAmong(imports: readonly Import[]): string[] {
   const next = new Map<string, string[]>();
   for (const { from, to } of imports) next.set(from, [...(next.get(from) ?? []), to]);

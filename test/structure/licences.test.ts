@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 
-/** Ask nothing of who uses the gateway but to keep their notices. */
+/** Permissive licences: they only require that users retain their notices. */
 const allowed = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', '0BSD'];
 
 interface Package {
@@ -12,7 +12,7 @@ interface Package {
   readonly devOptional?: boolean;
 }
 
-it('what is installed with the gateway has licences that let anybody use it', () => {
+it('the dependencies of the gateway have permissive licences', () => {
   const { packages } = JSON.parse(readFileSync(join(packageRoot, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, Package>;
   };

@@ -10,13 +10,13 @@ it('docs/lifecycle.md names only files that exist in gateway/', () => {
   expect(files.filter((file) => !existsSync(join(packageRoot, 'gateway', file)))).toEqual([]);
 });
 
-it('and has a file at every step', () => {
+it('docs/lifecycle.md has a file at every step', () => {
   const steps = page.split(/^(?=\d+\. )/m).slice(1);
   expect(steps.length).toBeGreaterThan(20);
   expect(steps.filter((step) => !files.some((file) => step.includes(`\`${file}\``)))).toEqual([]);
 });
 
-it('and follows the request in 60 lines', () => {
+it('docs/lifecycle.md describes a request in 60 lines', () => {
   const [, request = ''] = /^## A request\n([^]*?)^## /m.exec(page) ?? [];
   expect(request.trim().split('\n').length).toBeLessThanOrEqual(60);
 });

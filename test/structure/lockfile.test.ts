@@ -25,11 +25,11 @@ describe.each(['package-lock.json', 'test/clients/package-lock.json'])('%s', (lo
   const packages = packagesIn(lockfile);
   const entries = Object.entries(packages);
 
-  it('has no addresses: it installs from whatever registry the machine is set to', () => {
+  it('has no addresses, so that packages come from the registry that the machine is configured for', () => {
     expect(entries.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   });
 
-  it('has an entry for every optional dependency, else `npm ci` fails on every machine', () => {
+  it('has an entry for every optional dependency, without which `npm ci` fails', () => {
     const edges = entries.flatMap(([path, { optionalDependencies = {} }]) =>
       Object.entries(optionalDependencies).map(([name, range]) => ({ path, name, range })),
     );
@@ -41,7 +41,7 @@ describe.each(['package-lock.json', 'test/clients/package-lock.json'])('%s', (lo
     }
   });
 
-  /** As Node looks for it: in the package's own node_modules, then in those around it. */
+  /** Node's search order: the package's own node_modules, then those of its parents. */
   function find(from: string, name: string): Entry | undefined {
     const at = packages[join(from, 'node_modules', name)];
     if (at !== undefined || from === '') return at;
@@ -50,7 +50,7 @@ describe.each(['package-lock.json', 'test/clients/package-lock.json'])('%s', (lo
 });
 
 describe('package-lock.json', () => {
-  it('holds anvil for every platform that it is made for', () => {
+  it('has anvil for every platform for which it is published', () => {
     const platforms = Object.entries(packagesIn('package-lock.json')).filter(([path]) =>
       path.includes('@foundry-rs/anvil-'),
     );
@@ -73,7 +73,7 @@ describe('files', () => {
     expect(files.length).toBeGreaterThan(100);
   });
 
-  it('name no registry: machines have theirs', () => {
+  it('name no registry, which each machine configures', () => {
     const registry = /\bregistry\.[a-z]+|\b(artifactory|verdaccio|nexus)\b|_authToken/i;
     const ours = /metrics\.registry\.|\bregistry\.(contentType|metrics|ts)\b/; // of metrics and of networks
     const lines = texts.flatMap(({ file, text }) => text.split('\n').map((line) => ({ file, line })));
@@ -81,13 +81,13 @@ describe('files', () => {
     expect(found).toEqual([]);
   });
 
-  it('name no folder of the machine that they were written on', () => {
+  it('name no folder of a developer’s machine', () => {
     const found = texts.filter(({ text }) => /(^|[^.\w/])\/(?:home|Users|root|work)\//m.test(text));
     expect(found.map(({ file }) => file)).toEqual([]);
     expect(texts.filter(({ text }) => /[A-Z]:\\Users\\/.test(text)).map(({ file }) => file)).toEqual([]);
   });
 
-  it('of code are short enough to read at once', () => {
+  it('of code have at most 250 lines', () => {
     const long = texts
       .filter(({ file }) => /^(gateway|schemas)\/.*\.ts$/.test(file) && !file.endsWith('.generated.ts'))
       .map(({ file, text }) => ({ file, lines: text.split('\n').length - 1 }))
@@ -101,7 +101,7 @@ describe('files', () => {
     expect(names.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)+$/.test(basename(file)))).toEqual([]);
   });
 
-  it('have names that say what is in them', () => {
+  it('have specific names', () => {
     const names = files.filter((file) => /(^|[/-])(utils?|helpers?|misc|common|index)(\.|\/)/.test(file));
     expect(names).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('files', () => {
 
 const thisFile = 'test/structure/lockfile.test.ts';
 
-/** All but what is installed, built or left by a run. */
+/** All files except for installed ones, built ones and results of runs. */
 function filesBelow(folder: string): string[] {
   const skipped = ['node_modules', 'dist', 'coverage', '.git', '.gatehouse'];
   return readdirSync(join(packageRoot, folder), { withFileTypes: true })

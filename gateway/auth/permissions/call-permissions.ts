@@ -22,15 +22,15 @@ export class CallPermissions {
    * and the caller's own code in `eth_call`. State overrides are rejected because they replace code. A pass-through
    * method may have an address anywhere in its parameters, so its own name must be in `methods`.
    */
-  allowContract({ name, contractAt, isForeign }: MethodSpec, params: readonly unknown[]): boolean {
+  allowContract({ name, contractAt, isPassThrough }: MethodSpec, params: readonly unknown[]): boolean {
     const allowed = this.#contracts;
     if (allowed === undefined) return true;
-    if (contractAt === undefined) return isForeign !== true || this.#methods?.has(name) === true;
-    const { param, field, pretence } = contractAt;
-    if (pretence !== undefined && Object.keys(params[pretence] ?? {}).length > 0) return false;
-    const value = params[param];
-    const target = field === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[field];
-    const addresses: readonly unknown[] = Array.isArray(target) ? target : [target];
+    if (contractAt === undefined) return isPassThrough !== true || this.#methods?.has(name) === true;
+    const { param, field, overrides } = contractAt;
+    if (overrides !== undefined && Object.keys(params[overrides] ?? {}).length > 0) return false;
+    const given = params[param];
+    const named = field === undefined ? given : (given as Record<string, unknown> | null | undefined)?.[field];
+    const addresses: readonly unknown[] = Array.isArray(named) ? named : [named];
     return (
       addresses.length > 0 &&
       addresses.every((address) => typeof address === 'string' && allowed.has(address.toLowerCase()))

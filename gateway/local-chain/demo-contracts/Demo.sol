@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The contracts of the demo chain. `demo-contracts.ts` holds them compiled and says how; change both together.
+// The contracts of the demo chain. `demo-contracts.ts` has the compiled code and the compiler settings; change both.
 pragma solidity ^0.8.20;
 
-/// Storage to read, a transaction that writes it, and a log that tells of it.
+/// Storage to read, a function that writes it, and an event.
 contract Counter {
     uint256 public number; // slot 0
     mapping(address => uint256) public setBy; // slot 1: what each caller set last
@@ -18,7 +18,7 @@ contract Counter {
 
 /// One function for each way in which a contract can revert.
 contract Gate {
-    uint256 private visitors; // slot 0, always 0: nobody ever gets in
+    uint256 private visitors; // slot 0, always 0
 
     error NotInvited(address visitor);
 

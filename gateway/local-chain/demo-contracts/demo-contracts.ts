@@ -1,7 +1,7 @@
 /**
- * Demo.sol, compiled once, so that nobody needs a compiler. To repeat it: solc 0.8.37 from npm, standard JSON with
- * settings { evmVersion: 'paris', optimizer: { enabled: true, runs: 200 },
- * metadata: { bytecodeHash: 'none', appendCBOR: false } }; the code is `evm.bytecode.object`, the selectors are
+ * The compiled contracts of Demo.sol, so that no compiler is needed. To compile them again: solc 0.8.37 from npm, standard
+ * JSON with settings { evmVersion: 'paris', optimizer: { enabled: true, runs: 200 },
+ * metadata: { bytecodeHash: 'none', appendCBOR: false } }. The code is `evm.bytecode.object`, the selectors are
  * `evm.methodIdentifiers`.
  */
 export const counterContract = {

@@ -185,7 +185,7 @@ describe('STATUS_PAGE', () => {
   });
 
   it('ops without OPS_PORT is a mistake', async () => {
-    await expect(open({ STATUS_PAGE: 'ops' })).rejects.toThrow('STATUS_PAGE: ops means OPS_PORT, which is not set');
+    await expect(open({ STATUS_PAGE: 'ops' })).rejects.toThrow('STATUS_PAGE: ops requires OPS_PORT, which is not set');
   });
 });
 

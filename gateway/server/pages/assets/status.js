@@ -99,7 +99,7 @@ function markLine({ method, reason, forS }) {
 function upstreamRow({ name, state, head, lag, history, marks }) {
   const [style, words] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_SLICES);
-  const asked = last.reduce((sum, slice) => sum + slice.asked, 0);
+  const asked = last.reduce((sum, slice) => sum + slice.sent, 0);
   const seconds = last.reduce((sum, slice) => sum + slice.seconds, 0);
   return [
     name,
@@ -113,17 +113,17 @@ function upstreamRow({ name, state, head, lag, history, marks }) {
 
 /** Requests in each slice, and which of them failed, as bars; in words for who does not see them. */
 function sparkline(history) {
-  const asked = history.reduce((sum, slice) => sum + slice.asked, 0);
+  const asked = history.reduce((sum, slice) => sum + slice.sent, 0);
   const failed = history.reduce((sum, slice) => sum + slice.failed, 0);
   const words = asked === 0 ? 'nothing asked' : `${count(failed)} of ${count(asked)} requests failed`;
-  const most = Math.max(1, ...history.map((slice) => slice.asked));
+  const most = Math.max(1, ...history.map((slice) => slice.sent));
   const svg = drawn('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
   svg.append(drawn('title', {}, words), drawn('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }));
   history.forEach((slice, index) => {
     const x = 120 - 2 * (history.length - index);
     for (const kind of ['asked', 'failed']) {
       // One that failed among thousands is to be seen, too.
-      const height = slice[kind] === 0 ? 0 : Math.max(2, (Math.min(slice[kind], slice.asked) / most) * 23);
+      const height = slice[kind] === 0 ? 0 : Math.max(2, (Math.min(slice[kind], slice.sent) / most) * 23);
       if (height > 0) svg.append(drawn('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
     }
   });

@@ -1,20 +1,20 @@
 import type { Registry } from 'prom-client';
 
-/** Of every kind of metric, what prom-client's types tell of each by itself. */
+/** The members that every kind of metric has; prom-client's types declare them per kind only. */
 interface Metric {
   get(): Promise<{ values: readonly { labels: Readonly<Record<string, string>> }[] }>;
   remove(labels: Readonly<Record<string, string>>): void;
 }
 
-/** Removes all that is told of a network, or of one upstream of it, that is no more. */
-export async function forgetSeries(page: Registry, gone: { network: string; upstream?: string }): Promise<void> {
-  const wanted = Object.entries(gone);
+/** Removes the series of a network, or of one upstream of it, after it was removed from the configuration. */
+export async function removeSeries(page: Registry, removed: { network: string; upstream?: string }): Promise<void> {
+  const wanted = Object.entries(removed);
   const metrics = page.getMetricsAsArray() as unknown as readonly Metric[];
   for (const metric of metrics) {
     const { values } = await metric.get();
     for (const { labels } of values) {
       if (!wanted.every(([label, value]) => labels[label] === value)) continue;
-      // A histogram's own, of each bucket.
+      // `le` is the bucket of a histogram, not a label of its child.
       const own = Object.entries(labels).filter(([label]) => label !== 'le');
       metric.remove(Object.fromEntries(own));
     }
