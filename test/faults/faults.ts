@@ -1,4 +1,4 @@
-import { body, huge, redirect, status, statusWithReply, withId, type Behaviour } from '../support/behaviours.ts';
+import { body, huge, redirect, status, statusWithResponse, withId, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import type { FakeWebSocketNode, ReceivedCall } from '../support/fake-websocket-node.ts';
 import {
@@ -154,11 +154,11 @@ export const faults: readonly Fault[] = [
     name: 'HTTP 429 with a JSON-RPC error',
     open: nodeThat((bad) => {
       bad.response(storage.method, rpcError(-32005, 'rate limit exceeded'));
-      bad.always(statusWithReply(429));
+      bad.always(statusWithResponse(429));
     }),
     ...once,
   },
-  { name: 'a correct response under HTTP 500', open: node(statusWithReply(500)), ...harmless },
+  { name: 'a correct response under HTTP 500', open: node(statusWithResponse(500)), ...harmless },
   // The chain
   { name: 'another chain', open: nodeThat(otherChain), fromStart: true, ...never },
   {
@@ -192,7 +192,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'WebSocket: handshake rejected with 503',
     open: socket((bad) => {
-      bad.refuseWith(503);
+      bad.rejectUpgradesWith(503);
     }),
     fromStart: true,
     ...never,
@@ -200,7 +200,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'WebSocket: the handshake hangs',
     open: socket((bad) => {
-      bad.refuseWith(0);
+      bad.rejectUpgradesWith(0);
     }),
     fromStart: true,
     isSilent: true,
@@ -244,15 +244,15 @@ export const faults: readonly Fault[] = [
   { name: 'WebSocket: half-open', open: socket(nothing, { kind: 'vanish' }), isSilent: true, ...never },
   {
     name: 'WebSocket: HTML',
-    open: socketThat(({ say }) => {
-      say('<html></html>');
+    open: socketThat(({ sendText }) => {
+      sendText('<html></html>');
     }),
     ...once,
   },
   {
     name: 'WebSocket: another request’s id',
-    open: socketThat(({ say }) => {
-      say('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
+    open: socketThat(({ sendText }) => {
+      sendText('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
     }),
     isSilent: true,
     ...once,

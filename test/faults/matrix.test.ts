@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../auth/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
 import { CHAIN_ID, goodAnswers, head, type BadUpstream } from './bad-upstream.ts';
 import { faults, storage, type Asked, type Fault } from './faults.ts';
@@ -59,14 +59,14 @@ afterAll(async () => {
 
 interface Told {
   readonly status: number;
-  readonly response: JsonRpcAnswer;
+  readonly response: JsonRpcResponse;
   readonly ms: number;
 }
 
 async function ask(slug: string, { method, params }: Asked): Promise<Told> {
   const began = performance.now();
   const response = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
-  const rpcResponse = (await response.json()) as JsonRpcAnswer;
+  const rpcResponse = (await response.json()) as JsonRpcResponse;
   expect(rpcResponse.id).toBe(slug);
   return { status: response.status, response: rpcResponse, ms: performance.now() - began };
 }

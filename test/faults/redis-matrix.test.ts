@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../auth/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, goodAnswers } from './bad-upstream.ts';
 import { redisRowOf, writeTable, type RedisRow } from './fault-table.ts';
 import { storage } from './faults.ts';
@@ -27,12 +27,12 @@ afterAll(async () => {
 async function ask(
   gateway: TestGateway,
   key: string,
-): Promise<{ status: number; response: JsonRpcAnswer; ms: number }> {
+): Promise<{ status: number; response: JsonRpcResponse; ms: number }> {
   const began = performance.now();
   const { method, params } = storage;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params });
   const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
-  const rpcResponse = (await response.json()) as JsonRpcAnswer;
+  const rpcResponse = (await response.json()) as JsonRpcResponse;
   return { status: response.status, response: rpcResponse, ms: performance.now() - began };
 }
 

@@ -1,5 +1,5 @@
 import { fromRlp, keccak256, toRlp, type Hex, type PrivateKeyAccount } from 'viem';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
 type Rlp = Hex | Rlp[];
 
@@ -11,7 +11,11 @@ const [V, R, S] = [-3, -2, -1];
  * A signed blob transaction with its sidecar. geth computes the commitments and proofs (eth_fillTransaction), so that no
  * library for KZG is needed here.
  */
-export async function makeBlobTransaction(node: Door, account: PrivateKeyAccount, transaction: object): Promise<Hex> {
+export async function makeBlobTransaction(
+  node: RpcEndpoint,
+  account: PrivateKeyAccount,
+  transaction: object,
+): Promise<Hex> {
   const wanted = { gas: '0x61a80', maxFeePerBlobGas: '0x3b9aca00', ...transaction, blobs: [BLOB] };
   const { raw } = await fetchResult<{ raw: Hex }>(node, 'eth_fillTransaction', wanted);
   // EIP-4844: type || rlp([[fields and signature], (version,) blobs, commitments, proofs])

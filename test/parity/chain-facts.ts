@@ -1,4 +1,4 @@
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
 /** What there is to ask about on a chain, read from the node. */
 export interface ChainFacts {
@@ -38,7 +38,7 @@ const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 
 /** Reads all blocks of a small chain. @param own what was put on it, if it is known */
 export async function readChain(
-  node: Door,
+  node: RpcEndpoint,
   own?: Pick<ChainFacts, 'executions' | 'funded' | 'rejectedTransactions'>,
 ): Promise<ChainFacts & { readonly transactions: readonly Transaction[] }> {
   const head = Number(await fetchResult<string>(node, 'eth_blockNumber'));

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { ChainFacts } from './chain-facts.ts';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
-/** Parameters, or how each door gets its own. */
-type Params = readonly unknown[] | ((door: Door) => Promise<readonly unknown[]>);
+/** Parameters, or how each endpoint gets its own. */
+type Params = readonly unknown[] | ((endpoint: RpcEndpoint) => Promise<readonly unknown[]>);
 
 export interface CoreCall {
   readonly method: string;
@@ -71,7 +71,7 @@ function rowsOf({
   ];
   const filterOf =
     (filter: object): Params =>
-    async (door) => [await fetchResult<string>(door, 'eth_newFilter', filter)];
+    async (endpoint) => [await fetchResult<string>(endpoint, 'eth_newFilter', filter)];
   const everyLog = filterOf({ fromBlock: '0x0', toBlock: last.number });
 
   return {
@@ -134,7 +134,8 @@ function rowsOf({
     ]),
     eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions'], ['nonsense']],
     eth_unsubscribe: [
-      async (door) => (door.isSocket ? [await fetchResult<string>(door, 'eth_subscribe', 'newHeads')] : ['0x1']),
+      async (endpoint) =>
+        endpoint.isSocket ? [await fetchResult<string>(endpoint, 'eth_subscribe', 'newHeads')] : ['0x1'],
     ],
     eth_newFilter: [[{ fromBlock: '0x0' }]],
     eth_getFilterChanges: [everyLog],

@@ -3,7 +3,7 @@ import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
 import { makeBlobTransaction } from './blob-transaction.ts';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
 const account = privateKeyToAccount(`0x${'7'.repeat(64)}`);
 /** Who sends all transactions. It needs ether on the chain, or an account that the node can sign for. */
@@ -32,7 +32,7 @@ export interface TypedChain {
  * Puts transactions of the types 0, 1, 2 and 4 on a development chain that mines each transaction by itself, one of them
  * reverted, one with a log, some with `r` or `s` that begins with a zero.
  */
-export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Promise<TypedChain> {
+export async function makeTypedChain(node: RpcEndpoint, { hasBlobs = false } = {}): Promise<TypedChain> {
   const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
   if ((await fetchResult<string>(node, 'eth_getBalance', sender, 'latest')) === '0x0') {
     const [rich] = await fetchResult<string[]>(node, 'eth_accounts');
@@ -111,7 +111,7 @@ function hasShortSignature(raw: `0x${string}`): boolean {
   return raw.slice(-66, -64) !== 'a0' || s.startsWith('0') || r.startsWith('0');
 }
 
-export async function receiptOf(node: Door, hash: string): Promise<Receipt> {
+export async function receiptOf(node: RpcEndpoint, hash: string): Promise<Receipt> {
   const deadline = performance.now() + RECEIPT_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);

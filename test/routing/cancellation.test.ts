@@ -190,8 +190,8 @@ describe('an upstream over WebSocket', () => {
       gateway.call('test', 'eth_getStorageAt', [storageParams[0], `0x${position}`, 'latest']);
     const received = () => node.calls.filter(({ method }) => method === 'eth_getStorageAt');
     await ask(1);
-    node.onCall(({ method, answer: response }) => {
-      if (method !== 'eth_getStorageAt') response();
+    node.onCall(({ method, respond }) => {
+      if (method !== 'eth_getStorageAt') respond();
     });
     const caller = callerOver(gateway, storage);
     await until(() => received().length === 2);
@@ -201,9 +201,9 @@ describe('an upstream over WebSocket', () => {
     await until(() => received().length === 3);
     const [, left, waiting] = received();
     // Without an id it may be about either call, so that it is not given to the one that still waits.
-    waiting?.say('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');
-    left?.answer();
-    waiting?.answer();
+    waiting?.sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');
+    left?.respond();
+    waiting?.respond();
     expect(await other).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(1);
   });

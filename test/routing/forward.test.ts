@@ -12,7 +12,7 @@ import {
   redirect,
   slow,
   status,
-  statusWithReply,
+  statusWithResponse,
   withId,
   type Behaviour,
 } from '../support/behaviours.ts';
@@ -135,7 +135,7 @@ describe('an upstream’s answer is taken', () => {
 
   it.each([400, 404, 500, 503])('under HTTP %i, because the body counts before the status', async (code) => {
     const { nodes, request: ask, asked: requested } = await withNodes(2, limits);
-    nodes[0]?.always(statusWithReply(code));
+    nodes[0]?.always(statusWithResponse(code));
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(requested()).toEqual([1, 0]);
   });

@@ -52,7 +52,7 @@ export function status(code: number, body?: string, contentType = 'text/html'): 
 }
 
 /** The due reply under another HTTP status. */
-export function statusWithReply(code: number): Behaviour {
+export function statusWithResponse(code: number): Behaviour {
   return ({ response, text }) => void response.writeHead(code, jsonType).end(text);
 }
 

@@ -11,7 +11,7 @@ import {
   redirect,
   slow,
   status,
-  statusWithReply,
+  statusWithResponse,
   withId,
 } from './behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from './fake-node.ts';
@@ -136,8 +136,8 @@ describe('a behaviour', () => {
     expect([plain.status, await plain.text()]).toEqual([429, 'slow down']);
   });
 
-  it('statusWithReply: the answer under another status', async () => {
-    node.next(statusWithReply(500));
+  it('statusWithResponse: the answer under another status', async () => {
+    node.next(statusWithResponse(500));
     const response = await send('eth_gasPrice');
     expect([response.status, await response.json()]).toMatchObject([500, { id: 5, result: '0x7' }]);
   });

@@ -16,7 +16,7 @@ export interface FakeWebSocketNode {
   /** What is done with a call from now on; undefined: as usual again. Probes are answered as usual all the same. */
   onCall(behaviour: ((call: ReceivedCall) => void) | undefined): void;
   /** Handshakes are refused with this HTTP status from now on, left open for 0, accepted again for undefined. */
-  refuseWith(status: number | undefined): void;
+  rejectUpgradesWith(status: number | undefined): void;
   /** Stops listening and cuts every connection; `listen` takes the same port. */
   stop(): Promise<void>;
   listen(): Promise<void>;
@@ -28,9 +28,9 @@ export interface ReceivedCall {
   readonly params: readonly unknown[];
   readonly socket: WebSocket;
   /** As a good node does: `0x` and the second parameter as 32 bytes. */
-  readonly answer: () => void;
+  readonly respond: () => void;
   /** Sends any text in place of the reply. */
-  readonly say: (text: string) => void;
+  readonly sendText: (text: string) => void;
 }
 
 /** Answers `eth_chainId`, `eth_getBlockByNumber`, and `eth_getStorageAt` with the position that was asked for. */
@@ -51,15 +51,15 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     socket.on('error', () => undefined); // cut off from either side
     socket.on('message', (data) => {
       const { id, method, params } = JSON.parse((data as Buffer).toString()) as ReceivedCall;
-      const say = (text: string): void => {
+      const sendText = (text: string): void => {
         socket.send(text);
       };
-      const response = (): void => {
-        say(JSON.stringify({ jsonrpc: '2.0', id, result: fetchResult(chainId, method, params) }));
+      const respond = (): void => {
+        sendText(JSON.stringify({ jsonrpc: '2.0', id, result: fetchResult(chainId, method, params) }));
       };
-      const call = { id, method, params, socket, answer: response, say };
+      const call = { id, method, params, socket, respond, sendText };
       calls.push(call);
-      if (behaviour === undefined || probes.includes(method)) response();
+      if (behaviour === undefined || probes.includes(method)) respond();
       else behaviour(call);
     });
   });
@@ -96,7 +96,7 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     handshakes,
     sockets,
     onCall: (given) => void (behaviour = given),
-    refuseWith: (status) => void (rejection = status),
+    rejectUpgradesWith: (status) => void (rejection = status),
     stop,
     listen,
   };

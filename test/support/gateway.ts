@@ -20,11 +20,11 @@ export interface TestGateway {
   /** Posts a body as it is. */
   post(slug: string, body: string, headers?: Record<string, string>): Promise<Response>;
   /** Posts one call and reads its answer. */
-  call(slug: string, method: string, params?: unknown, id?: unknown): Promise<JsonRpcAnswer>;
+  call(slug: string, method: string, params?: unknown, id?: unknown): Promise<JsonRpcResponse>;
   stop(): Promise<void>;
 }
 
-export interface JsonRpcAnswer {
+export interface JsonRpcResponse {
   readonly jsonrpc: '2.0';
   readonly id: unknown;
   readonly result?: unknown;
@@ -80,7 +80,7 @@ export async function startGateway(
     post,
     async call(slug, method, params = [], id = 1) {
       const response = await post(slug, JSON.stringify({ jsonrpc: '2.0', id, method, params }));
-      return (await response.json()) as JsonRpcAnswer;
+      return (await response.json()) as JsonRpcResponse;
     },
     async stop() {
       await gateway.drain();

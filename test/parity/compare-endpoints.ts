@@ -1,6 +1,6 @@
 import { findDifferences, type AllowedDifference } from './compare-outcomes.ts';
 import type { CoreCall } from './core-calls.ts';
-import type { Door } from './door.ts';
+import type { RpcEndpoint } from './rpc-endpoint.ts';
 
 /** Of a node that changes its mind meanwhile: the pending block has the time of day. */
 const ATTEMPTS = 20;
@@ -9,9 +9,9 @@ const ATTEMPTS = 20;
  * Sends every call to both and compares what comes back.
  * @returns every difference that is not allowed, as a sentence
  */
-export async function compareDoors(
-  node: Door,
-  gateway: Door,
+export async function compareEndpoints(
+  node: RpcEndpoint,
+  gateway: RpcEndpoint,
   calls: readonly CoreCall[],
   allowed: readonly AllowedDifference[],
   used: Set<AllowedDifference>,
@@ -26,9 +26,13 @@ export async function compareDoors(
   return sentences;
 }
 
-async function bothOutcomes(node: Door, gateway: Door, { method, params }: CoreCall): Promise<[string, string]> {
-  const ask = async (door: Door): Promise<string> =>
-    door.request(method, typeof params === 'function' ? await params(door) : params);
+async function bothOutcomes(
+  node: RpcEndpoint,
+  gateway: RpcEndpoint,
+  { method, params }: CoreCall,
+): Promise<[string, string]> {
+  const ask = async (endpoint: RpcEndpoint): Promise<string> =>
+    endpoint.request(method, typeof params === 'function' ? await params(endpoint) : params);
   const isOwn = typeof params === 'function' || /^eth_(new|subscribe)/.test(method);
   for (let attempt = 1; ; attempt++) {
     const before = await ask(node);
