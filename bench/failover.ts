@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/faults/fault-table.ts';
-import { startFaultProxy, type FaultProxy, type WireFault } from '../test/faults/fault-proxy.ts';
+import { startFaultProxy, type FaultProxy, type ConnectionFault } from '../test/faults/fault-proxy.ts';
 import { status } from '../test/support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { findProgram } from '../test/support/find-program.ts';
@@ -32,11 +32,11 @@ const WARM_MS = 1_000;
 const word = `0x${'2a'.padStart(64, '0')}`;
 const call = '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]}';
 
-const ways: readonly { readonly name: string; readonly fault: WireFault | 503 }[] = [
+const ways: readonly { readonly name: string; readonly fault: ConnectionFault | 503 }[] = [
   { name: 'is killed: connections break, new ones are refused', fault: { kind: 'refuse' } },
   { name: 'resets every connection', fault: { kind: 'reset', at: 'accept' } },
   { name: 'returns HTTP 503', fault: 503 },
-  { name: 'hangs: accepts calls and does not respond', fault: { kind: 'hang', at: 'reply' } },
+  { name: 'hangs: accepts calls and does not respond', fault: { kind: 'hang', at: 'response' } },
   { name: 'disappears from the network', fault: { kind: 'vanish' } },
 ];
 
@@ -70,7 +70,7 @@ interface Times {
 }
 
 /** Calls go on all the while; those that end after the fault are measured. */
-async function measure(url: string, fault: WireFault | 503, forMs: number, times: Times): Promise<void> {
+async function measure(url: string, fault: ConnectionFault | 503, forMs: number, times: Times): Promise<void> {
   await untilAsked(url, primary);
   const failsAt = performance.now() + WARM_MS;
   const until = failsAt + forMs;
@@ -98,7 +98,7 @@ async function measure(url: string, fault: WireFault | 503, forMs: number, times
   secondary.calls.length = 0;
 }
 
-async function turn(to: FaultProxy, node: FakeNode, fault: WireFault | 503 | undefined): Promise<void> {
+async function turn(to: FaultProxy, node: FakeNode, fault: ConnectionFault | 503 | undefined): Promise<void> {
   node.always(fault === 503 ? status(503) : undefined);
   await to.fail(fault === 503 ? undefined : fault);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FaultProxy, Stage, WireFault } from '../test/faults/fault-proxy.ts';
+import type { FaultProxy, Stage, ConnectionFault } from '../test/faults/fault-proxy.ts';
 import * as behaviours from '../test/support/behaviours.ts';
 import type { FakeNode } from '../test/support/fake-node.ts';
 import type { Random } from './random.ts';
@@ -13,7 +13,7 @@ export interface Breakable {
 /** Longer than an attempt: what began under one fault is over before the next one begins elsewhere. */
 const QUIET_MS = 1_500;
 
-const stages: readonly Stage[] = ['accept', 'request', 'reply', 'headers', 'body-start', 'body'];
+const stages: readonly Stage[] = ['accept', 'request', 'response', 'headers', 'body-start', 'body'];
 const nodeResponses: readonly behaviours.Behaviour[] = [
   ...[401, 404, 429, 500, 502, 503, 504].map((code) => behaviours.status(code)),
   ...[behaviours.status(200), behaviours.body(''), behaviours.body('{"jsonrpc":"2.0","id":1,"re'), behaviours.hang],
@@ -86,7 +86,7 @@ export class FaultSchedule {
     }
   }
 
-  #wireFault(): WireFault {
+  #wireFault(): ConnectionFault {
     const kind = this.#random.pick(['refuse', 'vanish', 'dribble', 'reset', 'close', 'hang'] as const);
     return kind === 'refuse' || kind === 'vanish' || kind === 'dribble'
       ? { kind }

@@ -137,7 +137,7 @@ describe('two gateways on a cluster of three Redis', () => {
 
 describe('a gateway on a cluster of which a node hangs for good', () => {
   it('asks the one that takes its place', async () => {
-    const cluster = await startRedisCluster({ isFollowed: true });
+    const cluster = await startRedisCluster({ hasReplica: true });
     onTestFinished(cluster.stop);
     const gateway = await open(cluster.url);
     const store = new RedisKeyStore(cluster.url, silent);
