@@ -128,7 +128,7 @@ export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
   };
 }
 
-/** The pieceBytes of a response that pass before the fault. Undefined: all, because the fault is not in the response. */
+/** The bytes of a response that pass before the fault. Undefined: all, because the fault is not in the response. */
 function bytesBeforeFault(fault: ConnectionFault | undefined, response: Buffer): number | undefined {
   if (fault === undefined || !('at' in fault)) return undefined;
   const bodyAt = response.indexOf('\r\n\r\n') + 4;
