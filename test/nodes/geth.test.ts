@@ -66,7 +66,7 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
     socket.close();
   });
 
-  it('what is sent is answered with its hash', async () => {
+  it('the response to a sent transaction is its hash', async () => {
     for (const endpoint of [node, httpEndpoint('HTTP', gateway.url('main'))]) {
       const { raw, hash } = await chain.nextTransfer();
       expect(await endpoint.request('eth_sendRawTransaction', [raw]), endpoint.name).toBe(`result "${hash}"`);
@@ -98,9 +98,7 @@ if (suite === undefined) {
 
     it('responses are those of geth, from the cache too', async () => {
       const facts = await readChain(node);
-      const isForwarded = new Set(
-        methods.filter(({ handledBy: response }) => response === undefined).map(({ name }) => name),
-      );
+      const isForwarded = new Set(methods.filter(({ handledBy }) => handledBy === undefined).map(({ name }) => name));
       const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
       const http = httpEndpoint('HTTP', gateway.url('main'));
       expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);

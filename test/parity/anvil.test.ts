@@ -13,7 +13,7 @@ import { makeTypedChain, type TypedChain } from './typed-chain.ts';
 
 /** Not one of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
-/** Some 4,500 requests, one after the other: 4 s, and 32 s on a machine with a load of 18. */
+/** About 4,500 requests, one after the other: 4 s, and 32 s on a machine with a load of 18. */
 const TIMEOUT_MS = 180_000;
 
 let anvil: Anvil;
@@ -58,17 +58,17 @@ it(
   async () => {
     const direct = await openWebSocketEndpoint('anvil', anvil.url.replace('http', 'ws'));
     const socket = await openWebSocketEndpoint('WebSocket', socketUrl(gateway, 'main'));
-    // The gateway asks anvil over HTTP, where some messages of errors are others than over WebSocket.
-    const ask: RpcEndpoint['request'] = (method, params) =>
+    // The gateway sends calls to anvil over HTTP, where some error messages differ from those over WebSocket.
+    const request: RpcEndpoint['request'] = (method, params) =>
       (isSocketMethod(method) ? direct : node).request(method, params);
-    expect(await compareEndpoints({ ...direct, request: ask }, socket, calls, allowed, used)).toEqual([]);
+    expect(await compareEndpoints({ ...direct, request }, socket, calls, allowed, used)).toEqual([]);
     direct.close();
     socket.close();
   },
   TIMEOUT_MS,
 );
 
-it('what is sent is answered with its hash', async () => {
+it('the response to a sent transaction is its hash', async () => {
   for (const endpoint of [node, httpEndpoint('HTTP', gateway.url('main'))]) {
     const { raw, hash } = await chain.nextTransfer();
     expect(await endpoint.request('eth_sendRawTransaction', [raw]), endpoint.name).toBe(`result "${hash}"`);
@@ -80,5 +80,5 @@ it('every allowed difference is met', () => {
 });
 
 function isSocketMethod(method: string): boolean {
-  return methods.some(({ name, handledBy: response }) => name === method && response === 'socket');
+  return methods.some(({ name, handledBy }) => name === method && handledBy === 'socket');
 }

@@ -2,11 +2,11 @@ import { findDifferences, type AllowedDifference } from './compare-outcomes.ts';
 import type { CoreCall } from './core-calls.ts';
 import type { RpcEndpoint } from './rpc-endpoint.ts';
 
-/** Of a node that changes its mind meanwhile: the pending block has the time of day. */
-const ATTEMPTS = 20;
+/** The limit of attempts if the node's own outcomes differ: the pending block contains the time of day. */
+const MAX_ATTEMPTS = 20;
 
 /**
- * Sends every call to both and compares what comes back.
+ * Sends every call to both endpoints and compares the outcomes.
  * @returns every difference that is not allowed, as a sentence
  */
 export async function compareEndpoints(
@@ -18,7 +18,7 @@ export async function compareEndpoints(
 ): Promise<string[]> {
   const sentences: string[] = [];
   for (const call of calls) {
-    const [ofNode, ofGateway] = await bothOutcomes(node, gateway, call);
+    const [ofNode, ofGateway] = await outcomesOf(node, gateway, call);
     const found = findDifferences(call.method, ofNode, ofGateway, allowed, used);
     const params = typeof call.params === 'function' ? '(its own)' : JSON.stringify(call.params);
     sentences.push(...found.map((sentence) => `${gateway.name}: ${call.method} ${params} ${sentence}`));
@@ -26,19 +26,19 @@ export async function compareEndpoints(
   return sentences;
 }
 
-async function bothOutcomes(
+async function outcomesOf(
   node: RpcEndpoint,
   gateway: RpcEndpoint,
   { method, params }: CoreCall,
 ): Promise<[string, string]> {
-  const ask = async (endpoint: RpcEndpoint): Promise<string> =>
+  const request = async (endpoint: RpcEndpoint): Promise<string> =>
     endpoint.request(method, typeof params === 'function' ? await params(endpoint) : params);
   const isOwn = typeof params === 'function' || /^eth_(new|subscribe)/.test(method);
   for (let attempt = 1; ; attempt++) {
-    const before = await ask(node);
-    const between = await ask(gateway);
+    const before = await request(node);
+    const between = await request(gateway);
     if (isOwn || before === between) return [before, between];
-    const after = await ask(node);
-    if (before === after || attempt === ATTEMPTS) return [after, between];
+    const after = await request(node);
+    if (before === after || attempt === MAX_ATTEMPTS) return [after, between];
   }
 }
