@@ -1,9 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 
-/** The least that a Node proxy can do: bytes through, by `Pool.dispatch`. Arguments: its port, the upstream's. */
+/** A Node proxy that only forwards bytes, by `Pool.dispatch`. Arguments: its port and the upstream's. */
 const pool = new Pool(`http://127.0.0.1:${process.argv[3] ?? ''}`, { connections: 64 });
 
+/** Writes an upstream response to a client unchanged. */
 class PassThrough implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse;
   readonly #chunks: Buffer[] = [];

@@ -4,11 +4,11 @@ import type { WebSocket } from 'ws';
 import { addressOf } from './growing-chain.ts';
 
 export interface BusyCounts {
-  readonly told: number;
-  readonly answered: number;
-  /** Notifications and answers that did not come, came twice, out of order, or were wrong. */
+  readonly notifications: number;
+  readonly responses: number;
+  /** Notifications and responses that were missing, duplicated, out of order or wrong. */
   readonly faults: number;
-  /** How long answers took. */
+  /** Response times. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -19,17 +19,17 @@ interface Message {
   readonly params?: { readonly result: { readonly number?: string; readonly blockNumber?: string } };
 }
 
-/** Ids of calls for the head; those below are subscriptions'. */
-const FIRST_CALL = 10;
+/** The first id of the calls for the head. Subscriptions have lower ids. */
+const FIRST_CALL_ID = 10;
 
-/** One caller's: it subscribes to heads and to the logs of one contract, and asks for the head again and again. */
-class BusyCaller {
-  readonly answeredIn: number[] = [];
-  told = 0;
+/** A client with one socket: it subscribes to heads and to the logs of one contract, and sends calls for the head. */
+class BusyClient {
+  readonly responseTimesMs: number[] = [];
+  notifications = 0;
   faults = 0;
   readonly #socket: WebSocket;
   readonly #sent = new Map<number, number>();
-  #next = FIRST_CALL;
+  #nextId = FIRST_CALL_ID;
   #lastHead = 0;
   #lastLog = 0;
 
@@ -43,23 +43,23 @@ class BusyCaller {
     this.#send(2, 'eth_subscribe', ['logs', { address }]);
     await once(this.#socket, 'message');
     this.#socket.on('message', (data) => {
-      this.#hear(JSON.parse((data as Buffer).toString()) as Message);
+      this.#receive(JSON.parse((data as Buffer).toString()) as Message);
     });
   }
 
-  request(): void {
-    this.#sent.set(this.#next, performance.now());
-    this.#send(this.#next++, 'eth_blockNumber', []);
+  sendCall(): void {
+    this.#sent.set(this.#nextId, performance.now());
+    this.#send(this.#nextId++, 'eth_blockNumber', []);
   }
 
-  /** @param blocks that came since it subscribed @returns faults, with what is missing */
+  /** @param blocks since it subscribed @returns faults, including missing messages */
   faultsAfter(blocks: number): number {
-    return this.faults + this.#sent.size + Math.abs(2 * blocks - this.told);
+    return this.faults + this.#sent.size + Math.abs(2 * blocks - this.notifications);
   }
 
-  #hear({ id, result, params }: Message): void {
+  #receive({ id, result, params }: Message): void {
     if (params !== undefined) {
-      this.told++;
+      this.notifications++;
       const { number, blockNumber } = params.result;
       const [last, next] =
         number === undefined ? [this.#lastLog, Number(blockNumber)] : [this.#lastHead, Number(number)];
@@ -70,7 +70,7 @@ class BusyCaller {
     }
     const sent = this.#sent.get(id ?? 0);
     if (sent === undefined || result === undefined) this.faults++;
-    else this.answeredIn.push(performance.now() - sent);
+    else this.responseTimesMs.push(performance.now() - sent);
     this.#sent.delete(id ?? 0);
   }
 
@@ -79,27 +79,31 @@ class BusyCaller {
   }
 }
 
-/** Each asks once a second, at a time of its own; a block comes each second. @param grow adds a block to the chain */
-export async function live(sockets: readonly WebSocket[], seconds: number, grow: () => void): Promise<BusyCounts> {
-  const callers = sockets.map((socket) => new BusyCaller(socket));
-  await Promise.all(callers.map((caller, index) => caller.subscribe(addressOf(index % 200))));
-  const began = performance.now();
+/** Every client sends one call per second, at different times. @param grow adds a block to the chain, once per second */
+export async function runClients(
+  sockets: readonly WebSocket[],
+  seconds: number,
+  grow: () => void,
+): Promise<BusyCounts> {
+  const clients = sockets.map((socket) => new BusyClient(socket));
+  await Promise.all(clients.map((client, index) => client.subscribe(addressOf(index % 200))));
+  const startedAt = performance.now();
   for (let second = 0; second < seconds; second++) {
     grow();
     for (let tenth = 0; tenth < 10; tenth++) {
-      await delay(Math.max(0, began + second * 1_000 + tenth * 100 - performance.now()));
-      for (let index = tenth; index < callers.length; index += 10) callers[index]?.request();
+      await delay(Math.max(0, startedAt + second * 1_000 + tenth * 100 - performance.now()));
+      for (let index = tenth; index < clients.length; index += 10) clients[index]?.sendCall();
     }
   }
-  // What is still under way may come late, where others use this machine; but it must come.
-  for (let rests = 0; rests < 300 && callers.some((caller) => caller.faultsAfter(seconds) > 0); rests++)
+  // On a loaded machine the last messages may be late by seconds.
+  for (let waits = 0; waits < 300 && clients.some((client) => client.faultsAfter(seconds) > 0); waits++)
     await delay(100);
-  const times = callers.flatMap(({ answeredIn }) => answeredIn).sort((a, b) => a - b);
-  const at = (part: number): number => times[Math.ceil(times.length * part) - 1] ?? NaN;
+  const times = clients.flatMap(({ responseTimesMs }) => responseTimesMs).sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.ceil(times.length * share) - 1] ?? NaN;
   return {
-    told: callers.reduce((sum, { told }) => sum + told, 0),
-    answered: times.length,
-    faults: callers.reduce((sum, caller) => sum + caller.faultsAfter(seconds), 0),
+    notifications: clients.reduce((sum, { notifications }) => sum + notifications, 0),
+    responses: times.length,
+    faults: clients.reduce((sum, client) => sum + client.faultsAfter(seconds), 0),
     p50Ms: at(0.5),
     p99Ms: at(0.99),
   };

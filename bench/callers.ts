@@ -2,95 +2,99 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { knownCall } from './known-calls.ts';
+import { randomCall } from './known-calls.ts';
 import type { Random } from './random.ts';
 import type { OutcomeCounts } from './outcome-counts.ts';
 
-type AnswerObject = Parameters<OutcomeCounts['answered']>[0];
+type ResponseObject = Parameters<OutcomeCounts['addResponse']>[0];
 
 export interface CallerParts {
   readonly url: string;
   readonly outcomes: OutcomeCounts;
   readonly random: Random;
-  /** Until when calls are made, on the clock of performance.now(). */
+  /** The end of new calls, on the clock of performance.now(). */
   readonly deadline: number;
 }
 
 const MAX_PAUSE_MS = 30;
 const MAX_BATCH = 10;
-/** Time for what is under way in the end. */
-const LAST_MS = 20_000;
+/** Time for the calls in progress at the end. */
+const LAST_RESPONSE_TIMEOUT_MS = 20_000;
 
-/** One call or batch after the other over HTTP; every twentieth time it leaves without waiting for the answer. */
-export async function callOverHttp({ url, outcomes, random, deadline: until }: CallerParts): Promise<void> {
+/** Sends one call or batch after the other over HTTP. One in twenty times it disconnects before the response. */
+export async function callOverHttp({ url, outcomes, random, deadline }: CallerParts): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  while (performance.now() < until) {
+  while (performance.now() < deadline) {
     const size = random.next() < 0.3 ? random.between(1, MAX_BATCH) : 0;
-    const sent = Array.from({ length: Math.max(1, size) }, () => outcomes.request(knownCall(random)));
+    const sent = Array.from({ length: Math.max(1, size) }, () => outcomes.request(randomCall(random)));
     const requests = sent.map(({ request }) => request);
     const body = JSON.stringify(size === 0 ? requests[0] : requests);
-    const leaveAfterMs = random.next() < 0.05 ? random.between(0, 50) : undefined;
-    const text = await post(url, agent, body, leaveAfterMs);
-    if (text === undefined) for (const { id } of sent) outcomes.forget(id);
-    else for (const response of answersIn(text)) outcomes.answered(response);
+    const disconnectAfterMs = random.next() < 0.05 ? random.between(0, 50) : undefined;
+    const text = await post(url, agent, body, disconnectAfterMs);
+    if (text === undefined) for (const { id } of sent) outcomes.discard(id);
+    else for (const response of responsesIn(text)) outcomes.addResponse(response);
     await delay(random.between(0, MAX_PAUSE_MS));
   }
   agent.destroy();
 }
 
-/** Calls and batches over one WebSocket, without waiting for answers before the next. */
-export async function callOverWebSocket({ url, outcomes, random, deadline: until }: CallerParts): Promise<void> {
+/** Sends calls and batches over one WebSocket, up to five at a time. */
+export async function callOverWebSocket({ url, outcomes, random, deadline }: CallerParts): Promise<void> {
   const socket = new WebSocket(url.replace('http', 'ws').replace('/v3/', '/ws/v3/'));
   let open = 0;
   socket.on('message', (data) => {
     open--;
-    for (const response of answersIn((data as Buffer).toString())) outcomes.answered(response);
+    for (const response of responsesIn((data as Buffer).toString())) outcomes.addResponse(response);
   });
   await once(socket, 'open');
-  while (performance.now() < until) {
+  while (performance.now() < deadline) {
     const size = random.next() < 0.2 ? random.between(1, MAX_BATCH) : 0;
-    const requests = Array.from({ length: Math.max(1, size) }, () => outcomes.request(knownCall(random)).request);
+    const requests = Array.from({ length: Math.max(1, size) }, () => outcomes.request(randomCall(random)).request);
     open++;
     socket.send(JSON.stringify(size === 0 ? requests[0] : requests));
     await delay(random.between(0, MAX_PAUSE_MS));
-    while (open > 5 && performance.now() < until) await delay(5);
+    while (open > 5 && performance.now() < deadline) await delay(5);
   }
-  for (const end = performance.now() + LAST_MS; open > 0 && performance.now() < end;) await delay(20);
+  for (const end = performance.now() + LAST_RESPONSE_TIMEOUT_MS; open > 0 && performance.now() < end;) await delay(20);
   socket.terminate();
 }
 
-function answersIn(text: string): AnswerObject[] {
-  const told = JSON.parse(text) as AnswerObject | AnswerObject[];
-  return Array.isArray(told) ? told : [told];
+function responsesIn(text: string): ResponseObject[] {
+  return [JSON.parse(text) as ResponseObject | ResponseObject[]].flat();
 }
 
-/** @returns undefined when the caller left before the answer was whole */
-function post(url: string, agent: Agent, body: string, leaveAfterMs: number | undefined): Promise<string | undefined> {
+/** @returns undefined if the client disconnected before the end of the response */
+function post(
+  url: string,
+  agent: Agent,
+  body: string,
+  disconnectAfterMs: number | undefined,
+): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    let hasLeft = false;
+    let hasDisconnected = false;
     const sent = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.on('end', () => {
-        clearTimeout(leaving);
+        clearTimeout(disconnecting);
         resolve(text);
       });
       response.on('error', failed);
     });
     const failed = (error: Error): void => {
-      clearTimeout(leaving);
-      if (hasLeft) resolve(undefined);
+      clearTimeout(disconnecting);
+      if (hasDisconnected) resolve(undefined);
       else reject(error);
     };
     sent.on('error', failed);
-    const leaving =
-      leaveAfterMs === undefined
+    const disconnecting =
+      disconnectAfterMs === undefined
         ? undefined
         : setTimeout(() => {
-            hasLeft = true;
+            hasDisconnected = true;
             sent.destroy();
-          }, leaveAfterMs);
+          }, disconnectAfterMs);
     sent.end(body);
   });
 }

@@ -4,9 +4,9 @@ import { scenarios } from './scenarios.ts';
 
 interface Bar {
   readonly label: string;
-  readonly isOurs: boolean;
+  readonly isGatehouse: boolean;
   readonly values: readonly number[];
-  readonly most: number | undefined;
+  readonly max: number | undefined;
 }
 
 const WIDTH = 760;
@@ -15,10 +15,10 @@ const RIGHT = 70;
 const ROW = 26;
 const TOP = 44;
 
-/** docs/bench.svg: CPU per call as multiples of nginx, with the least and the most of all rounds, and the target. */
+/** docs/bench.svg: CPU per call as multiples of nginx, with the range of all rounds and the target. */
 export function chartOf(results: Results): string {
   const bars = barsOf(results);
-  const longest = Math.max(...bars.flatMap(({ values, most: max = 0 }) => [...values, max]), 1);
+  const longest = Math.max(...bars.flatMap(({ values, max = 0 }) => [...values, max]), 1);
   const x = (value: number): number => LEFT + (value / longest) * (WIDTH - LEFT - RIGHT);
   const height = TOP + bars.length * ROW + 34;
   const foot = `${results.machine}, ${results.date}`;
@@ -37,19 +37,19 @@ text { fill: #f0f6fc; } .small { fill: #9198a1; } .ours { fill: #4493f8; } .othe
 <text x="8" y="20">CPU per call, nginx = 1</text>
 <line class="target" x1="${LEFT}" y1="9" x2="${LEFT}" y2="23"/><text class="small" x="${LEFT + 7}" y="20">target</text>
 <line class="spread" x1="${LEFT + 60}" y1="16" x2="${LEFT + 80}" y2="16"/><text class="small" x="${LEFT + 86}" y="20">all rounds</text>
-${bars.map((bar, index) => drawn(bar, TOP + index * ROW, x)).join('\n')}
-<text class="small" x="8" y="${height - 10}">${escaped(foot)}</text>
+${bars.map((bar, index) => drawBar(bar, TOP + index * ROW, x)).join('\n')}
+<text class="small" x="8" y="${height - 10}">${escapeXml(foot)}</text>
 </svg>
 `;
 }
 
-function drawn({ label, isOurs, values, most: max }: Bar, y: number, x: (value: number) => number): string {
+function drawBar({ label, isGatehouse, values, max }: Bar, y: number, x: (value: number) => number): string {
   const middle = y + ROW / 2;
   const end = x(median(values));
   const [from, to] = [x(Math.min(...values)), x(Math.max(...values))];
   return [
-    `<text x="${LEFT - 10}" y="${middle + 4}" text-anchor="end">${escaped(label)}</text>`,
-    `<rect class="${isOurs ? 'ours' : 'others'}" x="${LEFT}" y="${y + 5}" width="${round(end - LEFT)}" height="${ROW - 10}" rx="2"/>`,
+    `<text x="${LEFT - 10}" y="${middle + 4}" text-anchor="end">${escapeXml(label)}</text>`,
+    `<rect class="${isGatehouse ? 'ours' : 'others'}" x="${LEFT}" y="${y + 5}" width="${round(end - LEFT)}" height="${ROW - 10}" rx="2"/>`,
     `<line class="spread" x1="${round(from)}" y1="${middle}" x2="${round(to)}" y2="${middle}"/>`,
     ...(max === undefined
       ? []
@@ -64,12 +64,12 @@ function barsOf(results: Results): Bar[] {
     const scenario = scenarios.find(({ name }) => name === result.name);
     if (scenario?.kind !== 'cost') return [];
     return Object.keys(result.rounds[0] ?? {})
-      .filter((through) => through !== 'nginx' && through !== scenario.against)
+      .filter((through) => through !== 'nginx' && through !== scenario.baseline)
       .map((through) => {
-        const isOurs = through === 'Gatehouse';
-        const max = isOurs && scenario.against === undefined ? scenario.most : undefined;
-        const label = isOurs ? scenario.title : `${through}, ${scenario.title}`;
-        return { label, isOurs, most: max, values: ratios(result.rounds, through, 'nginx') };
+        const isGatehouse = through === 'Gatehouse';
+        const max = isGatehouse && scenario.baseline === undefined ? scenario.max : undefined;
+        const label = isGatehouse ? scenario.title : `${through}, ${scenario.title}`;
+        return { label, isGatehouse, max, values: ratios(result.rounds, through, 'nginx') };
       });
   });
 }
@@ -78,6 +78,6 @@ function round(value: number): string {
   return value.toFixed(1);
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SLOT, slotOf, type CallKind } from './wallet-calls.ts';
 
-/** What became of calls. */
+/** Numbers of calls by outcome. */
 export interface Outcomes {
-  right: number;
-  /** Answered with an error. */
-  refused: number;
-  /** Answered wrongly, or not at all. */
+  correct: number;
+  /** The response is an error. */
+  rejected: number;
+  /** The response is wrong or missing. */
   failed: number;
 }
 
@@ -16,7 +16,7 @@ interface ExpectedCall {
   readonly slot: string;
 }
 
-/** What is sent at once. */
+/** The calls of one message: a single call or a batch. */
 export interface CallBatch {
   readonly text: string;
   readonly calls: readonly ExpectedCall[];
@@ -24,60 +24,63 @@ export interface CallBatch {
 
 type ResponseObject = Readonly<Record<string, unknown>>;
 
-/** Makes calls of a mix, in turns, and holds every answer against the call that it is to. */
+/** Creates calls of a mix in turn, and compares every response with its call. */
 export class CheckedCalls {
-  readonly outcomes: Outcomes = { right: 0, refused: 0, failed: 0 };
+  readonly outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
   readonly #kinds: readonly CallKind[];
   readonly #params: ReadonlyMap<CallKind, readonly string[]>;
-  /** Results as they came when they were looked at whole: parsing every answer would cost more than the gateway. */
+  /**
+   * Result texts of the last response that was parsed and correct. Later responses are compared as text, because parsing
+   * every response would cost more CPU than the gateway uses.
+   */
   readonly #results: Map<CallKind, readonly string[]>;
-  readonly #batch: number;
+  readonly #batchSize: number;
   readonly #distinct: number;
   #next = 0;
 
   /**
-   * @param batch calls in a batch; 0: single calls
-   * @param distinct after so many calls they are asked again
+   * @param batchSize calls in a batch; 0: single calls
+   * @param distinct number of different calls, after which they repeat
    */
-  constructor(kinds: readonly CallKind[], batch = 0, distinct = Infinity) {
+  constructor(kinds: readonly CallKind[], batchSize = 0, distinct = Infinity) {
     this.#kinds = kinds;
-    this.#batch = batch;
+    this.#batchSize = batchSize;
     this.#distinct = distinct;
     this.#params = new Map(kinds.map((kind) => [kind, kind.params.split(SLOT)]));
     this.#results = new Map(kinds.map((kind) => [kind, kind.result.split(SLOT)]));
   }
 
   next(): CallBatch {
-    const calls = Array.from({ length: this.#batch || 1 }, () => this.#nextCall());
+    const calls = Array.from({ length: this.#batchSize || 1 }, () => this.#nextCall());
     const texts = calls.map(({ id, kind, slot }) => {
       const params = this.#params.get(kind)?.join(slot) ?? '';
       return `{"jsonrpc":"2.0","id":${id},"method":"${kind.method}","params":${params}}`;
     });
-    return { calls, text: this.#batch === 0 ? (texts[0] ?? '') : `[${texts.join(',')}]` };
+    return { calls, text: this.#batchSize === 0 ? (texts[0] ?? '') : `[${texts.join(',')}]` };
   }
 
-  answered(sent: CallBatch, body: string): void {
+  addResponse(sent: CallBatch, body: string): void {
     const expected = sent.calls.map((call) => this.#expected(call));
-    if (body === (this.#batch === 0 ? expected[0] : `[${expected.join(',')}]`)) {
-      this.outcomes.right += sent.calls.length;
+    if (body === (this.#batchSize === 0 ? expected[0] : `[${expected.join(',')}]`)) {
+      this.outcomes.correct += sent.calls.length;
       return;
     }
     const responses = parse(body);
     const list = Array.isArray(responses)
       ? (responses as (ResponseObject | undefined)[])
       : [responses as ResponseObject | undefined];
-    const isComplete = (this.#batch === 0) === !Array.isArray(responses) || list.length === 1;
+    const isComplete = (this.#batchSize === 0) === !Array.isArray(responses) || list.length === 1;
     for (const [index, call] of sent.calls.entries()) {
-      // One error may stand for a whole batch.
-      const response = list.length === 1 && this.#batch > 0 ? list[0] : list[index];
+      // One error may be the response to a whole batch.
+      const response = list.length === 1 && this.#batchSize > 0 ? list[0] : list[index];
       const outcome = isComplete ? outcomeOf(call, response) : 'failed';
       this.outcomes[outcome]++;
-      if (outcome === 'right' && this.#batch === 0) this.#learn(call, body);
+      if (outcome === 'correct' && this.#batchSize === 0) this.#rememberResult(call, body);
     }
   }
 
-  /** No answer will come. */
-  lost(sent: CallBatch): void {
+  /** Counts the calls of a message that gets no response. */
+  addLost(sent: CallBatch): void {
     this.outcomes.failed += sent.calls.length;
   }
 
@@ -91,28 +94,28 @@ export class CheckedCalls {
     return `{"jsonrpc":"2.0","id":${id},"result":${this.#results.get(kind)?.join(slot) ?? ''}}`;
   }
 
-  #learn({ id, kind, slot }: ExpectedCall, body: string): void {
+  #rememberResult({ id, kind, slot }: ExpectedCall, body: string): void {
     const before = `{"jsonrpc":"2.0","id":${id},"result":`;
     if (body.startsWith(before)) this.#results.set(kind, body.slice(before.length, -1).split(slot));
   }
 }
 
-function outcomeOf({ id, kind, slot }: ExpectedCall, rpcResponse: ResponseObject | undefined): keyof Outcomes {
-  if (typeof rpcResponse !== 'object') return 'failed';
-  if (rpcResponse['error'] !== undefined) return 'refused';
-  if (rpcResponse['jsonrpc'] !== '2.0' || rpcResponse['id'] !== id) return 'failed';
-  const response: unknown = JSON.parse(kind.result.replaceAll(SLOT, slot));
-  return agrees(response, rpcResponse['result']) ? 'right' : 'failed';
+function outcomeOf({ id, kind, slot }: ExpectedCall, response: ResponseObject | undefined): keyof Outcomes {
+  if (typeof response !== 'object') return 'failed';
+  if (response['error'] !== undefined) return 'rejected';
+  if (response['jsonrpc'] !== '2.0' || response['id'] !== id) return 'failed';
+  const expected: unknown = JSON.parse(kind.result.replaceAll(SLOT, slot));
+  return isSameResult(expected, response['result']) ? 'correct' : 'failed';
 }
 
-/** An answer has all that the node said; what it lacked by the specification may stand there as null. */
-function agrees(response: unknown, answered: unknown): boolean {
-  if (typeof response !== 'object' || response === null || Array.isArray(response))
-    return isDeepStrictEqual(response, answered);
-  if (typeof answered !== 'object' || answered === null) return false;
-  const names = new Set([...Object.keys(response), ...Object.keys(answered)]);
+/** Whether all fields are equal. A field that the node omits may be null, because the gateway completes results. */
+function isSameResult(expected: unknown, actual: unknown): boolean {
+  if (typeof expected !== 'object' || expected === null || Array.isArray(expected))
+    return isDeepStrictEqual(expected, actual);
+  if (typeof actual !== 'object' || actual === null) return false;
+  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
   return [...names].every((name) =>
-    isDeepStrictEqual((response as ResponseObject)[name] ?? null, (answered as ResponseObject)[name] ?? null),
+    isDeepStrictEqual((expected as ResponseObject)[name] ?? null, (actual as ResponseObject)[name] ?? null),
   );
 }
 

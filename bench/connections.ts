@@ -3,28 +3,28 @@ import { connect } from 'node:net';
 import { HttpFrames } from './http-frames.ts';
 import { openSocket, sendText } from './socket-frames.ts';
 
-/** A connection with at most one message under way. */
+/** A client connection with at most one message in progress. */
 export interface Connection {
   send(body: string): void;
   close(): void;
 }
 
-export interface Listener {
-  answered(body: string): void;
-  /** It is of no more use. */
-  failed(): void;
+export interface ConnectionHandler {
+  onResponse(body: string): void;
+  /** The connection cannot be used any more. */
+  onFailure(): void;
 }
 
-/** @param next the path of each request in turn */
-export async function openHttp(port: number, next: () => string, listener: Listener): Promise<Connection> {
+/** @param next returns the path of the next request */
+export async function openHttp(port: number, next: () => string, handler: ConnectionHandler): Promise<Connection> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   await once(socket, 'connect');
   const failed = (): void => {
     socket.destroy();
-    listener.failed();
+    handler.onFailure();
   };
   const frames = new HttpFrames((_head, body) => {
-    listener.answered(body);
+    handler.onResponse(body);
   }, failed);
   socket.on('data', (chunk) => {
     frames.feed(chunk);
@@ -39,13 +39,13 @@ export async function openHttp(port: number, next: () => string, listener: Liste
   };
 }
 
-export async function openWebSocket(port: number, path: string, listener: Listener): Promise<Connection> {
+export async function openWebSocket(port: number, path: string, handler: ConnectionHandler): Promise<Connection> {
   const socket = await openSocket(port, path.replace('/v3/', '/ws/v3/'), (text) => {
-    listener.answered(text);
+    handler.onResponse(text);
   });
   const failed = (): void => {
     socket.destroy();
-    listener.failed();
+    handler.onFailure();
   };
   socket.once('error', failed).once('end', failed);
   return {
@@ -57,5 +57,5 @@ export async function openWebSocket(port: number, path: string, listener: Listen
 }
 
 function ignore(): void {
-  // It was closed on purpose.
+  // The connection was closed intentionally.
 }

@@ -8,13 +8,13 @@ import { Pool } from 'undici';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
 
 /**
- * What compression costs the gateway, in CPU per call: of upstreams' replies (plain, or gzip and unpacked here), and of
- * its own answers. A block of some 200 KB, from a process of its own.
+ * Measures what compression costs the gateway, in CPU per call: upstream responses (plain, or gzip that is decompressed),
+ * and the gateway's own responses. The response is a block of about 200 kB from a separate process.
  *
  *   npm run build && node dist/bench/encodings.js [--calls 1000]
  */
 const block = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: makeBlock(200) }));
-const gzipAsync = gzipSync(block);
+const compressedBlock = gzipSync(block);
 
 if (process.argv[2] === 'serve') serve(Number(process.argv[3]));
 else await compare(Number(process.argv[3] ?? 1_000));
@@ -30,11 +30,11 @@ async function compare(calls: number): Promise<void> {
       return Buffer.from(await body.arrayBuffer());
     };
     const responses: Record<string, () => Promise<Buffer>> = {
-      'reply, plain': () => read('/plain'),
-      'reply, gzip, unpacked in the threadpool': async () => promisify(gunzip)(await read('/gzip')),
-      'reply, gzip, unpacked at once': async () => gunzipSync(await read('/gzip')),
-      'answer, gzip, level 1': () => promisify(gzip)(block, { level: 1 }),
-      'answer, gzip, level 6': () => promisify(gzip)(block, { level: 6 }),
+      'upstream response, plain': () => read('/plain'),
+      'upstream response, gzip, decompressed in the threadpool': async () => promisify(gunzip)(await read('/gzip')),
+      'upstream response, gzip, decompressed synchronously': async () => gunzipSync(await read('/gzip')),
+      'response, gzip, level 1': () => promisify(gzip)(block, { level: 1 }),
+      'response, gzip, level 6': () => promisify(gzip)(block, { level: 6 }),
     };
     const sizes = [1, 6].map((level) => `level ${level}: ${gzipSync(block, { level }).length}`).join(', ');
     console.log(
@@ -42,7 +42,7 @@ async function compare(calls: number): Promise<void> {
     );
     console.log('| what | CPU-µs per call |\n| --- | --- |');
     const rounds = new Map(Object.keys(responses).map((name) => [name, [] as number[]]));
-    // Interleaved, so that what else the machine does falls on all alike. The first round warms up.
+    // Interleaved, so that other load on the machine affects all equally. The first round is the warm-up.
     for (let round = 0; round <= 5; round++) {
       for (const [name, response] of Object.entries(responses)) {
         const cost = await cpuPerCall(response, round === 0 ? calls / 5 : calls);
@@ -56,30 +56,30 @@ async function compare(calls: number): Promise<void> {
   }
 }
 
-/** User and system time of this process, all threads; 16 calls under way. */
+/** User and system time of all threads of this process, with 16 calls in progress. */
 async function cpuPerCall(call: () => Promise<Buffer>, calls: number): Promise<number> {
   const before = process.cpuUsage();
   let remaining = calls;
-  const work = async (): Promise<void> => {
-    while (remaining-- > 0) if ((await call()).length === 0) throw new Error('an empty reply');
+  const worker = async (): Promise<void> => {
+    while (remaining-- > 0) if ((await call()).length === 0) throw new Error('empty response');
   };
-  await Promise.all(Array.from({ length: 16 }, work));
+  await Promise.all(Array.from({ length: 16 }, worker));
   const { user, system } = process.cpuUsage(before);
   return (user + system) / calls;
 }
 
 function serve(port: number): void {
   createHttpServer((request, response) => {
-    const isPacked = request.url === '/gzip';
+    const isCompressed = request.url === '/gzip';
     request.resume().on('end', () => {
-      const body = isPacked ? gzipAsync : block;
+      const body = isCompressed ? compressedBlock : block;
       const headers = { 'content-type': 'application/json', 'content-length': body.length };
-      response.writeHead(200, isPacked ? { ...headers, 'content-encoding': 'gzip' } : headers).end(body);
+      response.writeHead(200, isCompressed ? { ...headers, 'content-encoding': 'gzip' } : headers).end(body);
     });
   }).listen(port, '127.0.0.1');
 }
 
-/** A block with whole transactions: hashes and signatures as random as real ones, so that it packs as a real one does. */
+/** A block with full transactions. Hashes and signatures are random, so that it compresses like a real block. */
 function makeBlock(transactions: number): object {
   let count = 0;
   const word = (): string => `0x${createHash('sha256').update(String(count++)).digest('hex')}`;

@@ -2,26 +2,26 @@ import { openSync, readSync } from 'node:fs';
 import { PerformanceObserver } from 'node:perf_hooks';
 
 /**
- * Loaded into a process before its program (`--import`): tells its parent, when that asks, how long its event loop was
- * held since the last time. A step counts with the CPU time that the main thread had of it, so that other programs'
- * turns on the machine are not taken for it. Linux only.
+ * Loaded into a process before its program (`--import`). Sends the parent process, on request, how long the event loop was
+ * blocked since the previous request. Only CPU time of the main thread counts, so that other programs on the machine do
+ * not affect the result. Linux only.
  */
-export interface Validity {
+export interface EventLoopDelays {
   readonly maxMs: number;
-  /** The longest pause of the garbage collector, by the clock: it is in those steps, too. */
+  /** The longest pause of the garbage collector by wall clock. Such pauses are part of the other figures. */
   readonly collectorMaxMs: number;
-  /** Steps that took longer than this many ms. */
+  /** The number of times that the event loop was blocked for more than this many ms. */
   readonly over: Readonly<Record<'2' | '5' | '10' | '20', number>>;
 }
 
-// Its first number is the thread's time on a CPU, in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
+// The first number is the thread's CPU time in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
 const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
 const bytes = Buffer.alloc(64);
 let maxMs = 0;
 let collectorMaxMs = 0;
 let over = { 2: 0, 5: 0, 10: 0, 20: 0 };
-let lookedAt = performance.now();
-let had = cpuMs();
+let checkedAt = performance.now();
+let checkedCpuMs = cpuMs();
 
 new PerformanceObserver((list) => {
   for (const { duration } of list.getEntries()) collectorMaxMs = Math.max(collectorMaxMs, duration);
@@ -29,16 +29,16 @@ new PerformanceObserver((list) => {
 
 setInterval(() => {
   const now = performance.now();
-  const has = cpuMs();
-  const heldMs = Math.min(now - lookedAt, has - had);
-  lookedAt = now;
-  had = has;
-  maxMs = Math.max(maxMs, heldMs);
-  for (const limit of [2, 5, 10, 20] as const) if (heldMs > limit) over[limit]++;
+  const nowCpuMs = cpuMs();
+  const blockedMs = Math.min(now - checkedAt, nowCpuMs - checkedCpuMs);
+  checkedAt = now;
+  checkedCpuMs = nowCpuMs;
+  maxMs = Math.max(maxMs, blockedMs);
+  for (const limit of [2, 5, 10, 20] as const) if (blockedMs > limit) over[limit]++;
 }, 1).unref();
 
 process.on('message', () => {
-  process.send?.({ maxMs, collectorMaxMs, over } satisfies Validity);
+  process.send?.({ maxMs, collectorMaxMs, over } satisfies EventLoopDelays);
   maxMs = 0;
   collectorMaxMs = 0;
   over = { 2: 0, 5: 0, 10: 0, 20: 0 };

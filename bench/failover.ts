@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/faults/fault-table.ts';
-import { startFaultProxy, type FaultProxy, type WireFault } from '../test/faults/fault-proxy.ts';
+import { startFaultProxy, type FaultProxy, type ConnectionFault } from '../test/faults/fault-proxy.ts';
 import { status } from '../test/support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { findProgram } from '../test/support/find-program.ts';
@@ -14,44 +14,46 @@ import { freePorts, option, start, stopAll } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
- * How long callers wait for the right answer from the moment when the first of two upstreams dies, beside nginx with the
- * same time for an attempt. Callers ask again until the answer is right. Writes its table into docs/faults.md.
+ * Measures how long clients wait for the correct response after the first of two upstreams fails, through the gateway and
+ * through nginx with the same attempt timeout. Clients retry until the response is correct. Writes its table into
+ * docs/faults.md.
  *
  *   npm run bench:failover [-- --trials 3 --seconds 3]
  */
-interface Candidate {
+/** A program under test. */
+interface Contender {
   readonly name: string;
   readonly url: string;
 }
 
 const CALLERS = 8;
 const PAUSE_MS = 5;
-const ATTEMPT_MS = 1_000;
-const WARM_MS = 1_000;
+const ATTEMPT_TIMEOUT_MS = 1_000;
+const WARMUP_MS = 1_000;
 
 const word = `0x${'2a'.padStart(64, '0')}`;
 const call = '"method":"eth_getStorageAt","params":["0x5fbdb2315678afecb367f032d93f642f64180aa3","0x0","latest"]}';
 
-const ways: readonly { readonly name: string; readonly fault: WireFault | 503 }[] = [
+const failures: readonly { readonly name: string; readonly fault: ConnectionFault | 503 }[] = [
   { name: 'is killed: connections break, new ones are refused', fault: { kind: 'refuse' } },
   { name: 'resets every connection', fault: { kind: 'reset', at: 'accept' } },
   { name: 'returns HTTP 503', fault: 503 },
-  { name: 'hangs: accepts calls and does not respond', fault: { kind: 'hang', at: 'reply' } },
+  { name: 'hangs: accepts calls and does not respond', fault: { kind: 'hang', at: 'response' } },
   { name: 'disappears from the network', fault: { kind: 'vanish' } },
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));
 const [primary, secondary] = (await Promise.all([0, 1].map(startNode))) as [FakeNode, FakeNode];
-const wire = await startFaultProxy(Number(new URL(primary.url).port));
+const proxy = await startFaultProxy(Number(new URL(primary.url).port));
 try {
   const [trials, seconds] = [option('trials', 3), option('seconds', 3)];
-  const candidates = await startAll();
+  const contenders = await startAll();
   const rows: string[][] = [];
-  for (const { name, fault } of ways) {
-    for (const candidate of candidates) {
-      const times: Times = { ms: [], again: 0 };
-      for (let trial = 0; trial < trials; trial++) await measure(candidate.url, fault, seconds * 1_000, times);
-      rows.push([name, candidate.name, ...cellsOf(times)]);
+  for (const { name, fault } of failures) {
+    for (const contender of contenders) {
+      const times: Times = { ms: [], retried: 0 };
+      for (let trial = 0; trial < trials; trial++) await measure(contender.url, fault, seconds * 1_000, times);
+      rows.push([name, contender.name, ...cellsOf(times)]);
       console.log(rows.at(-1)?.join(' | '));
     }
   }
@@ -59,63 +61,63 @@ try {
   writeTable(join(packageRoot, 'docs/faults.md'), 'failover', rows, command);
 } finally {
   stopAll();
-  await Promise.all([wire.close(), primary.close(), secondary.close()]);
+  await Promise.all([proxy.close(), primary.close(), secondary.close()]);
   rmSync(folder, { recursive: true, force: true });
 }
 
 interface Times {
   readonly ms: number[];
-  /** Calls that were not answered rightly at once. */
-  again: number;
+  /** Calls that needed a retry by the client. */
+  retried: number;
 }
 
-/** Calls go on all the while; those that end after the fault are measured. */
-async function measure(url: string, fault: WireFault | 503, forMs: number, times: Times): Promise<void> {
-  await untilAsked(url, primary);
-  const failsAt = performance.now() + WARM_MS;
-  const until = failsAt + forMs;
+/** Clients send calls throughout. The calls that end after the fault are measured. */
+async function measure(url: string, fault: ConnectionFault | 503, forMs: number, times: Times): Promise<void> {
+  await untilUsed(url, primary);
+  const failsAt = performance.now() + WARMUP_MS;
+  const deadline = failsAt + forMs;
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
   const caller = async (): Promise<void> => {
-    while (performance.now() < until) {
-      const began = performance.now();
+    while (performance.now() < deadline) {
+      const startedAt = performance.now();
       let tries = 1;
-      while (!(await isRight(url, agent))) tries++;
-      const ended = performance.now();
-      if (ended >= failsAt) {
-        times.ms.push(ended - Math.max(began, failsAt));
-        if (tries > 1) times.again++;
+      while (!(await isCorrect(url, agent))) tries++;
+      const endedAt = performance.now();
+      if (endedAt >= failsAt) {
+        times.ms.push(endedAt - Math.max(startedAt, failsAt));
+        if (tries > 1) times.retried++;
       }
       await delay(PAUSE_MS);
     }
   };
   const callers = Array.from({ length: CALLERS }, caller);
   await delay(failsAt - performance.now());
-  await turn(wire, primary, fault);
+  await setFault(proxy, primary, fault);
   await Promise.all(callers);
   agent.destroy();
-  await turn(wire, primary, undefined);
+  await setFault(proxy, primary, undefined);
   primary.calls.length = 0;
   secondary.calls.length = 0;
 }
 
-async function turn(to: FaultProxy, node: FakeNode, fault: WireFault | 503 | undefined): Promise<void> {
+async function setFault(proxy: FaultProxy, node: FakeNode, fault: ConnectionFault | 503 | undefined): Promise<void> {
   node.always(fault === 503 ? status(503) : undefined);
-  await to.fail(fault === 503 ? undefined : fault);
+  await proxy.fail(fault === 503 ? undefined : fault);
 }
 
-/** The first upstream is in use, again. */
-async function untilAsked(url: string, node: FakeNode): Promise<void> {
+/** Waits until the first upstream serves five consecutive calls. */
+async function untilUsed(url: string, node: FakeNode): Promise<void> {
   const agent = new Agent({ keepAlive: true });
-  for (let sent = 0; sent < 5;) {
+  for (let served = 0; served < 5;) {
     const before = node.callsOf('eth_getStorageAt').length;
-    await isRight(url, agent);
-    sent = node.callsOf('eth_getStorageAt').length > before ? sent + 1 : 0;
+    await isCorrect(url, agent);
+    served = node.callsOf('eth_getStorageAt').length > before ? served + 1 : 0;
     await delay(20);
   }
   agent.destroy();
 }
 
-async function isRight(url: string, agent: Agent): Promise<boolean> {
+async function isCorrect(url: string, agent: Agent): Promise<boolean> {
   try {
     return (await post(url, agent, `{"jsonrpc":"2.0","id":1,${call}`)).includes(word);
   } catch {
@@ -123,24 +125,28 @@ async function isRight(url: string, agent: Agent): Promise<boolean> {
   }
 }
 
-function cellsOf({ ms, again }: Times): string[] {
+function cellsOf({ ms, retried }: Times): string[] {
   ms.sort((a, b) => a - b);
   const at = (share: number): string => `${(ms[Math.ceil(ms.length * share) - 1] ?? NaN).toFixed(1)} ms`;
-  return [at(0.5), at(0.99), at(1), String(ms.length), String(again)];
+  return [at(0.5), at(0.99), at(1), String(ms.length), String(retried)];
 }
 
 function startNode(): Promise<FakeNode> {
   return startFakeNode({ chainId: 1, responses: { eth_getStorageAt: word } });
 }
 
-async function startAll(): Promise<Candidate[]> {
+async function startAll(): Promise<Contender[]> {
   const [nginx = 0] = await freePorts(1);
   const second = Number(new URL(secondary.url).port);
   writeFileSync(join(folder, 'nginx.conf'), nginxConf(nginx, second));
   start(findProgram(programs.nginx), ['-c', join(folder, 'nginx.conf'), '-e', '/dev/null']);
-  const upstream = (name: string, port: number) => ({ name, url: `http://127.0.0.1:${port}`, timeoutMs: ATTEMPT_MS });
-  // As nginx has it: the first is asked again as soon as it is well.
-  const upstreams = [upstream('first', wire.port), { ...upstream('second', second), priority: 2 }];
+  const upstream = (name: string, port: number) => ({
+    name,
+    url: `http://127.0.0.1:${port}`,
+    timeoutMs: ATTEMPT_TIMEOUT_MS,
+  });
+  // As with nginx, the first upstream is used again as soon as it works.
+  const upstreams = [upstream('first', proxy.port), { ...upstream('second', second), priority: 2 }];
   const { port, paths } = await startGateway(folder, { networks: { failover: { name: 'F', chainId: 1, upstreams } } });
   return [
     { name: 'Gatehouse', url: `http://127.0.0.1:${port}${paths[0] ?? ''}` },
@@ -149,14 +155,14 @@ async function startAll(): Promise<Candidate[]> {
 }
 
 function nginxConf(port: number, second: number): string {
-  const seconds = `${ATTEMPT_MS / 1_000}s`;
+  const seconds = `${ATTEMPT_TIMEOUT_MS / 1_000}s`;
   return `
     master_process off; daemon off; pid ${folder}/nginx.pid; error_log /dev/null;
     events { worker_connections 1024; }
     http {
       access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
       upstream nodes {
-        server 127.0.0.1:${wire.port} max_fails=1 fail_timeout=1s;
+        server 127.0.0.1:${proxy.port} max_fails=1 fail_timeout=1s;
         server 127.0.0.1:${second} backup;
         keepalive 64;
       }
@@ -171,7 +177,7 @@ function nginxConf(port: number, second: number): string {
     }`;
 }
 
-/** @returns the body of the answer */
+/** @returns the body of the response */
 function post(url: string, agent: Agent, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length };

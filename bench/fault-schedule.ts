@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FaultProxy, Stage, WireFault } from '../test/faults/fault-proxy.ts';
+import type { FaultProxy, Stage, ConnectionFault } from '../test/faults/fault-proxy.ts';
 import * as behaviours from '../test/support/behaviours.ts';
 import type { FakeNode } from '../test/support/fake-node.ts';
 import type { Random } from './random.ts';
 
-/** A node and the wire to it. */
+/** A node and the proxy in front of it. */
 export interface Breakable {
   readonly node: FakeNode;
   readonly proxy: FaultProxy;
 }
 
-/** Longer than an attempt: what began under one fault is over before the next one begins elsewhere. */
-const QUIET_MS = 1_500;
+/** The pause between faults. It is longer than an attempt, so that no attempt sees two faults. */
+const PAUSE_MS = 1_500;
 
-const stages: readonly Stage[] = ['accept', 'request', 'reply', 'headers', 'body-start', 'body'];
-const nodeResponses: readonly behaviours.Behaviour[] = [
+const stages: readonly Stage[] = ['accept', 'request', 'response', 'headers', 'body-start', 'body'];
+const nodeBehaviours: readonly behaviours.Behaviour[] = [
   ...[401, 404, 429, 500, 502, 503, 504].map((code) => behaviours.status(code)),
   ...[behaviours.status(200), behaviours.body(''), behaviours.body('{"jsonrpc":"2.0","id":1,"re'), behaviours.hang],
   ...[behaviours.cutInHeaders, behaviours.cutInBody, behaviours.withId(0), behaviours.withId('no'), behaviours.huge(2)],
@@ -24,69 +24,69 @@ const nodeResponses: readonly behaviours.Behaviour[] = [
   ),
 ];
 
-/** Breaks one upstream after the other, now and then both, in ways and for times that the seed decides. */
+/** Makes random upstreams fail, one at a time or both, with faults and durations that depend on the seed. */
 export class FaultSchedule {
   readonly #random: Random;
   readonly #upstreams: readonly [Breakable, Breakable];
   #bothUntil = -Infinity;
   #faults = 0;
-  #now = 'none yet';
+  #lastFault = 'none yet';
 
   constructor(random: Random, upstreams: readonly [Breakable, Breakable]) {
     this.#random = random;
     this.#upstreams = upstreams;
   }
 
-  /** How many there were. */
+  /** The number of faults so far. */
   get faults(): number {
     return this.#faults;
   }
 
-  /** The last fault, for people. */
-  get now(): string {
-    return this.#now;
+  /** A description of the last fault. */
+  get lastFault(): string {
+    return this.#lastFault;
   }
 
-  /** Whether no upstream was good at some time since. */
-  wasAllBad(since: number): boolean {
+  /** Whether both upstreams failed together at some time since. */
+  hadNoUpstream(since: number): boolean {
     return this.#bothUntil >= since;
   }
 
-  /** @param until on the clock of performance.now() */
-  async run(until: number): Promise<void> {
-    // A process that has just begun is slow by itself.
-    await delay(QUIET_MS);
-    while (performance.now() < until) {
-      const areBoth = this.#random.next() < 0.1;
-      const broken = areBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];
-      if (areBoth) this.#bothUntil = Infinity;
-      this.#now = '';
-      for (const upstream of broken) await this.#break(upstream);
+  /** @param deadline on the clock of performance.now() */
+  async run(deadline: number): Promise<void> {
+    // A process that has just started is slow.
+    await delay(PAUSE_MS);
+    while (performance.now() < deadline) {
+      const hasBoth = this.#random.next() < 0.1;
+      const failing = hasBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];
+      if (hasBoth) this.#bothUntil = Infinity;
+      this.#lastFault = '';
+      for (const upstream of failing) await this.#fail(upstream);
       await delay(this.#random.between(100, 3_000));
-      for (const { node, proxy } of broken) {
+      for (const { node, proxy } of failing) {
         node.always(undefined);
         await proxy.fail(undefined);
       }
-      await delay(QUIET_MS);
-      if (areBoth) this.#bothUntil = performance.now();
+      await delay(PAUSE_MS);
+      if (hasBoth) this.#bothUntil = performance.now();
     }
   }
 
-  async #break({ node, proxy }: Breakable): Promise<void> {
-    const which = this.#upstreams.findIndex((upstream) => upstream.node === node);
+  async #fail({ node, proxy }: Breakable): Promise<void> {
+    const index = this.#upstreams.findIndex((upstream) => upstream.node === node);
     this.#faults++;
     if (this.#random.next() < 0.5) {
-      const at = this.#random.between(0, nodeResponses.length - 1);
-      node.always(nodeResponses[at]);
-      this.#now += ` node ${which} says ${at};`;
+      const at = this.#random.between(0, nodeBehaviours.length - 1);
+      node.always(nodeBehaviours[at]);
+      this.#lastFault += ` node ${index} behaviour ${at};`;
     } else {
-      const fault = this.#wireFault();
+      const fault = this.#pickConnectionFault();
       await proxy.fail(fault);
-      this.#now += ` wire ${which} ${JSON.stringify(fault)};`;
+      this.#lastFault += ` connection ${index} ${JSON.stringify(fault)};`;
     }
   }
 
-  #wireFault(): WireFault {
+  #pickConnectionFault(): ConnectionFault {
     const kind = this.#random.pick(['refuse', 'vanish', 'dribble', 'reset', 'close', 'hang'] as const);
     return kind === 'refuse' || kind === 'vanish' || kind === 'dribble'
       ? { kind }

@@ -1,15 +1,15 @@
 import type { CostRound, ScenarioResult } from './results.ts';
 import { scenarios, type CostScenario, type Scenario } from './scenarios.ts';
 
-/** One number that was measured in each round, and the most that it may be. */
+/** A number that is measured in each round, and its target if it has one. */
 export interface Figure {
   readonly title: string;
   readonly unit: string;
   readonly values: readonly number[];
-  readonly most?: number;
+  readonly max?: number;
 }
 
-/** What is promised, or said, of a gateway in a scenario. */
+/** The gateway's figures in a scenario. */
 export function figuresOf(result: ScenarioResult): Figure[] {
   const scenario = scenarios.find(({ name, kind }) => name === result.name && kind === result.kind);
   return scenario === undefined ? [] : figures(scenario, result);
@@ -22,40 +22,40 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
       result.rounds.map(({ Gatehouse, direct }) => Gatehouse[share] - direct[share]);
     return [
       { title: `p50 ${scenario.title}`, unit: 'ms', values: added('p50') },
-      { title: `p99 ${scenario.title}`, unit: 'ms', values: added('p99'), most: scenario.maxP99Ms },
+      { title: `p99 ${scenario.title}`, unit: 'ms', values: added('p99'), max: scenario.maxP99Ms },
     ];
   }
   if (scenario.kind === 'memory' && result.kind === 'memory') {
     const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];
     return [
-      { title: 'memory, idle', unit: 'MB', values: idle, most: scenario.maxIdleMb },
+      { title: 'memory, idle', unit: 'MB', values: idle, max: scenario.maxIdleMb },
       {
         ...{ title: `memory under ${scenario.connections} connections`, unit: 'MB', values: loaded },
-        most: scenario.maxLoadedMb,
+        max: scenario.maxLoadedMb,
       },
     ];
   }
   if (scenario.kind === 'script' && result.kind === 'script') {
-    return scenario.figures.map(({ title, unit, find, most: max }) => {
-      return { title, unit, most: max, values: [Number(find.exec(result.text)?.[1])] };
+    return scenario.figures.map(({ title, unit, find, max }) => {
+      return { title, unit, max, values: [Number(find.exec(result.text)?.[1])] };
     });
   }
   return [];
 }
 
-function costFigures({ title, against, most: max }: CostScenario, rounds: readonly CostRound[]): Figure[] {
-  const to = against ?? 'nginx';
+function costFigures({ title, baseline, max }: CostScenario, rounds: readonly CostRound[]): Figure[] {
+  const to = baseline ?? 'nginx';
   const perCall = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
-  const figure = max === undefined ? perCall : { ...perCall, most: max };
+  const figure = max === undefined ? perCall : { ...perCall, max };
   const [first] = rounds;
-  if (first?.['Gatehouse']?.atRest === undefined) return [figure];
-  const atRest = rounds.map((round) => (round['Gatehouse']?.atRest ?? NaN) - (round[to]?.atRest ?? NaN));
-  return [figure, { title: `${title}, idle CPU above ${to}`, unit: 'ms per s', values: atRest }];
+  if (first?.['Gatehouse']?.idleCpuMs === undefined) return [figure];
+  const added = rounds.map((round) => (round['Gatehouse']?.idleCpuMs ?? NaN) - (round[to]?.idleCpuMs ?? NaN));
+  return [figure, { title: `${title}, idle CPU above ${to}`, unit: 'ms per s', values: added }];
 }
 
-/** CPU per call of one as a multiple of another's in the same round. */
+/** CPU per call of `of` as a multiple of that of `to` in the same round. */
 export function ratios(rounds: readonly CostRound[], of: string, to: string): number[] {
-  return rounds.map((round) => (round[of]?.cpu ?? NaN) / (round[to]?.cpu ?? NaN));
+  return rounds.map((round) => (round[of]?.cpuUs ?? NaN) / (round[to]?.cpuUs ?? NaN));
 }
 
 export function median(values: readonly number[]): number {
@@ -64,18 +64,19 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
 }
 
-export function isMet({ values, most: max }: Figure): boolean | undefined {
+/** Whether the median is within the target. Undefined: there is no target. */
+export function isMet({ values, max }: Figure): boolean | undefined {
   return max === undefined ? undefined : median(values) <= max;
 }
 
-/** Three digits that count, and thousands apart. */
+/** At least three significant digits, with thousands separators. */
 export function show(value: number): string {
   if (!Number.isFinite(value)) return '?';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** The least and the most; of one value there is nothing to say. */
+/** The minimum and the maximum. Empty for a single value. */
 export function spread(values: readonly number[]): string {
   if (values.length < 2) return '';
   return `${show(Math.min(...values))} – ${show(Math.max(...values))}`;

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { HttpFrames } from './http-frames.ts';
 import { allKinds, heads, SLOT } from './wallet-calls.ts';
 
-/** A node that answers each known call at once, as cheaply as Node can. */
+/** A node that responds to each known call immediately, with as little CPU as Node allows. */
 export class FixedUpstream {
-  /** Known calls that it was asked. */
-  sent = 0;
+  /** The number of known calls that it received. */
+  received = 0;
   readonly #server: Server;
 
   constructor() {
@@ -28,7 +28,7 @@ export class FixedUpstream {
     });
   }
 
-  /** @param port 0: any that is free @returns the port */
+  /** @param port 0: any free port @returns the port */
   listen(port = 0): Promise<number> {
     return new Promise((resolve) => {
       this.#server.listen(port, '127.0.0.1', () => {
@@ -57,7 +57,7 @@ export class FixedUpstream {
     const parts = results.get(body.includes(',true]') ? `${method} whole` : method);
     const at = body.indexOf(SLOT.slice(0, 4));
     if (parts !== undefined && at !== -1) {
-      this.sent++;
+      this.received++;
       return `"result":${parts.join(body.slice(at, at + SLOT.length))}`;
     }
     if (method === 'eth_chainId') return '"result":"0x1"';
@@ -68,7 +68,7 @@ export class FixedUpstream {
   }
 }
 
-/** Where the calls' own digits go, by method. */
+/** Result texts, split where the digits of the call go, by method. */
 const results = new Map(
   allKinds.map(({ method, params, result }) => [
     params.includes(',true]') ? `${method} whole` : method,
@@ -76,5 +76,5 @@ const results = new Map(
   ]),
 );
 
-// By itself, to look at a gateway by hand: node dist/bench/fixed-upstream.js <port>
+// Standalone, to test a gateway manually: node dist/bench/fixed-upstream.js <port>
 if (process.argv[1] === fileURLToPath(import.meta.url)) await new FixedUpstream().listen(Number(process.argv[2]));

@@ -15,7 +15,7 @@ import { UsageLedger } from '../gateway/usage/usage-ledger.ts';
 
 export type GatewayParts = Awaited<ReturnType<typeof openParts>>;
 
-/** The parts of a gateway as app.ts puts them together, with a key, but with nobody who listens. @param folder of networks */
+/** The parts of a gateway as app.ts constructs them, with one key and without a server. @param folder of network files */
 export async function openParts(folder: string) {
   const settings = readSettings({ DATA_DIR: folder, NETWORKS_DIR: folder, LOG_LEVEL: 'silent' });
   const log = openLog('silent');

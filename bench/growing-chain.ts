@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 
-/** A node whose chain grows by a block of 200 logs whenever it is told to. */
+/** A node whose chain grows by a block with 200 logs on demand. */
 export interface GrowingChain {
   readonly server: Server;
   /** @returns the new height */
@@ -9,13 +9,13 @@ export interface GrowingChain {
 }
 
 const LOGS = 200;
-const parents = ['nonce', 'sha3Uncles', 'transactionsRoot', 'stateRoot', 'receiptsRoot', 'mixHash'];
+const hashFields = ['nonce', 'sha3Uncles', 'transactionsRoot', 'stateRoot', 'receiptsRoot', 'mixHash'];
 
 export function growingChain(): GrowingChain {
   let height = 0;
   const hashOf = (number: number): string => `0x${createHash('sha256').update(`block ${number}`).digest('hex')}`;
   const block = (number: number): unknown => ({
-    ...Object.fromEntries(parents.map((name) => [name, hashOf(0)])),
+    ...Object.fromEntries(hashFields.map((name) => [name, hashOf(0)])),
     ...{ number: hex(number), hash: hashOf(number), parentHash: hashOf(number - 1), timestamp: hex(number) },
     ...{ miner: addressOf(0), difficulty: '0x0', extraData: '0x', gasLimit: '0x1c9c380', gasUsed: '0x5208' },
     ...{ logsBloom: `0x${'f'.repeat(512)}`, baseFeePerGas: '0x7', size: '0x1', transactions: [], uncles: [] },
@@ -24,7 +24,7 @@ export function growingChain(): GrowingChain {
     for (let number = height; number >= 0; number--) if (hashOf(number) === hash) return number;
     return -1;
   };
-  const rpcResponse = (method: string, [first]: unknown[]): unknown => {
+  const resultOf = (method: string, [first]: unknown[]): unknown => {
     if (method === 'eth_chainId') return '0x1';
     if (method === 'eth_blockNumber') return hex(height);
     if (method === 'eth_getBlockByNumber') return block(first === 'latest' ? height : Number(first));
@@ -41,14 +41,14 @@ export function growingChain(): GrowingChain {
     request.setEncoding('latin1').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       const { id, method, params } = JSON.parse(body) as { id: number; method: string; params: unknown[] };
-      const text = JSON.stringify({ jsonrpc: '2.0', id, result: rpcResponse(method, params) });
+      const text = JSON.stringify({ jsonrpc: '2.0', id, result: resultOf(method, params) });
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     });
   });
   return { server, grow: () => (height += 1) };
 }
 
-/** Whose log is at this place of each block. */
+/** The address of the log at this index of each block. */
 export function addressOf(index: number): string {
   return `0xaa${index.toString(16).padStart(38, '0')}`;
 }

@@ -1,41 +1,41 @@
 const END = Buffer.from('\r\n\r\n');
 
 /**
- * Cuts what comes over a connection into HTTP messages with a Content-Length: of Node's own parser and streams a load
- * generator would need more CPU than what it measures.
+ * Splits the bytes of a connection into HTTP messages with Content-Length. With Node's parser and streams, a load
+ * generator would use more CPU than the program that it measures.
  */
 export class HttpFrames {
   readonly #onMessage: (head: string, body: string) => void;
-  readonly #onGarbage: (error: Error) => void;
+  readonly #onInvalid: (error: Error) => void;
   #chunks: Buffer[] = [];
   #bytes = 0;
-  /** Bytes of the message under way, once its head is there. */
-  #needed = 0;
+  /** The length of the incomplete message, once its head is complete. */
+  #neededBytes = 0;
 
   /** @param onMessage is given head and body as latin1 */
-  constructor(onMessage: (head: string, body: string) => void, onGarbage: (error: Error) => void) {
+  constructor(onMessage: (head: string, body: string) => void, onInvalid: (error: Error) => void) {
     this.#onMessage = onMessage;
-    this.#onGarbage = onGarbage;
+    this.#onInvalid = onInvalid;
   }
 
   feed(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#bytes < this.#needed) return;
+    if (this.#bytes < this.#neededBytes) return;
     let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#bytes);
-    this.#needed = 0;
+    this.#neededBytes = 0;
     for (;;) {
       const headEnd = rest.indexOf(END);
       if (headEnd === -1) break;
       const head = rest.toString('latin1', 0, headEnd);
       const length = /content-length: *(\d+)/i.exec(head)?.[1];
       if (length === undefined) {
-        this.#onGarbage(new Error(`no Content-Length: ${head}`));
+        this.#onInvalid(new Error(`no Content-Length: ${head}`));
         return;
       }
       const end = headEnd + END.length + Number(length);
       if (rest.length < end) {
-        this.#needed = end;
+        this.#neededBytes = end;
         break;
       }
       this.#onMessage(head, rest.toString('latin1', headEnd + END.length, end));

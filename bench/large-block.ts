@@ -1,4 +1,4 @@
-/** A block of 200 kB with whole transactions, as nodes give it since the merge: without a total difficulty. */
+/** A block of 200 kB with full transactions, as nodes return it since the merge: without `totalDifficulty`. */
 const word = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = (digit: string): string => `0x${digit.repeat(40)}`;
 

@@ -1,100 +1,100 @@
 import type { CallBatch, CheckedCalls, Outcomes } from './checked-calls.ts';
-import { openHttp, openWebSocket, type Connection, type Listener } from './connections.ts';
+import { openHttp, openWebSocket, type Connection, type ConnectionHandler } from './connections.ts';
 import type { Random } from './random.ts';
 
-/** Where calls are sent. */
+/** The destination of calls. */
 export interface Endpoint {
   readonly port: number;
-  /** Used in turns. */
+  /** Used in turn. */
   readonly paths: readonly string[];
   readonly isWebSocket?: boolean;
 }
 
+/** In ms. */
 export interface Latencies {
-  /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
 }
 
-/** A connection, what was sent over it last, and when it should have been. */
-interface Line {
+/** A client connection, its message in progress, and the time at which that was due. */
+interface Client {
   connection: Connection;
   sent: CallBatch | undefined;
   dueAt: number;
 }
 
-/** Connections that are kept open, each with one message under way at most. */
-export class Lines {
+/** Sends calls over a fixed number of open connections, each with at most one message in progress. */
+export class LoadGenerator {
   readonly #calls: CheckedCalls;
-  readonly #lines: Line[] = [];
-  /** Called when a line is free again. */
-  #onFree: (line: Line) => void = () => undefined;
-  #path = 0;
+  readonly #clients: Client[] = [];
+  /** Called when a client has no message in progress any more. */
+  #onFree: (client: Client) => void = () => undefined;
+  #nextPath = 0;
 
   private constructor(calls: CheckedCalls) {
     this.#calls = calls;
   }
 
-  static async open(endpoint: Endpoint, count: number, calls: CheckedCalls): Promise<Lines> {
-    const lines = new Lines(calls);
-    while (lines.#lines.length < count) await lines.#openOne(endpoint);
-    return lines;
+  static async open(endpoint: Endpoint, count: number, calls: CheckedCalls): Promise<LoadGenerator> {
+    const load = new LoadGenerator(calls);
+    while (load.#clients.length < count) await load.#openOne(endpoint);
+    return load;
   }
 
   /**
-   * Each sends the next as soon as the last is answered: as much as there can be. This process never sleeps meanwhile: to
-   * wake it would be work of whoever writes to it, and more of it the more time it has to fall asleep.
-   * @returns seconds until the last answer
+   * Generates full load: every client sends its next message when it gets a response. This process never sleeps meanwhile,
+   * because waking it would cost CPU time of the process that writes to it.
+   * @returns seconds until the last response
    */
-  async flood(seconds: number): Promise<number> {
-    const from = performance.now();
-    const until = from + seconds * 1_000;
+  async saturate(seconds: number): Promise<number> {
+    const startedAt = performance.now();
+    const deadline = startedAt + seconds * 1_000;
     await new Promise<void>((resolve) => {
-      let open = this.#lines.length;
-      this.#onFree = (line) => {
-        if (performance.now() < until && line.sent === undefined) this.#send(line, 0);
-        else if (--open === 0) resolve();
+      let active = this.#clients.length;
+      this.#onFree = (client) => {
+        if (performance.now() < deadline && client.sent === undefined) this.#send(client, 0);
+        else if (--active === 0) resolve();
       };
-      for (const line of this.#lines) this.#send(line, 0);
+      for (const client of this.#clients) this.#send(client, 0);
       const stayAwake = (): void => {
-        if (open > 0) setImmediate(stayAwake);
+        if (active > 0) setImmediate(stayAwake);
       };
       stayAwake();
     });
-    return (performance.now() - from) / 1_000;
+    return (performance.now() - startedAt) / 1_000;
   }
 
   /**
-   * So many messages a second, at moments of chance, as callers who know nothing of each other send them. Times count
-   * from when a message was due, so that one that waits for a free connection counts as late. This process never sleeps
-   * meanwhile: timers are a millisecond late.
+   * Sends messages at random times with this average rate, as independent clients do. A latency starts when the message is
+   * due, so that it includes the wait for a free connection. This process never sleeps meanwhile, because timers are up to
+   * a millisecond late.
    */
-  async pace(perSecond: number, seconds: number, random: Random): Promise<Latencies> {
+  async sendAtRate(perSecond: number, seconds: number, random: Random): Promise<Latencies> {
     const times: number[] = [];
-    const free = [...this.#lines];
+    const free = [...this.#clients];
     const due: number[] = [];
-    const from = performance.now();
-    const until = from + seconds * 1_000;
-    let next = from;
-    let open = 0;
+    const startedAt = performance.now();
+    const deadline = startedAt + seconds * 1_000;
+    let nextAt = startedAt;
+    let active = 0;
     await new Promise<void>((resolve) => {
       const work = (): void => {
         const now = performance.now();
-        while (next <= now && next < until) {
-          due.push(next);
-          next += (-Math.log(1 - random.next()) * 1_000) / perSecond;
+        while (nextAt <= now && nextAt < deadline) {
+          due.push(nextAt);
+          nextAt += (-Math.log(1 - random.next()) * 1_000) / perSecond;
         }
         while (due.length > 0 && free.length > 0) {
-          open++;
-          this.#send(free.pop() as Line, due.shift() ?? now);
+          active++;
+          this.#send(free.pop() as Client, due.shift() ?? now);
         }
-        if (now > until && (open === 0 || now > until + 5_000)) resolve();
+        if (now > deadline && (active === 0 || now > deadline + 5_000)) resolve();
         else setImmediate(work);
       };
-      this.#onFree = (line) => {
-        open--;
-        times.push(performance.now() - line.dueAt);
-        if (line.sent === undefined) free.push(line);
+      this.#onFree = (client) => {
+        active--;
+        times.push(performance.now() - client.dueAt);
+        if (client.sent === undefined) free.push(client);
       };
       work();
     });
@@ -108,36 +108,36 @@ export class Lines {
   }
 
   close(): void {
-    for (const { connection } of this.#lines) connection.close();
+    for (const { connection } of this.#clients) connection.close();
   }
 
-  #send(line: Line, dueAt: number): void {
+  #send(client: Client, dueAt: number): void {
     const sent = this.#calls.next();
-    line.sent = sent;
-    line.dueAt = dueAt;
-    line.connection.send(sent.text);
+    client.sent = sent;
+    client.dueAt = dueAt;
+    client.connection.send(sent.text);
   }
 
   async #openOne({ port, paths, isWebSocket = false }: Endpoint): Promise<void> {
-    const nextPath = (): string => paths[this.#path++ % paths.length] ?? '/';
-    const listener: Listener = {
-      answered: (body) => {
-        this.#calls.answered(line.sent as CallBatch, body);
-        line.sent = undefined;
-        this.#onFree(line);
+    const nextPath = (): string => paths[this.#nextPath++ % paths.length] ?? '/';
+    const handler: ConnectionHandler = {
+      onResponse: (body) => {
+        this.#calls.addResponse(client.sent as CallBatch, body);
+        client.sent = undefined;
+        this.#onFree(client);
       },
-      failed: () => {
-        if (line.sent === undefined) return;
-        // It stays asked, and is used no more.
-        this.#calls.lost(line.sent);
-        this.#onFree(line);
+      onFailure: () => {
+        if (client.sent === undefined) return;
+        // `sent` stays set, so that the client is not used again.
+        this.#calls.addLost(client.sent);
+        this.#onFree(client);
       },
     };
-    const line: Line = {
-      connection: await (isWebSocket ? openWebSocket(port, nextPath(), listener) : openHttp(port, nextPath, listener)),
+    const client: Client = {
+      connection: await (isWebSocket ? openWebSocket(port, nextPath(), handler) : openHttp(port, nextPath, handler)),
       sent: undefined,
       dueAt: 0,
     };
-    this.#lines.push(line);
+    this.#clients.push(client);
   }
 }

@@ -1,28 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CheckedCalls } from './checked-calls.ts';
-import { Lines, type Endpoint } from './load.ts';
+import { LoadGenerator, type Endpoint } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';
 import type { Rig, RigGateway } from './rig.ts';
 import type { CostScenario } from './scenarios.ts';
 
-/** Who does the work, and how it is sent there. */
+/** A program under test, and how calls are sent to it. */
 interface Contender {
   readonly name: string;
-  readonly door: Endpoint;
+  readonly endpoint: Endpoint;
   readonly pid: number;
   readonly redisPid?: number | undefined;
-  /** Of a batch; 0: single calls. */
-  readonly batch: number;
+  /** Calls per batch; 0: single calls. */
+  readonly batchSize: number;
   readonly connections: number;
 }
 
 const CONNECTIONS = 64;
-/** CPU that each uses before it is measured: until then its code is being compiled. */
-const WARM_S = 3;
+/** CPU time of a JavaScript program before it is measured, in which its code is compiled. */
+const WARMUP_CPU_S = 3;
 const compiled: readonly string[] = ['nginx', 'HAProxy'];
 
-/** Rounds in which each has its turn, there and back, so that what else the machine does falls on all alike. */
+/** Every round measures all contenders. The order alternates, so that other load on the machine affects all equally. */
 export async function measureCost(
   scenario: CostScenario,
   rig: Rig,
@@ -30,88 +30,95 @@ export async function measureCost(
   seconds: number,
 ): Promise<CostRound[]> {
   const gateways: RigGateway[] = [];
-  const found: CostRound[] = [];
+  const costRounds: CostRound[] = [];
   try {
-    const contenders = await enter(scenario, rig, gateways);
+    const contenders = await startContenders(scenario, rig, gateways);
     for (const contender of contenders.filter(({ name }) => !compiled.includes(name))) {
-      const warmS = Math.min(WARM_S, 10 * seconds);
-      const { paths } = contender.door;
+      const warmupS = Math.min(WARMUP_CPU_S, 10 * seconds);
+      const { paths } = contender.endpoint;
       let [usedS, sent] = [0, 0];
-      // Every key was looked up then, too, and has made each kind of call.
-      while (usedS < warmS || (paths.length > 1 && sent < scenario.calls.length * paths.length)) {
+      // Afterwards every key is cached and has made each kind of call.
+      while (usedS < warmupS || (paths.length > 1 && sent < scenario.calls.length * paths.length)) {
         const cost = await measure(contender, scenario, rig, seconds);
-        sent += sum(cost);
-        usedS += (cost.cpu * sum(cost)) / 1e6;
+        sent += countCalls(cost);
+        usedS += (cost.cpuUs * countCalls(cost)) / 1e6;
       }
     }
     for (let round = 0; round < rounds; round++) {
       const costs: [string, Cost][] = [];
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
         const cost = await measure(contender, scenario, rig, seconds);
-        const isAlone = scenario.against === undefined;
-        costs.push([contender.name, isAlone ? cost : { ...cost, atRest: await cpuAtRest(contender.pid, seconds) }]);
+        const hasBaseline = scenario.baseline !== undefined;
+        costs.push([
+          contender.name,
+          hasBaseline ? { ...cost, idleCpuMs: await measureIdleCpu(contender.pid, seconds) } : cost,
+        ]);
       }
-      found.push(Object.fromEntries(round % 2 === 0 ? costs : costs.reverse()));
+      costRounds.push(Object.fromEntries(round % 2 === 0 ? costs : costs.reverse()));
     }
   } finally {
     for (const gateway of gateways) await gateway.stop();
   }
-  return found;
+  return costRounds;
 }
 
-/** @param gateways to which those that were started are added */
-async function enter(scenario: CostScenario, rig: Rig, gateways: RigGateway[]): Promise<Contender[]> {
-  const single = { batch: 0, connections: CONNECTIONS };
+/** @param gateways gets the started gateways, which the caller must stop */
+async function startContenders(scenario: CostScenario, rig: Rig, gateways: RigGateway[]): Promise<Contender[]> {
   const contenders: Contender[] = [];
-  for (const name of ['nginx', ...(scenario.others ?? [])] as const) {
+  for (const name of ['nginx', ...(scenario.references ?? [])] as const) {
     const reference = await rig.reference(name);
     if (reference === undefined) continue;
     const { port, pid } = reference;
     const connections = scenario.calls.length === 1 ? (scenario.connections ?? CONNECTIONS) : CONNECTIONS;
-    contenders.push({ ...single, connections, name, pid, door: { port, paths: ['/'] } });
+    contenders.push({ name, pid, batchSize: 0, connections, endpoint: { port, paths: ['/'] } });
   }
   const start = async (name: string, parts: CostScenario): Promise<Contender> => {
     const gateway = await rig.gateway(parts);
     gateways.push(gateway);
     const { pid, redisPid, port, paths } = gateway;
     const isWebSocket = scenario.send === 'websocket';
-    const batch = typeof scenario.send === 'number' ? scenario.send : 0;
+    const batchSize = typeof scenario.send === 'number' ? scenario.send : 0;
     const { connections = CONNECTIONS } = scenario;
-    return { name, pid, redisPid, batch, connections, door: { port, paths, isWebSocket } };
+    return { name, pid, redisPid, batchSize, connections, endpoint: { port, paths, isWebSocket } };
   };
-  if (scenario.against !== undefined) {
-    contenders.push(await start(scenario.against, { ...scenario, networks: 1, keys: 1 }));
+  if (scenario.baseline !== undefined) {
+    contenders.push(await start(scenario.baseline, { ...scenario, networks: 1, keys: 1 }));
   }
   contenders.push(await start('Gatehouse', scenario));
   return contenders;
 }
 
 async function measure(
-  { door: endpoint, batch, connections, pid, redisPid }: Contender,
+  { endpoint, batchSize, connections, pid, redisPid }: Contender,
   { calls, distinct }: CostScenario,
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
-  const lines = await Lines.open(endpoint, connections, new CheckedCalls(calls, batch, distinct));
-  const [sent, cpu, redisCpu] = [rig.upstream.sent, cpuMicroseconds(pid), redisPid && cpuMicroseconds(redisPid)];
-  const took = await lines.flood(seconds);
-  const spent = cpuMicroseconds(pid) - cpu;
-  const { right, refused, failed } = lines.outcomes;
-  const all = right + refused + failed;
-  const besides = redisPid === undefined ? {} : { redisCpu: (cpuMicroseconds(redisPid) - (redisCpu ?? 0)) / all };
-  const cached = Math.max(0, right - (rig.upstream.sent - sent));
-  lines.close();
-  const outcome = { right, refused, failed, cached };
-  return { cpu: spent / all, ...besides, perSecond: all / took, busy: spent / took / 1e6, ...outcome };
+  const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, batchSize, distinct));
+  const [receivedBefore, cpuBefore, redisCpuBefore] = [
+    rig.upstream.received,
+    cpuMicroseconds(pid),
+    redisPid && cpuMicroseconds(redisPid),
+  ];
+  const durationS = await load.saturate(seconds);
+  const usedUs = cpuMicroseconds(pid) - cpuBefore;
+  const { correct, rejected, failed } = load.outcomes;
+  const all = correct + rejected + failed;
+  const ofRedis =
+    redisPid === undefined ? {} : { redisCpuUs: (cpuMicroseconds(redisPid) - (redisCpuBefore ?? 0)) / all };
+  const cached = Math.max(0, correct - (rig.upstream.received - receivedBefore));
+  load.close();
+  const cpu = { cpuUs: usedUs / all, ...ofRedis, coreShare: usedUs / durationS / 1e6 };
+  return { ...cpu, callsPerSecond: all / durationS, correct, rejected, failed, cached };
 }
 
-/** Of the seconds that follow the last call, in which upstreams are still polled: it does not grow with calls. */
-async function cpuAtRest(pid: number, seconds: number): Promise<number> {
-  const [from, before] = [performance.now(), cpuMicroseconds(pid)];
+/** CPU in ms per second after the last call, while upstreams are still polled. It does not depend on the calls. */
+async function measureIdleCpu(pid: number, seconds: number): Promise<number> {
+  const [startedAt, before] = [performance.now(), cpuMicroseconds(pid)];
   await delay(1_000 * seconds);
-  return (cpuMicroseconds(pid) - before) / (performance.now() - from);
+  return (cpuMicroseconds(pid) - before) / (performance.now() - startedAt);
 }
 
-function sum({ right, refused, failed }: Cost): number {
-  return right + refused + failed;
+function countCalls({ correct, rejected, failed }: Cost): number {
+  return correct + rejected + failed;
 }

@@ -1,17 +1,17 @@
 import { CheckedCalls, type Outcomes } from './checked-calls.ts';
-import { Lines, type Endpoint, type Latencies } from './load.ts';
+import { LoadGenerator, type Endpoint, type Latencies } from './load.ts';
 import { Random } from './random.ts';
 import type { LatencyRound } from './results.ts';
 import type { Rig } from './rig.ts';
 import type { LatencyScenario } from './scenarios.ts';
 
 const CONNECTIONS = 64;
-/** For each second of a round: until then its code is being compiled. */
-const WARM_CALLS = 20_000;
-/** Half of what the gateway can do. */
-const SHARE = 0.5;
+/** Calls before the measurement, per second of a round, in which code is compiled. */
+const WARMUP_CALLS = 20_000;
+/** The share of the gateway's maximum load. */
+const LOAD_SHARE = 0.5;
 
-/** Times of calls at half the gateway's load: through it, through nginx, and with nobody between, at the same rate. */
+/** Latencies at half of the gateway's maximum load: through the gateway, through nginx and direct, at the same rate. */
 export async function measureLatency(
   { calls }: LatencyScenario,
   rig: Rig,
@@ -26,33 +26,34 @@ export async function measureLatency(
       nginx: { port: nginx?.port ?? 0, paths: ['/'] },
       Gatehouse: { port: gateway.port, paths: gateway.paths },
     };
-    for (let sent = 0; sent < WARM_CALLS * seconds;)
-      sent += seconds * (await flood(endpoints.Gatehouse, calls, seconds));
-    const found: LatencyRound[] = [];
+    for (let sent = 0; sent < WARMUP_CALLS * seconds;)
+      sent += seconds * (await measureMaxRate(endpoints.Gatehouse, calls, seconds));
+    const latencyRounds: LatencyRound[] = [];
     for (let round = 0; round < rounds; round++) {
-      const perSecond = SHARE * (await flood(endpoints.Gatehouse, calls, seconds));
-      const outcomes: Outcomes = { right: 0, refused: 0, failed: 0 };
-      const times = async (endpoint: Endpoint): Promise<Latencies> => {
-        const lines = await Lines.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
-        // The same moments for each.
-        const latencies = await lines.pace(perSecond, 2 * seconds, new Random(round));
-        lines.close();
-        for (const name of ['right', 'refused', 'failed'] as const) outcomes[name] += lines.outcomes[name];
+      const callsPerSecond = LOAD_SHARE * (await measureMaxRate(endpoints.Gatehouse, calls, seconds));
+      const outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
+      const measure = async (endpoint: Endpoint): Promise<Latencies> => {
+        const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
+        // The same seed gives the same arrival times for all three.
+        const latencies = await load.sendAtRate(callsPerSecond, 2 * seconds, new Random(round));
+        load.close();
+        for (const name of ['correct', 'rejected', 'failed'] as const) outcomes[name] += load.outcomes[name];
         return latencies;
       };
-      const [direct, through] = [await times(endpoints.direct), await times(endpoints.nginx)];
-      found.push({ perSecond, direct, nginx: through, Gatehouse: await times(endpoints.Gatehouse), outcomes });
+      const [direct, ofNginx] = [await measure(endpoints.direct), await measure(endpoints.nginx)];
+      const ofGatehouse = await measure(endpoints.Gatehouse);
+      latencyRounds.push({ callsPerSecond, direct, nginx: ofNginx, Gatehouse: ofGatehouse, outcomes });
     }
-    return found;
+    return latencyRounds;
   } finally {
     await gateway.stop();
   }
 }
 
-/** @returns right answers a second */
-async function flood(endpoint: Endpoint, calls: LatencyScenario['calls'], seconds: number): Promise<number> {
-  const lines = await Lines.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
-  const took = await lines.flood(seconds);
-  lines.close();
-  return lines.outcomes.right / took;
+/** @returns correct responses per second at full load */
+async function measureMaxRate(endpoint: Endpoint, calls: LatencyScenario['calls'], seconds: number): Promise<number> {
+  const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
+  const durationS = await load.saturate(seconds);
+  load.close();
+  return load.outcomes.correct / durationS;
 }

@@ -2,8 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import '../gateway/main.ts';
 
 /**
- * The gateway's own process, which tells of itself when its parent asks: memory after a collection (`--expose-gc`), and
- * how late its event loop was since the last time.
+ * Runs the gateway and sends measurements to the parent process on request: memory after a garbage collection
+ * (`--expose-gc`), and event loop delay since the previous request.
  */
 export interface Measures {
   readonly rssBytes: number;
@@ -18,7 +18,7 @@ const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
 
 process.on('message', () => {
-  const told = { delayP50Ms: delay.percentile(50), delayP99Ms: delay.percentile(99), delayMaxMs: delay.max };
+  const delays = { delayP50Ms: delay.percentile(50), delayP99Ms: delay.percentile(99), delayMaxMs: delay.max };
   globalThis.gc?.();
   delay.reset();
   const { rss, heapUsed, external } = process.memoryUsage();
@@ -26,6 +26,6 @@ process.on('message', () => {
     rssBytes: rss,
     heapBytes: heapUsed,
     externalBytes: external,
-    ...Object.fromEntries(Object.entries(told).map(([name, nanoseconds]) => [name, nanoseconds / 1e6])),
+    ...Object.fromEntries(Object.entries(delays).map(([name, nanoseconds]) => [name, nanoseconds / 1e6])),
   });
 });

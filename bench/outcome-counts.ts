@@ -2,68 +2,71 @@ import type { KnownCall } from './known-calls.ts';
 
 interface PendingCall {
   readonly call: KnownCall;
-  readonly at: number;
+  readonly sentAt: number;
 }
 
 export interface Counts {
   readonly sent: number;
-  readonly right: number;
-  /** Answered with -32603: no upstream could answer. */
-  readonly refused: number;
-  /** Those of them that were made while an upstream was good, and this process was in time. */
-  readonly refusedInVain: number;
+  readonly correct: number;
+  /** Calls with the error -32603 `no upstream could answer`. */
+  readonly failed: number;
+  /** Failed calls although an upstream worked and this process was not delayed. */
+  readonly failedUnexpectedly: number;
   readonly wrong: number;
-  /** Answered under an id that nobody waits for: a second time, or another's. */
-  readonly untried: number;
-  readonly unacknowledged: number;
+  /** Responses with an id that is not pending: duplicates, or responses to other calls. */
+  readonly unexpected: number;
+  readonly pending: number;
   readonly slowestMs: number;
 }
 
 const NO_UPSTREAM = -32603;
 
-/** Holds every answer against the call that has its id. */
+/** Compares every response with the call of the same id, and counts the outcomes. */
 export class OutcomeCounts {
-  readonly #open = new Map<string, PendingCall>();
+  readonly #pending = new Map<string, PendingCall>();
   readonly #isExcused: (since: number) => boolean;
-  readonly #counts = { sent: 0, right: 0, refused: 0, refusedInVain: 0, wrong: 0, untried: 0, slowestMs: 0 };
+  readonly #counts = {
+    ...{ sent: 0, correct: 0, failed: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
+    slowestMs: 0,
+  };
   readonly #onFault: (text: string) => void;
   #id = 0;
 
   /**
-   * @param isExcused whether, at some time since, no upstream was good
-   * @param onFault hears of what must not be
+   * @param isExcused whether no upstream worked at some time since this timestamp
+   * @param onFault is called with a description of each wrong outcome
    */
   constructor(isExcused: (since: number) => boolean, onFault: (text: string) => void) {
     this.#isExcused = isExcused;
     this.#onFault = onFault;
   }
 
-  /** @returns the call as a JSON-RPC request object; ids are numbers and texts by turns */
+  /** @returns the call as a JSON-RPC request object; every third id is a string */
   request(call: KnownCall): { readonly id: unknown; readonly request: object } {
     const number = ++this.#id;
     const id = number % 3 === 0 ? `call-${number}` : number;
-    this.#open.set(JSON.stringify(id), { call, at: performance.now() });
+    this.#pending.set(JSON.stringify(id), { call, sentAt: performance.now() });
     this.#counts.sent++;
     return { id, request: { jsonrpc: '2.0', id, method: call.method, params: call.params } };
   }
 
-  answered(response: { id?: unknown; result?: unknown; error?: { code: number } }): void {
+  addResponse(response: { id?: unknown; result?: unknown; error?: { code: number } }): void {
     const id = JSON.stringify(response.id);
-    const sent = this.#open.get(id);
+    const sent = this.#pending.get(id);
     if (sent === undefined) {
-      this.#counts.untried++;
-      this.#onFault(`nobody waits for ${JSON.stringify(response).slice(0, 300)}`);
+      this.#counts.unexpected++;
+      this.#onFault(`unexpected id in ${JSON.stringify(response).slice(0, 300)}`);
       return;
     }
-    this.#open.delete(id);
-    const { call, at } = sent;
-    this.#counts.slowestMs = Math.max(this.#counts.slowestMs, performance.now() - at);
-    if (call.isRight(response)) this.#counts.right++;
+    this.#pending.delete(id);
+    const { call, sentAt } = sent;
+    this.#counts.slowestMs = Math.max(this.#counts.slowestMs, performance.now() - sentAt);
+    if (call.isCorrect(response)) this.#counts.correct++;
     else if (response.error?.code === NO_UPSTREAM) {
-      this.#counts.refused++;
-      if (!this.#isExcused(at)) {
-        this.#counts.refusedInVain++;
-        this.#onFault(`refused ${call.method}: ${JSON.stringify(response)}`);
+      this.#counts.failed++;
+      if (!this.#isExcused(sentAt)) {
+        this.#counts.failedUnexpectedly++;
+        this.#onFault(`no upstream for ${call.method}: ${JSON.stringify(response)}`);
       }
     } else {
       this.#counts.wrong++;
@@ -73,13 +76,13 @@ export class OutcomeCounts {
     }
   }
 
-  /** The caller left: it hears no answer. */
-  forget(id: unknown): void {
-    this.#open.delete(JSON.stringify(id));
+  /** Removes a call whose client disconnected, so that no response is expected. */
+  discard(id: unknown): void {
+    this.#pending.delete(JSON.stringify(id));
     this.#counts.sent--;
   }
 
   get counts(): Counts {
-    return { ...this.#counts, unacknowledged: this.#open.size };
+    return { ...this.#counts, pending: this.#pending.size };
   }
 }

@@ -4,8 +4,8 @@ import { availableParallelism } from 'node:os';
 let isPinned = false;
 
 /**
- * Gives what is measured the first core, and this process, which is all around it, the others: so neither takes time
- * from the other, and all are measured alike. Where there is one core, or no taskset, everything stays as it is.
+ * Pins this process, with the clients and the upstream, to all cores except the first. Programs under test get the first
+ * core, so that neither takes CPU time from the other. Does nothing on one core or without taskset.
  */
 export function pinThisProcess(): boolean {
   const cores = availableParallelism();
@@ -14,12 +14,12 @@ export function pinThisProcess(): boolean {
     execFileSync('taskset', ['-a', '-c', '-p', `1-${cores - 1}`, String(process.pid)], { stdio: 'ignore' });
     isPinned = true;
   } catch {
-    // Reported: figures vary more.
+    // The caller reports that figures vary more.
   }
   return isPinned;
 }
 
-/** What to start in place of a program that is to be measured. */
+/** The command that starts a program under test, on the first core if this process is pinned. */
 export function pinned(file: string, args: readonly string[]): [file: string, args: readonly string[]] {
   return isPinned ? ['taskset', ['-c', '0', file, ...args]] : [file, args];
 }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const children = new Set<ChildProcess>();
 process.once('exit', stopAll);
 
-/** Starts a program that ends with this one, or before by `stopAll`. @param stdio errors are shown unless told otherwise */
+/** Starts a program. It ends with this process, or by `stopAll`. @param stdio default: only standard error is shown */
 export function start(
   file: string,
   args: readonly string[],
@@ -27,7 +27,7 @@ export function stopAll(): void {
   for (const child of children) child.kill('SIGTERM');
 }
 
-/** Lets a program end, and waits for it. */
+/** Sends SIGTERM to a program and waits until it ends. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -40,7 +40,7 @@ export function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-/** Ports on the loopback address that nobody listened on a moment ago. */
+/** Loopback ports that were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await delay(50);
@@ -49,7 +49,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** User and system time of a process until now, from its clock ticks (100 a second on Linux). */
+/** User and system time of a process, from clock ticks (100 per second on Linux). */
 export function cpuMicroseconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -68,9 +68,9 @@ export function option(name: string, fallback: number): number {
   return at === -1 ? fallback : Number(process.argv[at + 1]);
 }
 
-/** Waits, up to a minute, until a GET of this is answered with 200. */
+/** Waits up to a minute until a GET of this URL returns 200. */
 export async function untilReady(url: string): Promise<void> {
-  for (const end = performance.now() + 60_000; performance.now() < end;) {
+  for (const deadline = performance.now() + 60_000; performance.now() < deadline;) {
     const isReady = await fetch(url).then(
       ({ ok }) => ok,
       () => false,
@@ -81,7 +81,7 @@ export async function untilReady(url: string): Promise<void> {
   throw new Error(`${url} did not become ready`);
 }
 
-/** Waits until somebody listens at this port. */
+/** Waits up to ten seconds until this port accepts connections. */
 export async function untilOpen(port: number): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     const socket = connect(port, '127.0.0.1');
@@ -93,5 +93,5 @@ export async function untilOpen(port: number): Promise<void> {
     if (isOpen) return;
     await delay(25);
   }
-  throw new Error(`nobody listens at ${port}`);
+  throw new Error(`port ${port} does not accept connections`);
 }

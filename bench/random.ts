@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same numbers from the same seed (Mulberry32, public domain, by Tommy Ettinger). */
+/** Generates reproducible pseudo-random numbers from a seed (Mulberry32, public domain, by Tommy Ettinger). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to below 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -15,14 +15,14 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, both bounds inclusive. */
   between(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }
 
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T {
     const picked = from[this.between(0, from.length - 1)];
-    if (picked === undefined) throw new Error('there is nothing to pick from');
+    if (picked === undefined) throw new Error('cannot pick from an empty list');
     return picked;
   }
 }

@@ -6,18 +6,18 @@ import { programs } from '../test/support/programs.ts';
 import { pinned } from './pinning.ts';
 import { freePorts, pidOf, start, untilOpen } from './processes.ts';
 
-/** What a gateway is held against: a program that passes calls on as they are. */
+/** A program with which the gateway is compared. It forwards calls unchanged. */
 export interface Reference {
   readonly port: number;
   readonly pid: number;
 }
 
-/** One worker, connections kept alive on both sides, and room for the largest reply, so that none goes by the disk. */
+/** One worker, keep-alive connections on both sides, and buffers for the largest response, so that none goes to disk. */
 export async function startNginx(folder: string, upstream: number): Promise<Reference> {
   const [port = 0] = await freePorts(1);
   mkdirSync(folder, { recursive: true });
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`);
-  // master_process off makes the process that we start do the work.
+  // With `master_process off`, the startReference process does the work itself.
   const configuration = `
     master_process off; daemon off; pid ${folder}/nginx.pid; error_log /dev/null;
     events { worker_connections 1024; }
@@ -34,10 +34,10 @@ export async function startNginx(folder: string, upstream: number): Promise<Refe
     }`;
   writeFileSync(join(folder, 'nginx.conf'), configuration);
   const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', '/dev/null'];
-  return started(port, findProgram(programs.nginx), args);
+  return startReference(port, findProgram(programs.nginx), args);
 }
 
-/** @returns undefined where it is not installed */
+/** @returns undefined if HAProxy is not installed */
 export async function startHaproxy(folder: string, upstream: number): Promise<Reference | undefined> {
   const program = onPath(['haproxy']);
   if (program === undefined) return undefined;
@@ -61,16 +61,16 @@ backend fixed
 `;
   mkdirSync(folder, { recursive: true });
   writeFileSync(file, configuration);
-  return started(port, program, ['-db', '-q', '-f', file]);
+  return startReference(port, program, ['-db', '-q', '-f', file]);
 }
 
 export async function startBareProxy(upstream: number): Promise<Reference> {
   const [port = 0] = await freePorts(1);
   const script = join(dirname(fileURLToPath(import.meta.url)), 'bare-proxy.js');
-  return started(port, process.execPath, [script, String(port), String(upstream)]);
+  return startReference(port, process.execPath, [script, String(port), String(upstream)]);
 }
 
-async function started(port: number, file: string, args: readonly string[]): Promise<Reference> {
+async function startReference(port: number, file: string, args: readonly string[]): Promise<Reference> {
   const child = start(...pinned(file, args));
   await untilOpen(port);
   return { port, pid: pidOf(child) };

@@ -12,9 +12,9 @@ import { cpuMicroseconds, rssOf } from './process-figures.ts';
 import { freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 
 /**
- * How the cost of a call grows with gateways, networks and keys: real gateways on one real Redis, and behind HAProxy, in
- * interleaved rounds; every answer is checked. Linux only; needs haproxy and redis-server on PATH. docs/scaling.md has
- * what it printed.
+ * Measures how the cost of a call grows with gateways, networks and keys: gateways with one Redis, some behind HAProxy, in
+ * interleaved rounds. Every response is checked. Linux only; needs haproxy and redis-server on PATH. Its output is in
+ * docs/scaling.md.
  *
  *   npm run build && node dist/bench/replicas.js [--rounds 3 --seconds 2 --connections 32]
  */
@@ -23,17 +23,17 @@ interface Case {
   readonly address: string;
   readonly networks: number;
   readonly keys: readonly string[];
-  /** Processes by what they are. */
+  /** Process ids by role. */
   readonly pids: Readonly<Record<'gateways' | 'balancer' | 'redis', readonly number[]>>;
 }
 
 interface Measured {
   readonly callsPerSecond: number;
-  /** CPU-µs per call. */
+  /** CPU µs per call. */
   readonly gateways: number;
   readonly balancer: number;
   readonly redis: number;
-  /** That gateways sent to Redis, per 1,000 calls. */
+  /** Redis scripts per 1,000 calls. */
   readonly scripts: number;
 }
 
@@ -67,7 +67,7 @@ async function run(rounds: number, seconds: number, connections: number): Promis
   const url = `redis://127.0.0.1:${redisPort}`;
   const plain = await makeKeys(url, KEYS, {});
   const limited = await makeKeys(url, 1_000, { rate: '1000000' });
-  // Three with one network, which are replicas of each other, and one each with more.
+  // Three gateways with one network, which are replicas, and one each with 50 and 200 networks.
   const sizes = [1, 1, ...NETWORKS];
   const gateways = [];
   for (const [index, size] of sizes.entries()) {
@@ -118,7 +118,7 @@ async function run(rounds: number, seconds: number, connections: number): Promis
   const client = new Redis(redisPort);
   const rows = new Map(cases.map(({ name }) => [name, [] as Measured[]]));
   for (let round = -1; round < rounds; round++) {
-    // There and back, so that none has the better place.
+    // The order alternates, so that no case has the better position.
     for (const one of round % 2 === 0 ? cases : cases.toReversed()) {
       const measured = await measure(one, client, connections, seconds);
       if (round >= 0) rows.get(one.name)?.push(measured);
@@ -137,27 +137,27 @@ async function run(rounds: number, seconds: number, connections: number): Promis
 async function measure(one: Case, client: Redis, connections: number, seconds: number): Promise<Measured> {
   const cpu = (): number[] =>
     Object.values(one.pids).map((pids) => pids.reduce((sum, pid) => sum + cpuMicroseconds(pid), 0));
-  const [before, scriptsBefore] = [cpu(), await scriptsOf(client)];
+  const [before, scriptsBefore] = [cpu(), await countScripts(client)];
   const calls = await load(one, connections, seconds);
   const spent = cpu().map((value, index) => (value - (before[index] ?? 0)) / calls);
-  const scripts = (((await scriptsOf(client)) - scriptsBefore) / calls) * 1_000;
+  const scripts = (((await countScripts(client)) - scriptsBefore) / calls) * 1_000;
   const [gateways = NaN, balancer = NaN, redis = NaN] = spent;
   return { callsPerSecond: calls / seconds, gateways, balancer, redis, scripts };
 }
 
-/** One call after the other on each connection, each of another key and network. @returns how many */
+/** Sends one call after the other on each connection, with keys and networks in turn. @returns the number of calls */
 async function load({ address, networks, keys }: Case, connections: number, seconds: number): Promise<number> {
   const pool = new Pool(address, { connections });
-  const until = performance.now() + seconds * 1_000;
+  const deadline = performance.now() + seconds * 1_000;
   let id = 0;
   const caller = async (): Promise<void> => {
-    while (performance.now() < until) {
+    while (performance.now() < deadline) {
       const own = ++id;
       const path = `/bench-${own % networks}/v3/${keys[own % keys.length]}`;
       const body = `{"jsonrpc":"2.0","id":${own},"method":"eth_getStorageAt","params":${params}}`;
       const response = await pool.request({ method: 'POST', path, body });
       const text = await response.body.text();
-      if (text !== `{"jsonrpc":"2.0","id":${own},"result":${word}}`) throw new Error(`a wrong answer: ${text}`);
+      if (text !== `{"jsonrpc":"2.0","id":${own},"result":${word}}`) throw new Error(`wrong response: ${text}`);
     }
   };
   await Promise.all(Array.from({ length: connections }, caller));
@@ -197,7 +197,7 @@ async function startGateway(
 function startHaproxy(port: number, gateways: readonly number[]): number {
   const servers = gateways.map((gateway, index) => `  server gateway-${index} 127.0.0.1:${gateway}\n`).join('');
   const file = join(folder, `haproxy-${port}`);
-  // One thread, that takes no more than a core.
+  // One thread, so that HAProxy uses at most one core.
   writeFileSync(
     file,
     `global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 60s\n  timeout server 60s\nlisten calls\n  bind 127.0.0.1:${port}\n  balance roundrobin\n${servers}`,
@@ -205,11 +205,11 @@ function startHaproxy(port: number, gateways: readonly number[]): number {
   return pidOf(start('haproxy', ['-db', '-f', file], process.env, ['ignore', 'ignore', 'ignore']));
 }
 
-async function makeKeys(url: string, count: number, rules: Record<string, string>): Promise<string[]> {
+async function makeKeys(url: string, count: number, permissions: Record<string, string>): Promise<string[]> {
   const store = new RedisKeyStore(url, openLog('silent'));
   await store.waitUntilReady(2_000);
   const keys = Array.from({ length: count }, makeKey);
-  const record = { name: 'bench', createdAt: new Date().toISOString(), permissions: rules };
+  const record = { name: 'bench', createdAt: new Date().toISOString(), permissions };
   for (let from = 0; from < count; from += 200) {
     await Promise.all(keys.slice(from, from + 200).map((key) => store.add(digestOf(key), record)));
   }
@@ -217,8 +217,8 @@ async function makeKeys(url: string, count: number, rules: Record<string, string
   return keys;
 }
 
-/** Scripts, of limits and of usage. Keys are looked up once, and then when they change. */
-async function scriptsOf(client: Redis): Promise<number> {
+/** The number of scripts that Redis ran, for limits and usage. Keys are read without scripts. */
+async function countScripts(client: Redis): Promise<number> {
   const stats = await client.info('commandstats');
   const sum = (name: string): number => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
   return sum('evalsha') + sum('eval');

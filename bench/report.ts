@@ -47,7 +47,7 @@ export function readmeSentence(results: Results): string {
   const costOf = (name: string): string => {
     const found = results.scenarios.find((result) => result.name === name);
     if (found?.kind !== 'cost') return '?';
-    const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpu ?? NaN));
+    const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpuUs ?? NaN));
     return `${show(cpu)} µs of CPU (${show(median(ratios(found.rounds, 'Gatehouse', 'nginx')))} × nginx)`;
   };
   return `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}. ${madeBy(results)}
@@ -57,23 +57,23 @@ export function readmeSentence(results: Results): string {
 /** All figures with their targets; a missed target is marked. */
 export function targetsTable({ scenarios: found }: Results): string {
   const rows = found.flatMap(figuresOf).map((figure) => {
-    const { title, unit, values, most: max } = figure;
+    const { title, unit, values, max } = figure;
     const met = { true: 'met', false: '**missed**', undefined: '' }[String(isMet(figure)) as 'true'];
     return [title, max === undefined ? '' : `≤ ${max} ${unit}`, `${show(median(values))} ${unit}`, spread(values), met];
   });
   return table([['', 'target', 'median', 'all rounds', ''], ...rows]);
 }
 
-/** Calls without a correct response. */
-export function badCalls(results: Results): number {
-  const { refused, failed } = total(results);
-  return refused + failed;
+/** The number of calls without a correct response. */
+export function countIncorrect(results: Results): number {
+  const { rejected, failed } = total(results);
+  return rejected + failed;
 }
 
 function countsText(results: Results): string {
-  const { right, refused, failed } = total(results);
+  const { correct, rejected, failed } = total(results);
   const count = (number: number): string => number.toLocaleString('en');
-  return `Of all calls ${count(right)} got the correct response, ${count(refused)} were rejected, ${count(failed)} failed.`;
+  return `Of all calls ${count(correct)} got the correct response, ${count(rejected)} were rejected, ${count(failed)} failed.`;
 }
 
 function total({ scenarios: found }: Results): Outcomes {
@@ -82,8 +82,8 @@ function total({ scenarios: found }: Results): Outcomes {
     if (result.kind === 'cost') return result.rounds.flatMap((round) => Object.values(round));
     return result.rounds.map(({ outcomes }) => outcomes);
   });
-  const sum = (of: keyof Outcomes): number => all.reduce((so, outcomes) => so + outcomes[of], 0);
-  return { right: sum('right'), refused: sum('refused'), failed: sum('failed') };
+  const sum = (of: keyof Outcomes): number => all.reduce((total, outcomes) => total + outcomes[of], 0);
+  return { correct: sum('correct'), rejected: sum('rejected'), failed: sum('failed') };
 }
 
 const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
@@ -117,26 +117,26 @@ function costRows(result: ScenarioResult): string[][] {
   return Object.keys(rounds[0] ?? {}).map((through) => {
     const costs = rounds.map((round) => round[through]).filter((cost) => cost !== undefined);
     const middle = (of: (cost: Cost) => number): number => median(costs.map(of));
-    const total = (of: 'right' | 'cached' | 'refused' | 'failed'): string =>
+    const total = (of: 'correct' | 'cached' | 'rejected' | 'failed'): string =>
       costs.reduce((sum, cost) => sum + cost[of], 0).toLocaleString('en');
-    const redis = costs[0]?.redisCpu === undefined ? '' : show(middle(({ redisCpu = NaN }) => redisCpu));
+    const redis = costs[0]?.redisCpuUs === undefined ? '' : show(middle(({ redisCpuUs = NaN }) => redisCpuUs));
     const cells = [
       ...[
         titleOf(name),
         through,
-        show(middle(({ cpu }) => cpu)),
+        show(middle(({ cpuUs }) => cpuUs)),
         redis,
         show(median(ratios(rounds, through, 'nginx'))),
       ],
-      ...[Math.round(middle(({ perSecond }) => perSecond)).toLocaleString('en')],
-      `${(100 * middle(({ busy }) => busy)).toFixed(0)} %`,
+      ...[Math.round(middle(({ callsPerSecond }) => callsPerSecond)).toLocaleString('en')],
+      `${(100 * middle(({ coreShare }) => coreShare)).toFixed(0)} %`,
     ];
-    return [...cells, total('right'), total('cached'), total('refused'), total('failed')];
+    return [...cells, total('correct'), total('cached'), total('rejected'), total('failed')];
   });
 }
 
 function timeText(rounds: readonly LatencyRound[]): string {
-  const rate = Math.round(median(rounds.map(({ perSecond }) => perSecond))).toLocaleString('en');
+  const rate = Math.round(median(rounds.map(({ callsPerSecond }) => callsPerSecond))).toLocaleString('en');
   return `At ${rate} calls per second, half of the gateway's maximum, with random arrival times. Latency is measured from the
 time at which a call was due.`;
 }

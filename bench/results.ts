@@ -5,7 +5,7 @@ export interface Results {
   /** YYYY-MM-DD */
   readonly date: string;
   readonly command: string;
-  /** Processor, cores, system, versions of Node and of what it is held against. */
+  /** Processor, cores, and the versions of Node and of the reference proxies. */
   readonly machine: string;
   readonly rounds: number;
   readonly seconds: number;
@@ -19,27 +19,26 @@ export type ScenarioResult =
   | { readonly name: string; readonly kind: 'memory'; readonly rounds: readonly MemoryRound[] }
   | { readonly name: string; readonly kind: 'script'; readonly text: string };
 
-/** By who did the work. */
+/** Costs by program under test. */
 export type CostRound = Readonly<Record<string, Cost>>;
 
 export interface Cost extends Readonly<Outcomes> {
-  /** User and system time of its process, in µs per call. */
-  readonly cpu: number;
-  /** Of Redis, where there is one. */
-  readonly redisCpu?: number;
-  /** In ms a second, right after the last call; where it is held against one of each. */
-  readonly atRest?: number;
-  /** Calls. */
-  readonly perSecond: number;
-  /** Share of a core that its process used. */
-  readonly busy: number;
-  /** Of those that were right: answered without asking the upstream. */
+  /** User and system time of the process, in µs per call. */
+  readonly cpuUs: number;
+  /** CPU time of Redis in µs per call, if the scenario has one. */
+  readonly redisCpuUs?: number;
+  /** CPU in ms per second right after the last call, if the scenario has the baseline `one of each`. */
+  readonly idleCpuMs?: number;
+  readonly callsPerSecond: number;
+  /** The share of a core that the process used, from 0 to 1. */
+  readonly coreShare: number;
+  /** Correct responses without an upstream request. */
   readonly cached: number;
 }
 
-/** In ms. What is `direct` goes to the upstream without anybody between. */
+/** Latencies in ms. `direct` is without a proxy. */
 export interface LatencyRound {
-  readonly perSecond: number;
+  readonly callsPerSecond: number;
   readonly direct: { readonly p50: number; readonly p99: number };
   readonly nginx: { readonly p50: number; readonly p99: number };
   readonly Gatehouse: { readonly p50: number; readonly p99: number };

@@ -9,15 +9,15 @@ import { startBareProxy, startHaproxy, startNginx, type Reference } from './refe
 import type { CostScenario } from './scenarios.ts';
 import { startGateway, type StartedGateway } from './start-gateway.ts';
 
-export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'rules' | 'env' | 'batch'>;
+export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch'>;
 
-/** A gateway, and the Redis that is its own. */
+/** A started gateway with its own Redis, if it needs one. */
 export interface RigGateway extends StartedGateway {
   readonly redisPid: number | undefined;
   stop(): Promise<void>;
 }
 
-/** All that stands around a gateway: the upstream, and what it is held against. Each is started when it is first needed. */
+/** Starts what a scenario needs: the upstream and the reference proxies at their first use, and gateways on demand. */
 export class Rig {
   readonly upstream = new FixedUpstream();
   readonly #folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
@@ -29,14 +29,14 @@ export class Rig {
     return (this.#upstreamPort ??= this.upstream.listen());
   }
 
-  /** @returns undefined where it is not installed */
+  /** @returns undefined if the program is not installed */
   reference(name: 'nginx' | 'HAProxy' | 'bare Node proxy'): Promise<Reference | undefined> {
     let started = this.#references.get(name);
     if (started === undefined) this.#references.set(name, (started = this.#start(name)));
     return started;
   }
 
-  async gateway({ networks = 1, keys = 1, store, rules, env, batch = false }: GatewayParts): Promise<RigGateway> {
+  async gateway({ networks = 1, keys = 1, store, permissions, env, batch = false }: GatewayParts): Promise<RigGateway> {
     const folder = join(this.#folder, `gateway-${++this.#gateways}`);
     const redis = store === 'redis' ? await this.#startRedis() : undefined;
     const url = `http://127.0.0.1:${await this.upstreamPort}`;
@@ -44,9 +44,9 @@ export class Rig {
     const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
-      // Each key is new to it once, and all come from this machine.
+      // All keys come from one address and are unknown once, so the limit of unknown keys per address must be high.
       ...{ keys, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0', ...env } },
-      ...(rules !== undefined && { rules }),
+      ...(permissions !== undefined && { permissions }),
     });
     return {
       ...gateway,

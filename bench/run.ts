@@ -5,61 +5,62 @@ import { figuresOf, median, show, spread } from './figures.ts';
 import { writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
 import { option } from './processes.ts';
-import { badCalls, pageOf } from './report.ts';
+import { countIncorrect, pageOf } from './report.ts';
 import type { Results, ScenarioResult } from './results.ts';
 import { Rig } from './rig.ts';
 import { runScenario } from './run-scenario.ts';
 import { scenarios, type Scenario } from './scenarios.ts';
 
 /**
- * What calls cost the gateway, beside nginx, HAProxy (where it is installed) and a bare Node proxy. Linux only: CPU time
- * and memory are read from /proc.
+ * Measures what a call costs the gateway, nginx, HAProxy (if installed) and a bare Node proxy. Linux only: CPU time and
+ * memory are from /proc.
  *
- *   npm run bench -- --list                                      what there is
- *   npm run bench                                                all of it, some seven minutes
+ *   npm run bench -- --list                                      lists the scenarios
+ *   npm run bench                                                runs all scenarios, in about seven minutes
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
- *   npm run bench -- --write                                     into docs/bench.*, docs/benchmarks.md and README
- *   npm run bench -- --pages                                     the same from docs/bench.json as it is
+ *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README
+ *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
  */
 const args = process.argv.slice(2);
 if (args.includes('--list')) for (const { name, title } of scenarios) console.log(`${name.padEnd(14)} ${title}`);
 else if (args.includes('--pages')) writePages();
-else await bench(chosen(), option('rounds', 5), option('seconds', 1.5));
+else await bench(selectScenarios(), option('rounds', 5), option('seconds', 1.5));
 
-async function bench(wanted: readonly Scenario[], rounds: number, seconds: number): Promise<void> {
+async function bench(selected: readonly Scenario[], rounds: number, seconds: number): Promise<void> {
   const isPinned = pinThisProcess();
-  if (!isPinned) console.error('one core, or no taskset: figures will vary more');
-  const found: ScenarioResult[] = [];
+  if (!isPinned) console.error('only one core, or no taskset: figures vary more');
+  const scenarioResults: ScenarioResult[] = [];
   const rig = new Rig();
   try {
-    for (const scenario of wanted) {
+    for (const scenario of selected) {
       console.error(scenario.title);
       const result = await runScenario(scenario, rig, rounds, seconds);
       for (const { title, unit, values } of figuresOf(result)) {
         console.error(`  ${title}: ${show(median(values))} ${unit}, ${spread(values)}`);
       }
-      found.push(result);
+      scenarioResults.push(result);
     }
   } finally {
     rig.close();
   }
   const command = ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
   const date = new Date().toISOString().slice(0, 10);
-  const results: Results = { date, command, machine: machine(), rounds, seconds, isPinned, scenarios: found };
+  const results: Results = { date, command, machine: machine(), rounds, seconds, isPinned, scenarios: scenarioResults };
   console.log(pageOf(results));
   if (args.includes('--write')) writePages(results);
-  if (badCalls(results) === 0) return;
-  console.error(`${badCalls(results)} calls were refused, or answered wrongly or not at all`);
+  const incorrect = countIncorrect(results);
+  if (incorrect === 0) return;
+  console.error(`${incorrect} calls were rejected or failed`);
   process.exitCode = 1;
 }
 
-function chosen(): readonly Scenario[] {
+function selectScenarios(): readonly Scenario[] {
   const at = args.indexOf('--scenario');
   if (at === -1) return scenarios;
-  if (args.includes('--write')) throw new Error('--write is for all scenarios');
+  if (args.includes('--write')) throw new Error('--write requires all scenarios');
   const names = (args[at + 1] ?? '').split(',');
   const unknown = names.filter((name) => !scenarios.some((scenario) => scenario.name === name));
-  if (unknown.length > 0) throw new Error(`no scenario is called ${unknown.join(', ')}: see --list`);
+  if (unknown.length > 0) throw new Error(`no scenario named ${unknown.join(', ')}: see --list`);
   return scenarios.filter(({ name }) => names.includes(name));
 }
 
@@ -70,9 +71,9 @@ function machine(): string {
   ].flatMap(([name = '', option = '']) => {
     const program = onPath([name]);
     if (program === undefined) return [];
-    // nginx says it on its standard error.
-    const response = execFileSync('sh', ['-c', '"$1" "$2" 2>&1', 'sh', program, option], { encoding: 'utf8' });
-    return `${name} ${/\d+\.\d+\.\d+/.exec(response)?.[0] ?? '?'}`;
+    // nginx writes its version to standard error.
+    const output = execFileSync('sh', ['-c', '"$1" "$2" 2>&1', 'sh', program, option], { encoding: 'utf8' });
+    return `${name} ${/\d+\.\d+\.\d+/.exec(output)?.[0] ?? '?'}`;
   });
   const processor = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}`;
   return [processor, `Node ${process.version}`, ...versions].join(', ');

@@ -6,8 +6,8 @@ const MASKED = 0x80;
 const [TWO_BYTES, EIGHT_BYTES] = [126, 127];
 
 /**
- * The client's side of a WebSocket, as far as a load generator needs it: whole text frames, one way and the other. `ws`
- * would need more CPU than what is measured. All frames are masked with zeros, which leaves them as they are.
+ * The client side of a WebSocket with only what a load generator needs: unfragmented text frames. `ws` would use more CPU
+ * than the program under test. All frames are masked with zeros, which does not change them.
  */
 export async function openSocket(port: number, path: string, onText: (text: string) => void): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -36,14 +36,14 @@ export function sendText(socket: Socket, text: string): void {
   const head = short ? 6 : 8;
   const frame = Buffer.alloc(head + length);
   frame[0] = TEXT_FRAME;
-  if (length > 0xffff) throw new Error('too long for a message of the bench');
+  if (length > 0xffff) throw new Error('the message is longer than 65,535 bytes');
   frame[1] = MASKED | (short ? length : TWO_BYTES);
   if (!short) frame.writeUInt16BE(length, 2);
   frame.write(text, head, 'latin1');
   socket.write(frame);
 }
 
-/** Where the first frame's payload begins and ends, once all of it is there. */
+/** The start and end of the first frame's payload. Undefined: the frame is incomplete. */
 function frameIn(bytes: Buffer): { start: number; end: number } | undefined {
   if (bytes.length < 2) return undefined;
   const short = bytes[1] as number;

@@ -12,16 +12,16 @@ import { pinned } from './pinning.ts';
 import { freePorts, pidOf, start, untilReady } from './processes.ts';
 
 export interface GatewaySetup {
-  /** Files by slug. */
+  /** Network files by slug. */
   readonly networks: Readonly<Record<string, object>>;
-  /** How many keys there are: 1 unless told otherwise. */
+  /** Number of keys. Default: 1. */
   readonly keys?: number;
-  /** Of each of them. */
-  readonly rules?: PermissionTexts;
-  /** Where keys and limits are kept; undefined: in files. */
+  /** Permissions and limits of every key. */
+  readonly permissions?: PermissionTexts;
+  /** The Redis for keys and limits. Undefined: the key file, and limits in memory. */
   readonly redisUrl?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  /** What node is to run in place of the compiled gateway. */
+  /** Arguments of node. Default: the compiled gateway. */
   readonly script?: readonly string[];
   readonly stdio?: StdioOptions;
 }
@@ -30,11 +30,11 @@ export interface StartedGateway {
   readonly port: number;
   readonly pid: number;
   readonly child: ChildProcess;
-  /** `/<slug>/v3/<key>`: each key at the next network. */
+  /** `/<slug>/v3/<key>` for each key. Networks are assigned to keys in turn. */
   readonly paths: readonly string[];
 }
 
-/** Starts a compiled gateway in a process of its own, and waits until it is ready. @param folder for its files */
+/** Starts a compiled gateway in a separate process, and waits until it is ready. @param folder for its files */
 export async function startGateway(folder: string, setup: GatewaySetup): Promise<StartedGateway> {
   const networks = join(folder, 'networks');
   mkdirSync(networks, { recursive: true });
@@ -54,9 +54,12 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
   return { port, pid: pidOf(child), child, paths };
 }
 
-async function storeKeys(folder: string, { keys: count = 1, rules = {}, redisUrl }: GatewaySetup): Promise<string[]> {
+async function storeKeys(
+  folder: string,
+  { keys: count = 1, permissions = {}, redisUrl }: GatewaySetup,
+): Promise<string[]> {
   const keys = Array.from({ length: count }, makeKey);
-  const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), permissions: rules };
+  const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), permissions };
   const entries = keys.map((key) => [digestOf(key), record] as const);
   if (redisUrl === undefined) writeKeyFile(join(folder, 'keys.json'), new Map(entries));
   else {

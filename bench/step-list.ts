@@ -18,14 +18,14 @@ import { SLOT, slotOf, type CallKind } from './wallet-calls.ts';
 
 export interface Step {
   readonly name: string;
-  /** Async functions are run many at once. */
+  /** Async functions are run concurrently, others one by one. */
   readonly work: () => unknown;
 }
 
-const LIMIT_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const BATCH = { maxItems: 1_000, maxResponseBytes: 25_000_000, concurrency: 50 };
 
-/** The steps of one kind of call, in their order, each with what the one before it made. */
+/** The steps of one kind of call, in order. Each has the result of the previous one as its input. */
 export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step[]> {
   const { key, limiter, log, authenticator, networks } = parts;
   const textOf = (number: number): string =>
@@ -41,28 +41,28 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const [upstream] = network?.config.upstreams ?? [];
   const transport = upstream && openTransport(upstream, { UPSTREAM_CONNECTIONS: 64, UPSTREAM_RESPONSE_MAX_BYTES: 1e9 });
   if (network === undefined || method === undefined || call === undefined || transport === undefined) {
-    throw new Error(`nothing serves ${kind.method}`);
+    throw new Error(`no network, method or upstream for ${kind.method}`);
   }
   const { spec } = method;
-  const served = new MonotonicReads<Upstream>(
+  const monotonicReads = new MonotonicReads<Upstream>(
     network.heads,
     () => undefined,
     () => undefined,
   );
-  const choice = new UpstreamSelector(network.upstreams.all, network.heads, served, undefined);
+  const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, undefined);
   const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
   const { response } = normalise(spec, call.params, readResponse(200, body, 1));
   const charge = { units: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;
   let number = 0;
-  const whole = async (own: KeyAccess): Promise<void> => {
-    // Those that are the same would share one upstream call.
+  const handleWhole = async (keyAccess: KeyAccess): Promise<void> => {
+    // Every call differs, because identical calls would be coalesced.
     const body = Buffer.from(textOf(number++));
-    const deadline = performance.now() + LIMIT_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     const caller = new Cancellation();
     const context: CallContext = {
       network,
-      access: own,
+      access: keyAccess,
       limiter,
       requestId: '',
       deadline,
@@ -80,13 +80,13 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     { name: 'parse: the body', work: () => readEnvelope(text, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
     { name: 'validate: the parameters', work: () => precheckCall(method, { ...call, precheck: undefined }, access) },
-    { name: 'select: the upstream', work: () => choice.select(routedCall, performance.now()) },
-    { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, LIMIT_MS, 1) },
+    { name: 'select: the upstream', work: () => selector.select(routedCall, performance.now()) },
+    { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, TIMEOUT_MS, 1) },
     {
       name: 'normalise: parse and check the response',
       work: () => normalise(spec, call.params, readResponse(200, body, 1)),
     },
-    { name: 'respond: write the result', work: () => written(response) },
+    { name: 'respond: write the result', work: () => writeResponse(response) },
     {
       name: 'metrics: count the call',
       work: () => {
@@ -95,11 +95,14 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
         method.usage.add('key', 1, false, bytes.length);
       },
     },
-    { name: 'all but HTTP with the client, no limits', work: async () => whole({ ...access, limits: undefined }) },
+    {
+      name: 'all but HTTP with the client, no limits',
+      work: async () => handleWhole({ ...access, limits: undefined }),
+    },
   ];
 }
 
-function written(response: UpstreamResponse | undefined): unknown {
+function writeResponse(response: UpstreamResponse | undefined): unknown {
   if (response?.kind === 'large') return largeResponse('1', response.parts);
   return response?.kind === 'result'
     ? resultResponse('1', response.text ?? JSON.stringify(response.result))

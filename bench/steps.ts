@@ -10,8 +10,8 @@ import { stepsOf, type Step } from './step-list.ts';
 import { walletMix, wholeBlocks } from './wallet-calls.ts';
 
 /**
- * What each step of a call costs by itself, on the gateway's own functions: to see where a regression comes from. The
- * last row is the whole of it but for HTTP with the caller.
+ * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression. The last row is
+ * the whole call except HTTP with the client.
  *
  *   npm run bench:steps
  */
@@ -20,12 +20,12 @@ const kinds = [...methods.flatMap((name) => walletMix.find(({ method }) => metho
 
 const ROUNDS = 9;
 const ROUND_MS = 60;
-const WARM_MS = 1_000;
-const AT_ONCE = 64;
+const WARMUP_MS = 1_000;
+const CONCURRENCY = 64;
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-steps-'));
 const [port = 0] = await freePorts(1);
-// In a process of its own: its CPU is not the gateway's.
+// In a separate process, whose CPU time is not counted.
 start(process.execPath, [join(dirname(fileURLToPath(import.meta.url)), 'fixed-upstream.js'), String(port)]);
 await untilOpen(port);
 const upstreams = [{ name: 'fixed', url: `http://127.0.0.1:${port}` }];
@@ -33,11 +33,11 @@ writeFileSync(join(folder, 'bench.yaml'), JSON.stringify({ name: 'Bench', chainI
 const parts = await openParts(folder);
 try {
   const columns: [string, Step[]][] = [];
-  for (const kind of kinds) columns.push([`${kind.method}, ${size(kind.result)}`, await stepsOf(kind, parts)]);
+  for (const kind of kinds) columns.push([`${kind.method}, ${sizeText(kind.result)}`, await stepsOf(kind, parts)]);
   const rows: string[][] = [['µs of CPU', ...columns.map(([title]) => title)]];
   for (const [index, { name }] of (columns[0]?.[1] ?? []).entries()) {
     const costs: string[] = [];
-    for (const [, steps] of columns) costs.push(show(await cost(steps[index] as Step)));
+    for (const [, steps] of columns) costs.push(show(await measureStep(steps[index] as Step)));
     rows.push([name, ...costs]);
   }
   console.log(table(rows));
@@ -47,12 +47,12 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The median of some rounds, each long enough for the clock's grain, once the code is compiled. */
-async function cost({ work }: Step): Promise<number> {
+/** CPU µs per call: the median of the rounds after a warm-up. A round is long compared with the resolution of the clock. */
+async function measureStep({ work }: Step): Promise<number> {
   const isAsync = work.constructor.name === 'AsyncFunction';
   const run = (forMs: number): number | Promise<number> =>
-    (isAsync ? together : inTurn)(work, performance.now() + forMs);
-  await run(isAsync ? WARM_MS : ROUND_MS);
+    (isAsync ? runConcurrently : runInTurn)(work, performance.now() + forMs);
+  await run(isAsync ? WARMUP_MS : ROUND_MS);
   const rounds: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage();
@@ -63,22 +63,22 @@ async function cost({ work }: Step): Promise<number> {
   return median(rounds);
 }
 
-function inTurn(work: Step['work'], until: number): number {
+function runInTurn(work: Step['work'], deadline: number): number {
   let calls = 0;
-  for (; performance.now() < until; calls += 20) for (let one = 0; one < 20; one++) void work();
+  for (; performance.now() < deadline; calls += 20) for (let index = 0; index < 20; index++) void work();
   return calls;
 }
 
-async function together(work: Step['work'], until: number): Promise<number> {
+async function runConcurrently(work: Step['work'], deadline: number): Promise<number> {
   let calls = 0;
   const worker = async (): Promise<void> => {
-    for (; performance.now() < until; calls++) await work();
+    for (; performance.now() < deadline; calls++) await work();
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   return calls;
 }
 
-function size(text: string): string {
+function sizeText(text: string): string {
   return text.length < 1_000
     ? `${text.length} bytes`
     : `${(text.length / 1_000).toFixed(text.length < 10_000 ? 1 : 0)} kB`;

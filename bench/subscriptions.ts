@@ -8,21 +8,21 @@ import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/support/page-table.ts';
-import { live } from './busy-sockets.ts';
+import { runClients } from './busy-sockets.ts';
 import { addressOf, growingChain } from './growing-chain.ts';
 import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
 
 /**
- * What subscribers cost the gateway: memory of sockets at rest, those of callers who subscribe and ask beside them, and
- * CPU and memory of notifications to many. Every notification and answer is counted. Linux only: CPU time and memory are
- * read from /proc.
+ * Measures what subscribers cost the gateway: memory of idle sockets, memory and CPU of clients that subscribe and send
+ * calls, and CPU of notifications to many subscribers. Every notification and response is counted. Linux only: CPU time
+ * and memory are from /proc.
  *
  *   npm run bench:sockets [-- --idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20]
  */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
 const page = join(packageRoot, 'docs/websocket.md');
-// Whatever ends this.
+// Also runs if the measurement fails.
 process.once('exit', () => {
   stopAll();
   rmSync(folder, { recursive: true, force: true });
@@ -35,25 +35,27 @@ chain.server.closeAllConnections();
 async function run(idle: number, busy: number, seconds: number): Promise<void> {
   const { url, pid } = await startGateway();
   console.log(`${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}, Node ${process.version}\n`);
-  // The first fill what start left behind.
+  // The first sockets reuse memory that the start has freed.
   const first = await openAll(url, 1_000);
   const before = memory(pid);
   const cpu = cpuMicroseconds(pid);
   const sockets = await openAll(url, idle);
   await delay(5_000);
-  const rested = cpuMicroseconds(pid);
+  const openedCpu = cpuMicroseconds(pid);
   await delay(10_000);
-  const idleCpu = (cpuMicroseconds(pid) - rested) / 10;
-  const held = memory(pid);
-  const each = `${((held - before) / idle).toFixed(1)} kB`;
-  console.log(`${idle} idle sockets: ${each} each, ${((rested - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
+  const idleCpu = (cpuMicroseconds(pid) - openedCpu) / 10;
+  const idleMemory = memory(pid);
+  const each = `${((idleMemory - before) / idle).toFixed(1)} kB`;
+  console.log(`${idle} idle sockets: ${each} each, ${((openedCpu - cpu) / idle).toFixed(0)} CPU-µs to open one\n`);
 
-  const callers = await openAll(url, busy);
-  const began = cpuMicroseconds(pid);
-  const counts = await live(callers, seconds, () => chain.grow());
-  const busyCpu = (cpuMicroseconds(pid) - began) / seconds;
-  const [told, answered] = [counts.told.toLocaleString('en'), counts.answered.toLocaleString('en')];
-  tell('sockets', [
+  const clients = await openAll(url, busy);
+  const startCpu = cpuMicroseconds(pid);
+  const counts = await runClients(clients, seconds, () => chain.grow());
+  const busyCpu = (cpuMicroseconds(pid) - startCpu) / seconds;
+  const [notifications, responses] = [counts.notifications, counts.responses].map((count) =>
+    count.toLocaleString('en'),
+  );
+  printTable('sockets', [
     [
       'sockets',
       'memory of the process',
@@ -65,26 +67,32 @@ async function run(idle: number, busy: number, seconds: number): Promise<void> {
       'p99',
       'lost or wrong',
     ],
-    [`${idle} idle, besides 1000`, mb(held), each, share(idleCpu), ...Array<string>(5).fill('')],
+    [`${idle} idle, besides 1000`, mb(idleMemory), each, share(idleCpu), ...Array<string>(5).fill('')],
     [
       `${busy} busy besides those`,
       mb(memory(pid)),
-      `${((memory(pid) - held) / busy).toFixed(1)} kB`,
-      ...[share(busyCpu), told, answered, `${counts.p50Ms.toFixed(1)} ms`, `${counts.p99Ms.toFixed(1)} ms`],
+      `${((memory(pid) - idleMemory) / busy).toFixed(1)} kB`,
+      ...[
+        share(busyCpu),
+        notifications ?? '',
+        responses ?? '',
+        `${counts.p50Ms.toFixed(1)} ms`,
+        `${counts.p99Ms.toFixed(1)} ms`,
+      ],
       String(counts.faults),
     ],
   ]);
-  await closeAll([...first, ...sockets, ...callers]);
-  await toMany(url, pid, option('subscribers', 1_000), option('blocks', 20));
+  await closeAll([...first, ...sockets, ...clients]);
+  await measureNotifications(url, pid, option('subscribers', 1_000), option('blocks', 20));
 }
 
-/** Shows a table, and with `--write` puts it into the page. */
-function tell(name: string, rows: readonly (readonly string[])[]): void {
+/** Prints a table, and writes it into the page with `--write`. */
+function printTable(name: string, rows: readonly (readonly string[])[]): void {
   console.log(`${rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`);
   if (process.argv.includes('--write')) writeTable(page, name, rows, 'npm run bench:sockets');
 }
 
-async function toMany(url: string, pid: number, subscribers: number, blocks: number): Promise<void> {
+async function measureNotifications(url: string, pid: number, subscribers: number, blocks: number): Promise<void> {
   const rows = [
     await measure('newHeads', url, pid, subscribers, blocks, () => ['newHeads']),
     await measure('logs, one of 200', url, pid, subscribers, blocks, (index) => [
@@ -99,7 +107,7 @@ async function toMany(url: string, pid: number, subscribers: number, blocks: num
     'bytes per notification',
     'delivery to all per block',
   ];
-  tell('notifications', [heading, ...rows]);
+  printTable('notifications', [heading, ...rows]);
 }
 
 async function measure(
@@ -111,33 +119,34 @@ async function measure(
   params: (index: number) => unknown[],
 ): Promise<string[]> {
   const sockets = await openAll(url, subscribers);
-  let told = 0;
+  let notifications = 0;
   let bytes = 0;
   await Promise.all(
     sockets.map(async (socket, index) => {
       socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: params(index) }));
       await once(socket, 'message');
       socket.on('message', (data) => {
-        told++;
+        notifications++;
         bytes += (data as Buffer).length;
       });
     }),
   );
   const perBlock = name === 'logs, all of 200' ? 200 * subscribers : subscribers;
   const cpu = cpuMicroseconds(pid);
-  let took = 0;
+  let deliveryMs = 0;
   for (let block = 1; block <= blocks; block++) {
     chain.grow();
-    const first = told;
-    while (told === first) await delay(1);
-    const from = performance.now();
-    while (told < block * perBlock) await delay(1);
-    took += performance.now() - from;
+    const before = notifications;
+    while (notifications === before) await delay(1);
+    const firstAt = performance.now();
+    while (notifications < block * perBlock) await delay(1);
+    deliveryMs += performance.now() - firstAt;
   }
   const spent = cpuMicroseconds(pid) - cpu;
   await closeAll(sockets);
-  const cells = [(spent / told).toFixed(1), (bytes / told).toFixed(0), `${(took / blocks).toFixed(1)} ms`];
-  return [`${subscribers} × ${name}`, told.toLocaleString('en'), ...cells];
+  const perNotification = [(spent / notifications).toFixed(1), (bytes / notifications).toFixed(0)];
+  const cells = [...perNotification, `${(deliveryMs / blocks).toFixed(1)} ms`];
+  return [`${subscribers} × ${name}`, notifications.toLocaleString('en'), ...cells];
 }
 
 async function openAll(url: string, count: number): Promise<WebSocket[]> {
@@ -176,7 +185,7 @@ function mb(kilobytes: number): string {
   return `${(kilobytes / 1_000).toFixed(0)} MB`;
 }
 
-/** @param microseconds of CPU time a second */
+/** @param microseconds of CPU time per second */
 function share(microseconds: number): string {
   return `${(microseconds / 10_000).toFixed(1)} %`;
 }

@@ -1,8 +1,8 @@
 import { blockHash, largeBlock } from './large-block.ts';
 
 /**
- * A call and the reply to it, as JSON texts. Where `SLOT` stands in them, each call has twelve hexadecimal digits of its
- * own, so that no two calls are the same and no answer can be taken for another's.
+ * A call and its result, as JSON texts. Each call has twelve unique hexadecimal digits in place of `SLOT`, so that no two
+ * calls are equal and no response matches another call.
  */
 export interface CallKind {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface CallKind {
 
 export const SLOT = 'beef00000000';
 
-/** @returns what stands in the slot of the call of this number */
+/** The text that replaces `SLOT` in the call with this number. */
 export function slotOf(number: number): string {
   return `beef${(0x10000000 + number).toString(16)}`;
 }
@@ -59,21 +59,21 @@ const uncle = kind('eth_getUncleByBlockHashAndIndex', [own, '0x0'], {
 const estimateFee = kind('zks_estimateFee', [call], fee);
 const wholeBlock = kind('eth_getBlockByHash', [own, true], { ...largeBlock, hash: own });
 
-/** In turns. A wallet mostly reads state, waits for receipts and estimates; blocks and uncles are rare. */
+/** Sent in this order, repeatedly. A wallet mostly reads state, waits for receipts and estimates; blocks are rare. */
 // prettier-ignore
 export const walletMix = [
   storage, receiptOf, estimate, storage, transaction, storage, receiptOf, smallBlock, estimate, storage,
   receiptOf, storage, transaction, estimateFee, storage, receiptOf, estimate, storage, transaction, uncle,
 ];
 
-/** What a cache may keep for good: all of it is of a final block. */
+/** Calls about final blocks, whose responses may be cached without expiry. */
 export const finalMix = [finalStorage, receiptOf, finalStorage, transaction, finalStorage, receiptOf, smallBlock];
 
 export const wholeBlocks = [wholeBlock];
 
 export const allKinds = [...walletMix, ...finalMix, ...wholeBlocks];
 
-/** The newest block, and the final one, of the chain of all this. */
+/** The newest block and the final block of this chain. */
 export const heads = {
   latest: JSON.stringify({ ...block, number: '0x20', hash: word('f') }),
   finalized: JSON.stringify({ ...block, number: '0x10' }),

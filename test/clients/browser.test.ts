@@ -19,7 +19,7 @@ let page: Tab;
 beforeAll(async () => {
   [world, chromium] = await Promise.all([makeWorld(), startChromium()]);
   const ethers = readFileSync(join(packageRoot, 'node_modules/ethers/dist/ethers.min.js'));
-  // Of another origin than the gateway: the port differs.
+  // Another origin than the gateway, because the port differs.
   site = createServer(({ url }, response) => {
     if (url === '/ethers.js') response.setHeader('content-type', 'text/javascript').end(ethers);
     else response.setHeader('content-type', 'text/html').end('<!doctype html><title>a dapp</title>');
@@ -34,10 +34,10 @@ afterAll(async () => {
 });
 
 function verbs(since: number): string[] {
-  return world.wire.requests.slice(since).map(({ verb }) => verb);
+  return world.proxy.requests.slice(since).map(({ verb }) => verb);
 }
 
-/** Runs this in the page. What it needs is given as JSON: the page knows nothing of the test. */
+/** Runs a function in the page. Its argument is passed as JSON, because the page cannot access the test's variables. */
 function inPage<Given, Result>(run: (given: Given) => Promise<Result>, given: Given): Promise<Result> {
   return page.evaluate(`(${run.toString()})(${JSON.stringify(given)})`);
 }
@@ -56,12 +56,12 @@ async function post({ url, bodies }: { url: string; bodies: object[] }) {
 const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', id: 1, method, params });
 
 describe('a page of another origin, in Chromium,', () => {
-  it('calls, and Chromium asks once whether it may', async () => {
+  it('sends calls after a single preflight request', async () => {
     const { counter } = world.anvil.chain;
-    const before = world.wire.requests.length;
+    const before = world.proxy.requests.length;
     const storage = call('eth_getStorageAt', counter.address, counter.numberPosition, 'latest');
     const bodies = [call('eth_chainId'), storage, [storage, call('eth_chainId')], call('no_such')];
-    const responses = await inPage(post, { url: world.place.http, bodies });
+    const responses = await inPage(post, { url: world.connection.http, bodies });
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(responses[0]?.response).toEqual({ jsonrpc: '2.0', id: 1, result: '0x539' });
     expect(Number((responses[1]?.response as { result: string }).result)).toBe(counter.value);
@@ -69,60 +69,63 @@ describe('a page of another origin, in Chromium,', () => {
     expect(verbs(before)).toEqual(['OPTIONS', 'POST', 'POST', 'POST', 'POST']);
   });
 
-  it('is believed for a day, and in fact for longer than the five seconds that Chromium believes by itself', async () => {
+  it('needs no second preflight for a day, and in fact for longer than Chromium’s default of five seconds', async () => {
     const headers = { origin: 'http://a.test', 'access-control-request-method': 'POST' };
-    const preflight = await fetch(world.place.http, { method: 'OPTIONS', headers });
+    const preflight = await fetch(world.connection.http, { method: 'OPTIONS', headers });
     expect(preflight.headers.get('access-control-max-age')).toBe('86400');
-    const before = world.wire.requests.length;
+    const before = world.proxy.requests.length;
     await sleep(5_500);
-    await inPage(post, { url: world.place.http, bodies: [call('eth_chainId')] });
+    await inPage(post, { url: world.connection.http, bodies: [call('eth_chainId')] });
     expect(verbs(before)).toEqual(['POST']);
   });
 
-  it('reads refusals, and how long to wait', async () => {
-    await world.rules({ rate: '1', burst: '1' });
+  it('reads rejections and Retry-After', async () => {
+    await world.changeKey({ rate: '1', burst: '1' });
     try {
       await world.exhaust();
-      const [rejected] = await inPage(post, { url: world.place.http, bodies: [call('eth_blockNumber')] });
+      const [rejected] = await inPage(post, { url: world.connection.http, bodies: [call('eth_blockNumber')] });
       expect(rejected).toMatchObject({ status: 429, retryAfter: '01', response: { error: { code: -32_005 } } });
     } finally {
-      await world.rules({ rate: undefined, burst: undefined });
+      await world.changeKey({ rate: undefined, burst: undefined });
     }
-    const url = world.place.http.replace(/[^/]+$/, 'f'.repeat(32));
+    const url = world.connection.http.replace(/[^/]+$/, 'f'.repeat(32));
     const [unknown] = await inPage(post, { url, bodies: [call('eth_chainId')] });
     expect(unknown).toMatchObject({ status: 401, response: { error: { message: 'invalid project id' } } });
   });
 
-  it('subscribes over a WebSocket, and is told of blocks and logs', async () => {
+  it('subscribes over a WebSocket, and gets blocks and logs', async () => {
     const { caller, counter } = world.anvil.chain;
-    await inPage(subscribe, { url: world.place.ws, kinds: [['newHeads'], ['logs', { address: counter.address }]] });
+    await inPage(subscribe, {
+      url: world.connection.ws,
+      kinds: [['newHeads'], ['logs', { address: counter.address }]],
+    });
     const hash = await callLocalNode(world.anvil.url, 'eth_sendTransaction', [
       { from: caller, to: counter.address, data: counter.calls.set },
     ]);
-    await page.deadline('window.told.every((results) => results.length > 0)');
-    const [heads, logs] = await page.evaluate<[{ number: string }[], object[]]>('window.told');
+    await page.waitFor('window.notifications.every((results) => results.length > 0)');
+    const [heads, logs] = await page.evaluate<[{ number: string }[], object[]]>('window.notifications');
     expect(logs).toMatchObject([{ address: counter.address, transactionHash: hash, removed: false }]);
     expect(logs).toMatchObject([{ blockNumber: heads[0]?.number }]);
   });
 
-  it('with ethers reads without asking again, and watches through an upstream’s end', async () => {
+  it('with ethers reads without preflights, and watches while an upstream fails', async () => {
     const { caller, counter } = world.anvil.chain;
-    const before = world.wire.requests.length;
+    const before = world.proxy.requests.length;
     await page.evaluate(`import('/ethers.js').then((ethers) => { window.ethers = ethers; })`);
-    await inPage(watchByEthers, { http: world.place.http, ws: world.place.ws, address: counter.address });
+    await inPage(watchByEthers, { http: world.connection.http, ws: world.connection.ws, address: counter.address });
     const from = Number(await callLocalNode(world.anvil.url, 'eth_blockNumber', []));
-    const place = [counter.address, counter.numberPosition, 'latest'];
-    const value = Number(await callLocalNode(world.anvil.url, 'eth_getStorageAt', place));
+    const storageParams = [counter.address, counter.numberPosition, 'latest'];
+    const value = Number(await callLocalNode(world.anvil.url, 'eth_getStorageAt', storageParams));
     const mine = (): Promise<unknown> =>
       callLocalNode(world.anvil.url, 'eth_sendTransaction', [
         { from: caller, to: counter.address, data: counter.calls.set },
       ]);
     await mine();
-    await page.deadline(`window.seen.logs.includes(${from + 1})`);
+    await page.waitFor(`window.seen.logs.includes(${from + 1})`);
     await world.cut('first');
     await mine();
     await mine();
-    await page.deadline(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
+    await page.waitFor(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
     await world.mend();
     expect(await page.evaluate('window.seen')).toEqual({
       read: { chainId: 1337, value },
@@ -130,11 +133,11 @@ describe('a page of another origin, in Chromium,', () => {
       logs: [from + 1, from + 2, from + 3],
     });
     expect(new Set(verbs(before))).toEqual(new Set(['POST']));
-    expect(page.complaints.filter((text) => !/status of (429|401)/.test(text))).toEqual([]);
+    expect(page.errors.filter((text) => !/status of (429|401)/.test(text))).toEqual([]);
   });
 });
 
-/** Reads over HTTP and watches over WebSocket; what it sees is put into `window.seen`. */
+/** Reads over HTTP and watches over WebSocket. Stores results and block numbers in `window.seen`. */
 async function watchByEthers({ http, ws, address }: { http: string; ws: string; address: string }): Promise<void> {
   const { ethers } = window as unknown as { ethers: typeof Ethers };
   const reader = new ethers.JsonRpcProvider(http);
@@ -148,15 +151,15 @@ async function watchByEthers({ http, ws, address }: { http: string; ws: string; 
   const watcher = new ethers.WebSocketProvider(ws);
   await watcher.on('block', (number: number) => seen.blocks.push(number));
   await watcher.on({ address }, ({ blockNumber }: { blockNumber: number }) => seen.logs.push(blockNumber));
-  // ethers subscribes without waiting for the answers; both are asked for before this is.
+  // ethers does not await its subscriptions. Both are requested before this call.
   await watcher.send('net_version', []);
 }
 
-/** Subscribes; what is told of each kind is put into `window.told`. */
+/** Subscribes, and stores the notifications of each kind in `window.notifications`. */
 async function subscribe({ url, kinds }: { url: string; kinds: unknown[][] }): Promise<void> {
   const socket = new WebSocket(url);
-  const told: unknown[][] = kinds.map(() => []);
-  Object.assign(window, { told });
+  const notifications: unknown[][] = kinds.map(() => []);
+  Object.assign(window, { notifications });
   await new Promise((resolve) => {
     socket.onopen = resolve;
   });
@@ -171,7 +174,7 @@ async function subscribe({ url, kinds }: { url: string; kinds: unknown[][] }): P
         result?: string;
         params?: { subscription: string; result: unknown };
       };
-      if (params !== undefined) told[ids.indexOf(params.subscription)]?.push(params.result);
+      if (params !== undefined) notifications[ids.indexOf(params.subscription)]?.push(params.result);
       else if (id !== undefined) ids[id] = String(result);
       if (ids.filter(Boolean).length === kinds.length) resolve();
     };

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { CallObject, Client } from './client.ts';
 
-/** It has no command that is told of blocks: what it does with `eth_subscribe` is `cast logs`. */
+/** cast has no command that watches blocks. `cast logs` uses `eth_subscribe`. */
 export const castClient: Client = {
   name: 'cast',
   open({ http, ws, privateKey }) {
@@ -27,13 +27,13 @@ export const castClient: Client = {
       async send({ to, data = '0x' }) {
         const receipt = await cast('send', '--json', '--private-key', privateKey, to, data);
         const { status, blockNumber } = JSON.parse(receipt) as { status: string; blockNumber: string };
-        return { succeeded: status === '0x1', block: Number(blockNumber) };
+        return { hasSucceeded: status === '0x1', block: Number(blockNumber) };
       },
       watchLogs(address, seen) {
         const args = ['logs', '--subscribe', '--address', address, '--rpc-url', ws];
         const child = spawn(castBinary(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
         const ended = once(child, 'exit');
-        // As YAML: its JSON keeps each log back until there is another.
+        // YAML, because the JSON output delays each log until the next one.
         createInterface({ input: child.stdout }).on('line', (line) => {
           const [, number] = /^\s*blockNumber: (\d+)/.exec(line) ?? [];
           if (number !== undefined) seen(Number(number));
@@ -52,7 +52,7 @@ function callArgs({ from, to, data = '0x' }: CallObject): string[] {
   return ['--from', from, to, data];
 }
 
-/** Not the package's `bin`: that is a Node process more for each call. */
+/** The native binary: the package's `bin` would start an additional Node process for each call. */
 function castBinary(): string {
   const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = process.platform === 'win32' ? 'cast.exe' : 'cast';

@@ -1,4 +1,4 @@
-/** A call object as all of these clients take it. */
+/** A call object that all of these clients accept. */
 export interface CallObject {
   readonly from: string;
   readonly to: string;
@@ -7,21 +7,21 @@ export interface CallObject {
   readonly value?: bigint;
 }
 
-/** Where a client is pointed at, and whose account it sends from. */
-export interface Place {
+/** The URLs, chain id and account of a client. */
+export interface ConnectionSettings {
   readonly http: string;
   readonly ws: string;
   readonly chainId: number;
   readonly privateKey: `0x${string}`;
 }
 
-/** A real client, as its users have it but for how often it polls. */
+/** A real client library with its default settings, except for the polling interval. */
 export interface Client {
   readonly name: string;
-  open(place: Place): Promise<OpenClient>;
+  open(connection: ConnectionSettings): Promise<OpenClient>;
 }
 
-/** What a day is made of. Each rejects with what the client throws. */
+/** The operations that the tests use. Each rejects with the client's own error. */
 export interface OpenClient {
   chainId(): Promise<number>;
   blockNumber(): Promise<number>;
@@ -29,15 +29,15 @@ export interface OpenClient {
   storage(address: string, position: string): Promise<string>;
   /** The hashes of the transactions in a block. */
   transactionsIn(blockHash: string): Promise<readonly string[]>;
-  /** How many there are of an address since the first block. */
+  /** The number of logs of an address since the first block. */
   countLogs(address: string): Promise<number>;
   call(call: CallObject): Promise<string>;
   estimate(call: CallObject): Promise<bigint>;
-  /** Signs, sends and waits for the receipt. @returns whether it succeeded, and in which block */
-  send(call: CallObject): Promise<{ readonly succeeded: boolean; readonly block: number }>;
-  /** Until it is told to stop. Undefined: the client cannot. */
+  /** Signs and sends a transaction, and waits for the receipt. @returns whether it succeeded, and its block */
+  send(call: CallObject): Promise<{ readonly hasSucceeded: boolean; readonly block: number }>;
+  /** Watches blocks until `Stop` is called. Undefined: not supported by the client. */
   watchBlocks?(seen: (number: number) => void): Promise<Stop>;
-  /** The block numbers of an address' logs. */
+  /** Watches the logs of an address. `seen` gets their block numbers. */
   watchLogs(address: string, seen: (blockNumber: number) => void): Promise<Stop>;
   close(): Promise<void>;
 }

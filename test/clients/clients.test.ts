@@ -24,7 +24,7 @@ const clients: readonly Client[] = [
 const table = new DayTable();
 const inTurn = { concurrent: false };
 
-// Each has a world of its own, and mostly waits.
+// Each client has its own gateway and chain. The tests mostly wait.
 describe.concurrent.each(clients)('a day of $name', (kind) => {
   let world: World;
   let client: OpenClient;
@@ -39,7 +39,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
   beforeAll(async () => {
     world = await makeWorld();
     ({ counter } = world.anvil.chain);
-    client = await kind.open(world.place);
+    client = await kind.open(world.connection);
   });
   afterEach(() => world.mend());
   afterAll(async () => {
@@ -49,11 +49,11 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
 
   it('reads', inTurn, async () => {
     const { blockHash, setTransaction } = world.anvil.chain;
-    const told = await Promise.all([
+    const results = await Promise.all([
       ...[client.chainId(), client.blockNumber(), client.balance(account), client.countLogs(counter.address)],
       ...[client.storage(counter.address, counter.numberPosition), client.transactionsIn(blockHash), number()],
     ]);
-    expect(told).toEqual([
+    expect(results).toEqual([
       1337,
       3,
       10n ** 22n,
@@ -62,53 +62,53 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
       expect.arrayContaining([setTransaction]),
       counter.value,
     ]);
-    table.logEntry(kind.name, 'reads', 'yes');
+    table.set(kind.name, 'reads', 'yes');
   });
 
-  it('estimates, and hears why a call reverts', inTurn, async () => {
+  it('estimates gas, and gets the revert reason', inTurn, async () => {
     const { gate } = world.anvil.chain;
     expect(await client.estimate(set(7))).toBeGreaterThan(21_000n);
     await expect(client.estimate({ from: account, to: gate.address, data: gate.calls.open })).rejects.toThrow(
       /the gate is closed/,
     );
-    table.logEntry(kind.name, 'estimates', 'yes');
+    table.set(kind.name, 'estimates', 'yes');
   });
 
-  it('sends, and waits for the receipt', inTurn, async () => {
-    expect((await client.send(set(1001))).succeeded).toBe(true);
+  it('sends a transaction, and waits for the receipt', inTurn, async () => {
+    expect((await client.send(set(1001))).hasSucceeded).toBe(true);
     expect(await number()).toBe(1001);
-    table.logEntry(kind.name, 'sends', 'yes');
+    table.set(kind.name, 'sends', 'yes');
   });
 
-  it('does not see upstreams restart', inTurn, async () => {
-    const before = world.wire.requests.length;
+  it('gets no errors while upstreams restart', inTurn, async () => {
+    const before = world.proxy.requests.length;
     await world.cut('first');
-    expect((await client.send(set(1002))).succeeded).toBe(true);
+    expect((await client.send(set(1002))).hasSucceeded).toBe(true);
     await world.mend();
     await world.cut('second');
-    expect((await client.send(set(1003))).succeeded).toBe(true);
+    expect((await client.send(set(1003))).hasSucceeded).toBe(true);
     expect(await number()).toBe(1003);
     expect(statuses(before)).toEqual(new Set([200]));
-    table.logEntry(kind.name, 'survives failover', 'yes');
+    table.set(kind.name, 'survives failover', 'yes');
   });
 
-  it('watches blocks and logs, an upstream’s end among them', { ...inTurn, timeout: 90_000 }, async () => {
+  it('watches blocks and logs while an upstream fails', { ...inTurn, timeout: 90_000 }, async () => {
     const blocks: number[] = [];
     const logs: number[] = [];
     const stops = await Promise.all([
       client.watchBlocks?.((block) => blocks.push(block)),
       client.watchLogs(counter.address, (block) => logs.push(block)),
     ]);
-    // Who polls may see the newest only.
+    // A client that polls may see only the newest block.
     const hasSeen = (block: number): boolean =>
       (client.watchBlocks === undefined || blocks.some((seen) => seen >= block)) && logs.includes(block);
     const send = async (): Promise<number> => (await client.send(set(2001))).block;
-    // Some say that they watch before they do; and ethers asks a filter at a new block only, so that it hears at the
-    // next what it is late for.
+    // Some clients report that they watch before they do. ethers polls a filter only at a new block, so that a missed
+    // change arrives with the next block.
     const sendUntilSeen = async (...sent: number[]): Promise<unknown> =>
       eventually(async () => {
         const all = [...sent, await send()];
-        for (let rests = 0; rests < 15 && !all.every(hasSeen); rests++) await sleep(100);
+        for (let waits = 0; waits < 15 && !all.every(hasSeen); waits++) await sleep(100);
         return all.every(hasSeen);
       }, 30_000);
     await sendUntilSeen();
@@ -116,25 +116,27 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     const sent = [await send(), await send()];
     await sendUntilSeen(...sent);
     for (const stop of stops) await stop?.();
-    const { asked: requested } = world.wire;
-    const how = (filter: string): string =>
-      requested.has('eth_subscribe') ? 'over WebSocket' : requested.has(filter) ? 'by a filter' : 'by polling';
-    const heard = client.watchBlocks === undefined ? 'not supported' : how('eth_newBlockFilter');
+    const { requestedMethods } = world.proxy;
+    const transportOf = (filter: string): string => {
+      if (requestedMethods.has('eth_subscribe')) return 'over WebSocket';
+      return requestedMethods.has(filter) ? 'by a filter' : 'by polling';
+    };
+    const blockTransport = client.watchBlocks === undefined ? 'not supported' : transportOf('eth_newBlockFilter');
     const [from = 0, to = 0] = sent;
-    const isOfThem = (block: number): boolean => block >= from && block <= to;
-    expect(logs.filter(isOfThem)).toEqual(sent);
-    if (heard === 'over WebSocket' || heard === 'by a filter') expect(blocks.filter(isOfThem)).toEqual(sent);
-    table.logEntry(kind.name, 'watches blocks', heard);
-    table.logEntry(kind.name, 'watches logs', how('eth_newFilter'));
+    const isInRange = (block: number): boolean => block >= from && block <= to;
+    expect(logs.filter(isInRange)).toEqual(sent);
+    if (['over WebSocket', 'by a filter'].includes(blockTransport)) expect(blocks.filter(isInRange)).toEqual(sent);
+    table.set(kind.name, 'watches blocks', blockTransport);
+    table.set(kind.name, 'watches logs', transportOf('eth_newFilter'));
   });
 
-  it('meets 429, and keeps its peace', inTurn, async () => {
-    await world.rules({ rate: '2', burst: '4' });
-    const before = world.wire.requests.length;
+  it('sends few requests after 429', inTurn, async () => {
+    await world.changeKey({ rate: '2', burst: '4' });
+    const before = world.proxy.requests.length;
     const isLimited = (): boolean => statuses(before).has(429);
     try {
       let read: Promise<unknown> | undefined;
-      // Until it has met it: some take a second to come, and find that there is room again.
+      // Repeated until a 429: some clients wait for a second before the request, and the rate limit has recovered.
       await eventually(async () => {
         await world.exhaust();
         read ??= client
@@ -145,50 +147,50 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
           });
         return isLimited();
       }, 30_000);
-      table.logEntry(kind.name, 'at 429', whatCameOf(await read));
-      // Whoever reads `Retry-After: 1` as a millisecond sends dozens.
-      expect(world.wire.requests.slice(before).filter(({ status }) => status === 429).length).toBeLessThan(15);
+      table.set(kind.name, 'at 429', reactionOf(await read));
+      // A client that reads `Retry-After: 1` as one millisecond would send dozens of requests.
+      expect(world.proxy.requests.slice(before).filter(({ status }) => status === 429).length).toBeLessThan(15);
     } finally {
-      await world.rules({ rate: undefined, burst: undefined });
+      await world.changeKey({ rate: undefined, burst: undefined });
     }
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
-  it('meets 503, and goes on when it is over', inTurn, async () => {
-    const before = world.wire.requests.length;
+  it('works again after 503', inTurn, async () => {
+    const before = world.proxy.requests.length;
     await world.cut('both');
     const read = client.balance(someAddress()).catch((error: unknown) => error);
-    // A batch is HTTP 200, whatever its items say.
-    await eventually(() => world.wire.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 15_000);
+    // A batch has HTTP 200 even if all its items are errors.
+    await eventually(() => world.proxy.requests.slice(before).some(({ errors }) => errors.includes(-32_603)), 15_000);
     await world.mend();
-    table.logEntry(kind.name, 'at 503', whatCameOf(await read));
+    table.set(kind.name, 'at 503', reactionOf(await read));
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
-  it('is told of no method that there is none, but those in the table', inTurn, () => {
-    const missing = [...world.wire.missing].sort();
-    table.logEntry(kind.name, 'unsupported methods', missing.map((method) => `\`${method}\``).join(', ') || 'none');
+  it('gets -32601 only for the methods in the table', inTurn, () => {
+    const missing = [...world.proxy.missingMethods].sort();
+    table.set(kind.name, 'unsupported methods', missing.map((method) => `\`${method}\``).join(', ') || 'none');
   });
 
   function statuses(since: number): Set<number> {
-    return new Set(world.wire.requests.slice(since).map(({ status }) => status));
+    return new Set(world.proxy.requests.slice(since).map(({ status }) => status));
   }
 });
 
-it('and docs/migration.md has the same table', () => {
+it('docs/migration.md has the same table', () => {
   const rows = table.rows(clients.map(({ name }) => name));
   const page = join(packageRoot, 'docs/migration.md');
   if (process.env['CLIENTS_TABLE'] === 'write') writeTable(page, 'days', rows, 'npm run test:clients:table');
   expect(readTable(page, 'days')).toEqual(rows);
 });
 
-function whatCameOf(read: unknown): string {
+function reactionOf(read: unknown): string {
   if (read instanceof Error) return 'throws';
   expect(read).toBe(0n);
   return 'retries';
 }
 
-/** Another each time: what MetaMask has read of a block it does not ask again. */
+/** A new address each time, because MetaMask caches results of a block. */
 function someAddress(): string {
   return `0x${randomBytes(20).toString('hex')}`;
 }

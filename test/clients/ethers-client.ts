@@ -11,24 +11,24 @@ export const ethersClient: Client = {
   },
 };
 
-/** The day of whoever is built on ethers. */
+/** The operations of a client that is built on ethers. */
 export function ethersDay(
   provider: JsonRpcApiProvider,
   wallet: Pick<Wallet, 'sendTransaction'>,
   openWatcher: () => JsonRpcApiProvider,
 ): OpenClient {
   let watcher: JsonRpcApiProvider | undefined;
-  const watching = (): JsonRpcApiProvider => (watcher ??= noted(openWatcher()));
-  const sent: Promise<unknown>[] = [];
-  // `off` neither waits for what it sends nor catches what becomes of it when the provider is destroyed before.
-  function noted(watched: JsonRpcApiProvider): JsonRpcApiProvider {
-    const send = watched.send.bind(watched);
-    watched.send = (method, params) => {
-      const answered = send(method, params);
-      sent.push(answered);
-      return answered;
+  const watching = (): JsonRpcApiProvider => (watcher ??= recordRequests(openWatcher()));
+  const requests: Promise<unknown>[] = [];
+  // `off` neither awaits its requests nor catches their errors when the provider is destroyed first.
+  function recordRequests(recorded: JsonRpcApiProvider): JsonRpcApiProvider {
+    const send = recorded.send.bind(recorded);
+    recorded.send = (method, params) => {
+      const response = send(method, params);
+      requests.push(response);
+      return response;
     };
-    return watched;
+    return recorded;
   }
   return {
     chainId: async () => Number((await provider.getNetwork()).chainId),
@@ -42,7 +42,7 @@ export function ethersDay(
     async send(call) {
       const sent = await wallet.sendTransaction(defined(call));
       const receipt = await sent.wait();
-      return { succeeded: receipt?.status === 1, block: Number(receipt?.blockNumber) };
+      return { hasSucceeded: receipt?.status === 1, block: Number(receipt?.blockNumber) };
     },
     watchBlocks: async (seen) => {
       await watching().on('block', seen);
@@ -57,9 +57,9 @@ export function ethersDay(
     },
     close: async () => {
       await sleep(0);
-      await Promise.allSettled(sent);
+      await Promise.allSettled(requests);
       provider.destroy();
-      // A promise, where it is a WebSocketProvider's.
+      // WebSocketProvider.destroy returns a promise.
       await (watcher?.destroy() as unknown);
     },
   };

@@ -19,13 +19,13 @@ afterAll(async () => {
   await day.close();
 });
 
-it(`ethers, viem and web3.js see ${FAILOVERS} failovers and three reorganisations without gap or repetition`, async () => {
-  const began = performance.now();
+it(`ethers, viem and web3.js see ${FAILOVERS} failovers and three reorgs without gaps or duplicates`, async () => {
+  const startedAt = performance.now();
   const { heads, logs, removed } = await day.live(witnesses);
   if (process.env['FAILOVERS_TABLE'] !== 'write') return;
-  const took = `${((performance.now() - began) / 1_000).toFixed(0)} s`;
+  const duration = `${((performance.now() - startedAt) / 1_000).toFixed(0)} s`;
   const names = witnesses.map(({ name }) => name);
-  const rows = names.map((name) => [name, ...[FAILOVERS, 3, heads, logs, removed, 0, 0].map(String), took]);
+  const rows = names.map((name) => [name, ...[FAILOVERS, 3, heads, logs, removed, 0, 0].map(String), duration]);
   const heading = ['client', 'failovers', 'reorgs', 'heads', 'logs', 'removed logs', 'gaps', 'duplicates', 'duration'];
   writeTable(join(packageRoot, 'docs/websocket.md'), 'failovers', [heading, ...rows], 'npm run test:failovers');
 }, 300_000);

@@ -10,8 +10,8 @@ export interface HttpProvider {
 }
 
 /**
- * What every request of a Hardhat network of the type `http` goes through. Taken out by its path: Hardhat's own way to
- * it, `network.connect()`, loads a native simulator first, which Node 20 cannot run.
+ * The provider of Hardhat networks of the type `http`. It is imported by its path, because `network.connect()` first loads
+ * a native simulator that Node 20 cannot run.
  */
 export async function createProvider(url: string): Promise<HttpProvider> {
   const root = new URL('.', pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')));

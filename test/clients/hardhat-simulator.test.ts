@@ -8,7 +8,7 @@ interface NetworkHelpers {
   readonly time: { latestBlock(): Promise<number>; increase(seconds: number): Promise<number> };
 }
 
-/** Taken out by its path, as the provider is: the way to it goes through the simulator. */
+/** Imported by its path, like the provider, because the public import loads the simulator. */
 async function helpersOf(provider: HttpProvider): Promise<NetworkHelpers> {
   const package_ = createRequire(import.meta.url).resolve('@nomicfoundation/hardhat-network-helpers/package.json');
   const path = 'dist/src/internal/network-helpers/network-helpers.js';
@@ -18,15 +18,15 @@ async function helpersOf(provider: HttpProvider): Promise<NetworkHelpers> {
   return new Helpers({ provider, networkName: 'test' });
 }
 
-it('Hardhat’s network helpers work on a simulator itself, and refuse a gateway before it by themselves', async () => {
+it('Hardhat’s network helpers work on a simulator, and reject a gateway in front of it without a request', async () => {
   const world = await makeWorld();
   const direct = await createProvider(world.anvil.url);
   expect(await (await helpersOf(direct)).time.latestBlock()).toBe(3);
-  const provider = await createProvider(world.place.http);
+  const provider = await createProvider(world.connection.http);
   const { time } = await helpersOf(provider);
   await expect(time.latestBlock()).rejects.toThrow(/can only be used with .*Gatehouse/s);
   await expect(time.increase(60)).rejects.toThrow(/can only be used with/);
-  expect([...world.wire.asked]).toEqual(['web3_clientVersion']);
+  expect([...world.proxy.requestedMethods]).toEqual(['web3_clientVersion']);
   await Promise.all([direct.close(), provider.close()]);
   await world.close();
 });

@@ -4,7 +4,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import type { Client } from './client.ts';
 import { providerDay } from './provider-day.ts';
 
-/** What MetaMask's extension asks a network through; its keyring signs, which an account of viem does here. */
+/** The controller through which MetaMask's extension sends requests. A viem account signs instead of its keyring. */
 export const metamaskClient: Client = {
   name: 'MetaMask',
   async open({ http, chainId, privateKey }) {
@@ -43,7 +43,7 @@ export const metamaskClient: Client = {
   },
 };
 
-/** It calls every error that it does not know an internal one, with the node's own inside. */
+/** MetaMask wraps unknown errors of the node in an internal error. */
 function unwrap(error: unknown): never {
   const { data } = error as { data?: { message?: string } };
   throw data?.message === undefined ? error : new Error(data.message, { cause: error });

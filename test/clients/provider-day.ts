@@ -2,10 +2,10 @@ import type { LocalAccount } from 'viem';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallObject, OpenClient, Stop } from './client.ts';
 
-/** EIP-1193, but for events. */
+/** `request` of EIP-1193. */
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
-/** The day of a client that passes calls on as they are, and leaves the rest to its users: they keep filters. */
+/** The operations of a client that only forwards calls. Its users create and poll filters. */
 export function providerDay(request: Request, account: LocalAccount, close: () => Promise<void>): OpenClient {
   const number = async (method: string, ...params: unknown[]): Promise<number> => Number(await request(method, params));
   return {
@@ -33,7 +33,8 @@ export function providerDay(request: Request, account: LocalAccount, close: () =
       const hash = await request('eth_sendRawTransaction', [raw]);
       for (;;) {
         const receipt = (await request('eth_getTransactionReceipt', [hash])) as Record<string, string> | null;
-        if (receipt !== null) return { succeeded: receipt['status'] === '0x1', block: Number(receipt['blockNumber']) };
+        if (receipt !== null)
+          return { hasSucceeded: receipt['status'] === '0x1', block: Number(receipt['blockNumber']) };
         await sleep(50);
       }
     },
@@ -48,20 +49,20 @@ export function providerDay(request: Request, account: LocalAccount, close: () =
     close,
   };
 
-  async function watch(kind: string, params: unknown[], take: (change: unknown) => unknown): Promise<Stop> {
+  async function watch(kind: string, params: unknown[], onChange: (change: unknown) => unknown): Promise<Stop> {
     const id = await request(kind, params);
-    let isOver = false;
-    const untilOver = async (): Promise<void> => {
-      while (!isOver) {
-        for (const change of (await request('eth_getFilterChanges', [id])) as unknown[]) await take(change);
+    let isStopped = false;
+    const poll = async (): Promise<void> => {
+      while (!isStopped) {
+        for (const change of (await request('eth_getFilterChanges', [id])) as unknown[]) await onChange(change);
         await sleep(100);
       }
       await request('eth_uninstallFilter', [id]);
     };
-    const over = untilOver();
+    const polling = poll();
     return () => {
-      isOver = true;
-      return over;
+      isStopped = true;
+      return polling;
     };
   }
 }

@@ -12,20 +12,20 @@ import {
   type WalletClient,
 } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import type { CallObject, Client, OpenClient, Place } from './client.ts';
+import type { CallObject, Client, OpenClient, ConnectionSettings } from './client.ts';
 
 export const viemClient: Client = {
   name: 'viem',
-  open(place) {
-    const chain = chainAt(place);
-    const account = privateKeyToAccount(place.privateKey);
+  open(connection) {
+    const chain = chainAt(connection);
+    const account = privateKeyToAccount(connection.privateKey);
     const over = (transport: Transport) => createPublicClient({ chain, transport, pollingInterval: 100 });
-    const wallet = createWalletClient({ account, chain, transport: http(place.http) });
-    return Promise.resolve(viemDay(over(http(place.http)), wallet, () => over(webSocket(place.ws))));
+    const wallet = createWalletClient({ account, chain, transport: http(connection.http) });
+    return Promise.resolve(viemDay(over(http(connection.http)), wallet, () => over(webSocket(connection.ws))));
   },
 };
 
-export function chainAt({ chainId, http: url, ws }: Place): Chain {
+export function chainAt({ chainId, http: url, ws }: ConnectionSettings): Chain {
   const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 };
   return defineChain({
     id: chainId,
@@ -35,7 +35,7 @@ export function chainAt({ chainId, http: url, ws }: Place): Chain {
   });
 }
 
-/** The day of whoever is built on viem. */
+/** The operations of a client that is built on viem. */
 export function viemDay(reader: PublicClient, wallet: WalletClient, openWatcher: () => PublicClient): OpenClient {
   let watcher: PublicClient | undefined;
   const watching = (): PublicClient => (watcher ??= openWatcher());
@@ -83,6 +83,6 @@ function viemCall({ from, to, data, value }: CallObject) {
   };
 }
 
-function outcome({ status, blockNumber }: TransactionReceipt): { succeeded: boolean; block: number } {
-  return { succeeded: status === 'success', block: Number(blockNumber) };
+function outcome({ status, blockNumber }: TransactionReceipt): { hasSucceeded: boolean; block: number } {
+  return { hasSucceeded: status === 'success', block: Number(blockNumber) };
 }

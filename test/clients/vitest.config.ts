@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:clients`. Not part of `npm test`: its packages are installed by themselves, into this folder. */
+/** `npm run test:clients`. Not part of `npm test`: its packages are installed separately, into this folder. */
 export default defineConfig({
   test: {
     include: ['test/clients/*.test.ts'],
     retry: 1,
-    // They mostly wait.
+    // These tests mostly wait.
     maxWorkers: 2,
     maxConcurrency: 4,
     testTimeout: 60_000,

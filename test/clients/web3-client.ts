@@ -19,7 +19,7 @@ export const web3Client: Client = {
       estimate: (call) => web3.eth.estimateGas(defined(call)).catch(unwrap),
       async send(call) {
         const { status, blockNumber } = await web3.eth.sendTransaction(defined(call));
-        return { succeeded: Number(status) === 1, block: Number(blockNumber) };
+        return { hasSucceeded: Number(status) === 1, block: Number(blockNumber) };
       },
       async watchBlocks(seen) {
         const subscription = await watching().eth.subscribe('newBlockHeaders');
@@ -47,7 +47,7 @@ function defined({ from, to, data, value }: CallObject) {
   return { from, to, ...(data !== undefined && { data }), ...(value !== undefined && { value: value.toString() }) };
 }
 
-/** What the node said is in the cause of what it throws. */
+/** web3.js has the node's message in the cause of its error. */
 function unwrap(error: unknown): never {
   const { cause } = error as { cause?: { message?: string } };
   throw cause?.message === undefined ? error : new Error(cause.message, { cause: error });

@@ -8,17 +8,17 @@ export async function web3Witness(gateway: TestGateway, slug: string, address: s
   const heads: SeenHead[] = [];
   const logs: SeenLog[] = [];
   const errors: unknown[] = [];
-  const noteError = (error: unknown): void => {
+  const addError = (error: unknown): void => {
     errors.push(error);
   };
   const blocks = await web3.eth.subscribe('newBlockHeaders');
-  blocks.on('error', noteError);
+  blocks.on('error', addError);
   blocks.on('data', ({ number, hash, parentHash }) => {
     heads.push({ number: String(number), hash: String(hash), parentHash: String(parentHash) });
   });
-  const told = await web3.eth.subscribe('logs', { address });
-  told.on('error', noteError);
-  told.on('data', (log) => {
+  const ofAddress = await web3.eth.subscribe('logs', { address });
+  ofAddress.on('error', addError);
+  ofAddress.on('data', (log) => {
     const { blockHash, logIndex, removed } = log as { blockHash: string; logIndex: unknown; removed: boolean };
     logs.push({ blockHash, index: Number(logIndex), removed });
   });

@@ -3,7 +3,7 @@ import { methods } from '../../gateway/spec/methods.generated.ts';
 import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startGanache, type Ganache } from '../support/ganache.ts';
-import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 
 const CHAIN_ID = 1337;
 
@@ -61,7 +61,7 @@ describe('anvil and ganache have the same responses through the gateway', () => 
   const executing = ['eth_estimateGas', 'eth_call'].filter((one) => methods.some(({ name }) => name === one));
 
   describe.each(executing)('%s', (method) => {
-    const sendCall = (node: string, to: string | undefined, data: string): Promise<JsonRpcAnswer> =>
+    const sendCall = (node: string, to: string | undefined, data: string): Promise<JsonRpcResponse> =>
       gateway.call(node, method, [{ to, data }, 'latest']);
 
     it.each(Object.entries(payloads))('of a contract that reverts with %s', async (_, data) => {

@@ -7,50 +7,50 @@ import type { Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type RpcResponse, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startBlackHole } from './black-hole.ts';
-import { startFaultProxy, type WireFault } from './fault-proxy.ts';
+import { startFaultProxy, type ConnectionFault } from './fault-proxy.ts';
 
 export const CHAIN_ID = 7;
 
-/** An upstream that is good until it is told to fail. */
+/** An upstream that works until `fail()`. */
 export interface BadUpstream {
-  /** As a network file has it, without name. */
+  /** Its fields in a network file, without the name. */
   readonly upstream: Readonly<Record<string, string>>;
-  /** How often it was asked for this. */
+  /** The number of calls of this method that the node received. */
   received(method: string): number;
   fail(): Promise<void> | void;
   close(): Promise<unknown>;
 }
 
-/** The right answers. */
+/** The correct results. */
 export const word = `0x${'2a'.padStart(64, '0')}`;
 export const transaction = { hash: `0x${'7a'.repeat(32)}`, blockHash: `0x${'b1'.repeat(32)}`, blockNumber: '0x10' };
-/** Twelve seconds apart. */
+/** A block with a timestamp 12 s after that of its parent. */
 export const head = (number: number): RpcResponse => ({
   number: `0x${number.toString(16)}`,
   timestamp: `0x${(1_700_000_000 + 12 * number).toString(16)}`,
   gasLimit: '0x1c9c380',
 });
 
-export const goodAnswers: Readonly<Record<string, RpcResponse>> = {
+export const goodResponses: Readonly<Record<string, RpcResponse>> = {
   eth_getStorageAt: word,
   eth_getTransactionByHash: transaction,
   eth_getBlockByNumber: head(0x10),
 };
 
-/** A node that is there, and does this with calls. */
+/** A reachable node that handles calls with this behaviour after `fail()`. */
 export function node(behaviour: Behaviour): () => Promise<BadUpstream> {
-  return nodeThat((bad) => {
+  return changedNode((bad) => {
     bad.always(behaviour);
   });
 }
 
-/** A node that is there, and is changed. @param responses of its own, from the start */
-export function nodeThat(
+/** A reachable node that `fail()` changes. @param responses in addition to the correct ones, from the start */
+export function changedNode(
   change: (bad: FakeNode) => void,
   responses: Readonly<Record<string, RpcResponse>> = {},
 ): () => Promise<BadUpstream> {
   return async () => {
-    const bad = await startFakeNode({ chainId: CHAIN_ID, responses: { ...goodAnswers, ...responses } });
+    const bad = await startFakeNode({ chainId: CHAIN_ID, responses: { ...goodResponses, ...responses } });
     return {
       upstream: { url: bad.url },
       received: (method) => bad.callsOf(method).length,
@@ -62,10 +62,13 @@ export function nodeThat(
   };
 }
 
-/** A good node behind a wire that fails. */
-export function wire(fault: WireFault | undefined, protocol: 'http' | 'https' = 'http'): () => Promise<BadUpstream> {
+/** A working node behind a connection that fails. */
+export function connection(
+  fault: ConnectionFault | undefined,
+  protocol: 'http' | 'https' = 'http',
+): () => Promise<BadUpstream> {
   return async () => {
-    const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodAnswers });
+    const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodResponses });
     const proxy = await startFaultProxy(Number(new URL(good.url).port));
     return {
       upstream: { url: `${protocol}://127.0.0.1:${proxy.port}` },
@@ -76,8 +79,8 @@ export function wire(fault: WireFault | undefined, protocol: 'http' | 'https' = 
   };
 }
 
-/** A node over a WebSocket that is changed. @param fault of the wire before it */
-export function socket(change: (bad: FakeWebSocketNode) => Promise<void> | void, fault?: WireFault) {
+/** A WebSocket node that `fail()` changes. @param fault of the connection to it */
+export function socket(change: (bad: FakeWebSocketNode) => Promise<void> | void, fault?: ConnectionFault) {
   return async (): Promise<BadUpstream> => {
     const bad = await startFakeWebSocketNode(CHAIN_ID);
     const proxy = await startFaultProxy(Number(new URL(bad.url).port));
@@ -93,8 +96,8 @@ export function socket(change: (bad: FakeWebSocketNode) => Promise<void> | void,
   };
 }
 
-/** What never is an upstream. */
-export function nobody(url: string): () => Promise<BadUpstream> {
+/** A URL at which there is no node. */
+export function unreachable(url: string): () => Promise<BadUpstream> {
   return () => Promise.resolve({ upstream: { url }, received: () => 0, fail: nothing, close: () => Promise.resolve() });
 }
 
@@ -108,7 +111,7 @@ export async function blackHole(): Promise<BadUpstream> {
   };
 }
 
-/** TLS without a certificate, or with one that nobody trusts. It stands in the open: it is good for nothing else. */
+/** TLS without a certificate, or with a self-signed one. Its private key is public and has no other use. */
 export function tls(certificate: 'none' | 'self-signed'): () => Promise<BadUpstream> {
   return async () => {
     const pem = readFileSync(new URL('self-signed.pem', import.meta.url));
@@ -127,5 +130,5 @@ export function tls(certificate: 'none' | 'self-signed'): () => Promise<BadUpstr
 }
 
 function nothing(): void {
-  // It is bad from the start.
+  // It fails from the start.
 }

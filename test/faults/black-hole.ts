@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
-/** A port that nobody answers at: what is sent to connect to it is dropped. */
+/** A port at which connection attempts get no response. */
 export interface BlackHole {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** Listens, and then never looks at its event loop again. */
+/** Listens, and then blocks its event loop for ever. */
 const program = `
   const { parentPort } = require('node:worker_threads');
   const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
@@ -16,23 +16,23 @@ const program = `
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });`;
 
-/** Longer than a connection over loopback takes to come about. */
-const CONNECT_MS = 100;
+/** Longer than a connection over loopback takes to open. */
+const CONNECT_TIMEOUT_MS = 100;
 
-/** The kernel accepts by itself until the queue of the listener is full; from then on it drops what comes. */
+/** The kernel accepts connections until the listener's queue is full, and then drops connection attempts. */
 export async function startBlackHole(): Promise<BlackHole> {
   const worker = new Worker(program, { eval: true });
   const [port] = (await once(worker, 'message')) as [number];
   const queued: Socket[] = [];
   for (let isOpen = true; isOpen;) {
     const socket = connect(port, '127.0.0.1');
-    socket.on('error', () => undefined); // reset when the listener ends
+    socket.on('error', () => undefined); // It is reset when the listener ends.
     queued.push(socket);
     isOpen = await new Promise<boolean>((resolve) => {
       socket.once('connect', () => {
         resolve(true);
       });
-      setTimeout(resolve, CONNECT_MS, false);
+      setTimeout(resolve, CONNECT_TIMEOUT_MS, false);
     });
   }
   return {

@@ -2,31 +2,37 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 
-/** How far an exchange gets: the connection, the request (kept from the node), or so much of the reply. */
-export type Stage = 'accept' | 'request' | 'reply' | 'headers' | 'body-start' | 'body';
+/**
+ * Where an exchange fails: after the connection is accepted, at the request (which the node does not get), before the
+ * response, in its headers, after its headers, or in its body.
+ */
+export type Stage = 'accept' | 'request' | 'response' | 'headers' | 'body-start' | 'body';
 
-/** `vanish`: the far end fell off; nothing passes any more, and nobody is told. `dribble`: replies come byte by byte. */
-export type WireFault =
+/**
+ * `vanish`: the proxy drops all data and neither closes nor resets connections. `dribble`: responses arrive in small
+ * pieces.
+ */
+export type ConnectionFault =
   | { readonly kind: 'refuse' | 'vanish' | 'dribble' }
   | { readonly kind: 'reset' | 'close' | 'hang'; readonly at: Stage };
 
-/** A wire to a node that fails in the ways in which wires do. */
+/** A TCP proxy in front of a node whose connections fail on demand. */
 export interface FaultProxy {
   readonly port: number;
-  /** What becomes of connections and of what is sent over them from now on; undefined: all is well again. */
-  fail(fault: WireFault | undefined): Promise<void>;
+  /** Sets the fault of open and new connections. Undefined ends it. */
+  fail(fault: ConnectionFault | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What was sent may still be on its way: a reset must not overtake it. */
+/** Time for sent data to arrive, which a reset would discard. */
 const FLUSH_MS = 5;
 const DRIBBLED_PIECES_MAX = 500;
 
-export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
+export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
-  /** Callers of whose exchange something was lost: when all is well again they are cut off, as by a node that came back. */
+  /** Connections that lost data. They are reset when the fault ends, as by a restarted node. */
   const stuck = new Set<Socket>();
-  let fault: WireFault | undefined;
+  let fault: ConnectionFault | undefined;
   let server: Server | undefined;
   let port = 0;
 
@@ -37,47 +43,47 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
     port = (server.address() as AddressInfo).port;
   }
 
-  function accept(caller: Socket): void {
-    keep(caller);
+  function accept(client: Socket): void {
+    track(client);
     if (failsAt('accept')) {
-      end(caller);
+      end(client);
       return;
     }
-    const callee = connect(calleePort, '127.0.0.1');
-    keep(callee);
-    let isCut = false;
+    const node = connect(nodePort, '127.0.0.1');
+    track(node);
+    let hasFailed = false;
     let dribbling = Promise.resolve();
     let dribbled = 0;
-    caller.on('close', () => callee.destroy());
-    callee.on('close', () => {
-      if (!isCut && fault?.kind !== 'vanish') caller.end();
+    client.on('close', () => node.destroy());
+    node.on('close', () => {
+      if (!hasFailed && fault?.kind !== 'vanish') client.end();
     });
-    caller.on('data', (chunk) => {
-      if (fault?.kind === 'vanish') stuck.add(caller);
-      else if (failsAt('request')) end(caller);
-      else callee.write(chunk);
+    client.on('data', (chunk) => {
+      if (fault?.kind === 'vanish') stuck.add(client);
+      else if (failsAt('request')) end(client);
+      else node.write(chunk);
     });
-    callee.on('data', (chunk) => {
-      if (fault?.kind === 'vanish') stuck.add(caller);
-      if (isCut || stuck.has(caller) || caller.destroyed) return;
-      const passes = bytesThatPass(fault, chunk);
-      if (passes === undefined) {
-        if (fault?.kind !== 'dribble' && dribbled === 0) caller.write(chunk);
+    node.on('data', (chunk) => {
+      if (fault?.kind === 'vanish') stuck.add(client);
+      if (hasFailed || stuck.has(client) || client.destroyed) return;
+      const passingBytes = bytesBeforeFault(fault, chunk);
+      if (passingBytes === undefined) {
+        if (fault?.kind !== 'dribble' && dribbled === 0) client.write(chunk);
         else {
           dribbled++;
-          dribbling = dribbling.then(() => dribble(caller, chunk)).finally(() => dribbled--);
+          dribbling = dribbling.then(() => dribble(client, chunk)).finally(() => dribbled--);
         }
         return;
       }
-      isCut = true;
-      caller.write(chunk.subarray(0, passes));
+      hasFailed = true;
+      client.write(chunk.subarray(0, passingBytes));
       setTimeout(() => {
-        end(caller);
+        end(client);
       }, FLUSH_MS);
     });
   }
 
-  function keep(socket: Socket): void {
+  function track(socket: Socket): void {
     sockets.add(socket);
     socket
       .setNoDelay()
@@ -92,7 +98,7 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
     return fault !== undefined && 'at' in fault && fault.at === stage;
   }
 
-  /** As the fault of now has it; a connection that hangs is left as it is. */
+  /** Ends a connection as the current fault requires. With `hang` it stays open. */
   function end(socket: Socket): void {
     if (fault?.kind === 'reset') socket.resetAndDestroy();
     else if (fault?.kind === 'close') socket.end();
@@ -122,12 +128,12 @@ export async function startFaultProxy(calleePort: number): Promise<FaultProxy> {
   };
 }
 
-/** How much of a reply is let through before the fault; undefined: all of it, since there is none. */
-function bytesThatPass(fault: WireFault | undefined, response: Buffer): number | undefined {
+/** The bytes of a response that pass before the fault. Undefined: all, because the fault is not in the response. */
+function bytesBeforeFault(fault: ConnectionFault | undefined, response: Buffer): number | undefined {
   if (fault === undefined || !('at' in fault)) return undefined;
   const bodyAt = response.indexOf('\r\n\r\n') + 4;
   switch (fault.at) {
-    case 'reply':
+    case 'response':
       return 0;
     case 'headers':
       return Math.floor(bodyAt / 2);
@@ -135,17 +141,17 @@ function bytesThatPass(fault: WireFault | undefined, response: Buffer): number |
       return bodyAt;
     case 'body':
       return Math.floor((bodyAt + response.length) / 2);
-    // The reply to a request that passed before the fault.
+    // The response to a request that passed before the fault.
     default:
       return undefined;
   }
 }
 
-/** Byte by byte; what is large, in so many pieces. */
-async function dribble(caller: Socket, chunk: Buffer): Promise<void> {
-  const bytes = Math.ceil(chunk.length / DRIBBLED_PIECES_MAX);
-  for (let at = 0; at < chunk.length && !caller.destroyed; at += bytes) {
-    caller.write(chunk.subarray(at, at + bytes));
+/** Writes byte by byte, or in at most `DRIBBLED_PIECES_MAX` pieces. */
+async function dribble(client: Socket, chunk: Buffer): Promise<void> {
+  const pieceBytes = Math.ceil(chunk.length / DRIBBLED_PIECES_MAX);
+  for (let at = 0; at < chunk.length && !client.destroyed; at += pieceBytes) {
+    client.write(chunk.subarray(at, at + pieceBytes));
     await setImmediate();
   }
 }

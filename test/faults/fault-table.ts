@@ -1,27 +1,27 @@
 import { writeTable as writePageTable } from '../support/page-table.ts';
 import type { Fault, Outcome } from './faults.ts';
 
-/** What came of a fault of an upstream, in milliseconds until answers. */
+/** The measured times until responses with a failed upstream. */
 export interface Row {
   readonly fault: Fault;
-  /** Beside a good upstream, and the next call after that. */
+  /** With a second, working upstream: the first call, and the next one. */
   readonly ms: number;
   readonly nextMs: number;
-  /** Where there is no other. */
+  /** Without another upstream. */
   readonly aloneMs: number;
 }
 
-/** What came of a fault of Redis. */
+/** The measured times until responses while Redis fails. */
 export interface RedisRow {
   readonly name: string;
-  /** Until answers to a key that was seen before, and to one with limits. */
-  readonly seenMs: number;
+  /** For a cached key, and for one with limits. */
+  readonly cachedMs: number;
   readonly limitedMs: number;
-  /** What a key that was not seen before is told, and when. */
-  readonly told: number;
-  readonly toldMs: number;
-  /** From the mending until that key is let in. */
-  readonly backMs: number;
+  /** For a key that is not cached. */
+  readonly uncachedStatus: number;
+  readonly uncachedMs: number;
+  /** From the end of the fault until that key is accepted. */
+  readonly recoveryMs: number;
 }
 
 export const heading = {
@@ -39,18 +39,19 @@ export const heading = {
 } as const;
 
 export function rowOf({ fault, ms, nextMs, aloneMs }: Row): string[] {
-  const [name, counts, alone, received] = promised(fault);
+  const [name, counts, alone, received] = expectedCells(fault);
   return [name, time(ms), time(nextMs), counts, alone, time(aloneMs), received];
 }
 
-/** All but times: what a row must say. */
-export function promised({ name, received, isHarmless, alone }: Fault): [string, string, string, string] {
+/** The expected cells of a row: all except times. */
+export function expectedCells({ name, received, isHarmless, alone }: Fault): [string, string, string, string] {
   const good = isHarmless === true ? 0 : 1;
-  return [name, `${received[0]}, ${good}`, told(alone), String(received[1])];
+  return [name, `${received[0]}, ${good}`, outcomeText(alone), String(received[1])];
 }
 
-export function redisRowOf({ name, seenMs, limitedMs, told: status, toldMs, backMs }: RedisRow): string[] {
-  return [name, time(seenMs), time(limitedMs), String(status), time(toldMs), time(backMs)];
+export function redisRowOf(row: RedisRow): string[] {
+  const { name, cachedMs, limitedMs, uncachedStatus, uncachedMs, recoveryMs } = row;
+  return [name, time(cachedMs), time(limitedMs), String(uncachedStatus), time(uncachedMs), time(recoveryMs)];
 }
 
 export function writeTable(
@@ -62,7 +63,7 @@ export function writeTable(
   writePageTable(file, name, [heading[name], ...rows], command);
 }
 
-function told({ status, error, result }: Outcome): string {
+function outcomeText({ status, error, result }: Outcome): string {
   if (error !== undefined) return `${status}, ${error.code} \`${error.message}\``;
   return result === null ? `${status}, null` : `${status}, the correct response`;
 }

@@ -1,39 +1,40 @@
-import { body, huge, redirect, status, statusWithReply, withId, type Behaviour } from '../support/behaviours.ts';
+import { body, huge, redirect, status, statusWithResponse, withId, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import type { FakeWebSocketNode, ReceivedCall } from '../support/fake-websocket-node.ts';
 import {
   blackHole,
   head,
-  nobody,
+  unreachable,
   node,
-  nodeThat,
+  changedNode,
   socket,
   tls,
   transaction,
-  wire,
+  connection,
   word,
   type BadUpstream,
 } from './bad-upstream.ts';
 
-/** One way in which an upstream fails, and what comes of it: a row of the table in docs/faults.md. */
+/** One way in which an upstream fails, and the outcome: a row of the table `upstreams` in docs/faults.md. */
 export interface Fault {
   readonly name: string;
   readonly open: () => Promise<BadUpstream>;
-  /** It is bad from the gateway's start. Else it answers a call first, so that connections and trust are there. */
-  readonly fromStart?: true;
-  /** What ends it is the time for one attempt, which is short for it in the network's file. */
+  /** It fails before the gateway starts. Otherwise it first serves a call, so that there are connections to it. */
+  readonly failsFromStart?: true;
+  /** Only the attempt's timeout ends the call. The network file has a short one for it. */
   readonly isSilent?: true;
-  /** What callers get where there is no other upstream. */
+  /** The response to clients if there is no other upstream. */
   readonly alone: Outcome;
-  /** How often it is asked: beside a good upstream, and where it is the only one. */
+  /** The number of calls that it receives: with a working upstream, and alone. */
   readonly received: readonly [pair: number, alone: number];
-  /** The gateway's own look at the head may be the first to meet it; then the call is not sent there any more. */
-  readonly mayBeFound?: true;
-  /** It gives the right answer itself: nobody else is asked. */
+  /** A poll of its head may fail first. Then the call is not sent to it. */
+  readonly mayFailPoll?: true;
+  /** It returns the correct response, so that no other upstream gets the call. */
   readonly isHarmless?: true;
-  /** The good one's head moves on without it. */
-  readonly standsStill?: true;
-  readonly asks?: Asked;
+  /** Its head stops while that of the working upstream advances. */
+  readonly hasStoppedHead?: true;
+  /** Default: `storage`. */
+  readonly call?: ExpectedCall;
 }
 
 export interface Outcome {
@@ -42,33 +43,34 @@ export interface Outcome {
   readonly result?: unknown;
 }
 
-export interface Asked {
+/** A call and its correct result. */
+export interface ExpectedCall {
   readonly method: string;
   readonly params: readonly unknown[];
   readonly result: unknown;
 }
 
-export const storage: Asked = {
+export const storage: ExpectedCall = {
   method: 'eth_getStorageAt',
   params: [`0x${'11'.repeat(20)}`, '0x2a', 'latest'],
   result: word,
 };
-const find: Asked = { method: 'eth_getTransactionByHash', params: [transaction.hash], result: transaction };
+const lookup: ExpectedCall = { method: 'eth_getTransactionByHash', params: [transaction.hash], result: transaction };
 
-const noUpstream: Outcome = { status: 503, error: { code: -32603, message: 'no upstream could answer' } };
-const rightAnswer: Outcome = { status: 200, result: word };
+const allFailed: Outcome = { status: 503, error: { code: -32603, message: 'no upstream could answer' } };
+const correctOutcome: Outcome = { status: 200, result: word };
 
-/** It was asked, and another one then; where there is no other, not again. */
-const once = { alone: noUpstream, received: [1, 1] } as const;
-/** A connection that had been good was lost under the call: where there is no other, it is sent once more. */
-const again = { alone: noUpstream, received: [1, 2] } as const;
-const mayBeFound = true;
-/** It never sees the call. */
-const never = { alone: noUpstream, received: [0, 0] } as const;
-/** It gives the right answer itself: nobody else is asked. */
-const harmless = { alone: rightAnswer, received: [1, 1], isHarmless: true } as const;
+/** It receives the call once; another upstream, if there is one, gets it next. */
+const once = { alone: allFailed, received: [1, 1] } as const;
+/** A reused connection fails during the call. Without another upstream, the call is sent once more. */
+const again = { alone: allFailed, received: [1, 2] } as const;
+const mayFailPoll = true;
+/** It never receives the call. */
+const never = { alone: allFailed, received: [0, 0] } as const;
+/** It returns the correct response, so that no other upstream gets the call. */
+const harmless = { alone: correctOutcome, received: [1, 1], isHarmless: true } as const;
 
-/** What proxies before nodes send. */
+/** Responses of proxies in front of nodes. */
 const statuses = [401, 403, 500, 502, 503, 504].map((code) => ({
   name: `HTTP ${code} with a page of HTML`,
   open: node(status(code)),
@@ -78,7 +80,7 @@ const statuses = [401, 403, 500, 502, 503, 504].map((code) => ({
 const retryAfter: Behaviour = ({ response }) => void response.writeHead(429, { 'retry-after': '30' }).end();
 
 function lags(bad: FakeNode): void {
-  bad.response(find.method, null);
+  bad.response(lookup.method, null);
 }
 
 function otherChain(bad: FakeNode): void {
@@ -89,44 +91,44 @@ function closeAll(bad: FakeWebSocketNode): void {
   for (const each of bad.sockets) each.close(1001);
 }
 
-function socketThat(behaviour: (call: ReceivedCall) => void): () => Promise<BadUpstream> {
+function socketWith(behaviour: (call: ReceivedCall) => void): () => Promise<BadUpstream> {
   return socket((bad) => {
     bad.onCall(behaviour);
   });
 }
 
 function nothing(): void {
-  // The wire does it, or nobody.
+  // The connection fails, or the node never responds.
 }
 
 export const faults: readonly Fault[] = [
   // Connections
-  { name: 'connection refused', open: wire({ kind: 'refuse' }), ...never },
+  { name: 'connection refused', open: connection({ kind: 'refuse' }), ...never },
   {
     name: 'host name unknown to DNS',
-    open: nobody('http://nowhere.invalid'),
-    fromStart: true,
+    open: unreachable('http://nowhere.invalid'),
+    failsFromStart: true,
     isSilent: true,
     ...never,
   },
-  { name: 'connecting hangs', open: blackHole, fromStart: true, isSilent: true, ...never },
-  { name: 'accepted, then reset', open: wire({ kind: 'reset', at: 'accept' }), ...never },
-  { name: 'accepted, then nothing', open: wire({ kind: 'hang', at: 'accept' }), isSilent: true, ...never },
-  { name: 'half-open: the peer disappears', open: wire({ kind: 'vanish' }), isSilent: true, ...never },
-  { name: 'reset after the request', open: wire({ kind: 'reset', at: 'request' }), ...never },
-  { name: 'closed after the request', open: wire({ kind: 'close', at: 'request' }), ...never },
-  // The reply
-  { name: 'reset before the headers', open: wire({ kind: 'reset', at: 'reply' }), ...again },
-  { name: 'reset in the headers', open: wire({ kind: 'reset', at: 'headers' }), ...again },
-  { name: 'reset after the headers', open: wire({ kind: 'reset', at: 'body-start' }), ...once },
-  { name: 'reset in the body', open: wire({ kind: 'reset', at: 'body' }), ...once },
-  { name: 'closed in the body', open: wire({ kind: 'close', at: 'body' }), ...once },
-  { name: 'hangs before the headers', open: wire({ kind: 'hang', at: 'reply' }), isSilent: true, ...once },
-  { name: 'hangs in the headers', open: wire({ kind: 'hang', at: 'headers' }), isSilent: true, ...once },
-  { name: 'hangs after the headers', open: wire({ kind: 'hang', at: 'body-start' }), isSilent: true, ...once },
-  { name: 'hangs in the body', open: wire({ kind: 'hang', at: 'body' }), isSilent: true, ...once },
-  { name: 'byte by byte', open: wire({ kind: 'dribble' }), ...harmless },
-  // What it says
+  { name: 'connecting hangs', open: blackHole, failsFromStart: true, isSilent: true, ...never },
+  { name: 'accepted, then reset', open: connection({ kind: 'reset', at: 'accept' }), ...never },
+  { name: 'accepted, then nothing', open: connection({ kind: 'hang', at: 'accept' }), isSilent: true, ...never },
+  { name: 'half-open: the peer disappears', open: connection({ kind: 'vanish' }), isSilent: true, ...never },
+  { name: 'reset after the request', open: connection({ kind: 'reset', at: 'request' }), ...never },
+  { name: 'closed after the request', open: connection({ kind: 'close', at: 'request' }), ...never },
+  // Responses
+  { name: 'reset before the headers', open: connection({ kind: 'reset', at: 'response' }), ...again },
+  { name: 'reset in the headers', open: connection({ kind: 'reset', at: 'headers' }), ...again },
+  { name: 'reset after the headers', open: connection({ kind: 'reset', at: 'body-start' }), ...once },
+  { name: 'reset in the body', open: connection({ kind: 'reset', at: 'body' }), ...once },
+  { name: 'closed in the body', open: connection({ kind: 'close', at: 'body' }), ...once },
+  { name: 'hangs before the headers', open: connection({ kind: 'hang', at: 'response' }), isSilent: true, ...once },
+  { name: 'hangs in the headers', open: connection({ kind: 'hang', at: 'headers' }), isSilent: true, ...once },
+  { name: 'hangs after the headers', open: connection({ kind: 'hang', at: 'body-start' }), isSilent: true, ...once },
+  { name: 'hangs in the body', open: connection({ kind: 'hang', at: 'body' }), isSilent: true, ...once },
+  { name: 'byte by byte', open: connection({ kind: 'dribble' }), ...harmless },
+  // Contents of responses
   { name: 'truncated JSON', open: node(body('{"jsonrpc":"2.0","id":1,"resu')), ...once },
   { name: 'HTML with HTTP 200', open: node(status(200)), ...once },
   { name: 'an error as plain text with HTTP 200', open: node(body('Internal error: database is locked')), ...once },
@@ -140,7 +142,7 @@ export const faults: readonly Fault[] = [
   { name: 'another request’s id', open: node(withId(999_999)), ...once },
   {
     name: 'an impossible result',
-    open: nodeThat((bad) => {
+    open: changedNode((bad) => {
       bad.response(storage.method, 7);
     }),
     ...once,
@@ -152,38 +154,38 @@ export const faults: readonly Fault[] = [
   { name: 'HTTP 429 with Retry-After', open: node(retryAfter), ...once },
   {
     name: 'HTTP 429 with a JSON-RPC error',
-    open: nodeThat((bad) => {
+    open: changedNode((bad) => {
       bad.response(storage.method, rpcError(-32005, 'rate limit exceeded'));
-      bad.always(statusWithReply(429));
+      bad.always(statusWithResponse(429));
     }),
     ...once,
   },
-  { name: 'a correct response under HTTP 500', open: node(statusWithReply(500)), ...harmless },
+  { name: 'a correct response under HTTP 500', open: node(statusWithResponse(500)), ...harmless },
   // The chain
-  { name: 'another chain', open: nodeThat(otherChain), fromStart: true, ...never },
+  { name: 'another chain', open: changedNode(otherChain), failsFromStart: true, ...never },
   {
     name: 'a head that lags',
-    open: nodeThat(lags, { eth_getBlockByNumber: head(0x8) }),
-    asks: find,
+    open: changedNode(lags, { eth_getBlockByNumber: head(0x8) }),
+    call: lookup,
     alone: { status: 200, result: null },
     received: [1, 1],
   },
   {
     name: 'a head that stops',
-    open: nodeThat(lags),
-    standsStill: true,
-    asks: find,
+    open: changedNode(lags),
+    hasStoppedHead: true,
+    call: lookup,
     alone: { status: 200, result: null },
     received: [0, 1],
   },
   // TLS
-  { name: 'TLS: plain HTTP on the port', open: wire(undefined, 'https'), fromStart: true, ...never },
-  { name: 'TLS: no certificate', open: tls('none'), fromStart: true, ...never },
-  { name: 'TLS: an untrusted certificate', open: tls('self-signed'), fromStart: true, ...never },
+  { name: 'TLS: plain HTTP on the port', open: connection(undefined, 'https'), failsFromStart: true, ...never },
+  { name: 'TLS: no certificate', open: tls('none'), failsFromStart: true, ...never },
+  { name: 'TLS: an untrusted certificate', open: tls('self-signed'), failsFromStart: true, ...never },
   {
     name: 'TLS: the handshake hangs',
-    open: wire({ kind: 'hang', at: 'accept' }, 'https'),
-    fromStart: true,
+    open: connection({ kind: 'hang', at: 'accept' }, 'https'),
+    failsFromStart: true,
     isSilent: true,
     ...never,
   },
@@ -192,37 +194,37 @@ export const faults: readonly Fault[] = [
   {
     name: 'WebSocket: handshake rejected with 503',
     open: socket((bad) => {
-      bad.refuseWith(503);
+      bad.rejectUpgradesWith(503);
     }),
-    fromStart: true,
+    failsFromStart: true,
     ...never,
   },
   {
     name: 'WebSocket: the handshake hangs',
     open: socket((bad) => {
-      bad.refuseWith(0);
+      bad.rejectUpgradesWith(0);
     }),
-    fromStart: true,
+    failsFromStart: true,
     isSilent: true,
     ...never,
   },
   {
     name: 'WebSocket: closed in the handshake',
     open: socket(nothing, { kind: 'close', at: 'headers' }),
-    fromStart: true,
+    failsFromStart: true,
     ...never,
   },
   { name: 'WebSocket: closed between calls', open: socket(closeAll), ...harmless },
   {
     name: 'WebSocket: closed during the call',
-    open: socketThat(({ socket: its }) => {
+    open: socketWith(({ socket: its }) => {
       its.close(1011);
     }),
     ...again,
   },
   {
     name: 'WebSocket: reset during the call',
-    open: socketThat(({ socket: its }) => {
+    open: socketWith(({ socket: its }) => {
       its.terminate();
     }),
     ...again,
@@ -230,29 +232,34 @@ export const faults: readonly Fault[] = [
   {
     name: 'WebSocket: closed in a message',
     open: socket(nothing, { kind: 'close', at: 'body' }),
-    mayBeFound,
+    mayFailPoll,
     ...again,
   },
-  { name: 'WebSocket: reset in a message', open: socket(nothing, { kind: 'reset', at: 'body' }), mayBeFound, ...again },
+  {
+    name: 'WebSocket: reset in a message',
+    open: socket(nothing, { kind: 'reset', at: 'body' }),
+    mayFailPoll,
+    ...again,
+  },
   {
     name: 'WebSocket: hangs in a message',
     open: socket(nothing, { kind: 'hang', at: 'body' }),
     isSilent: true,
     ...once,
   },
-  { name: 'WebSocket: no response', open: socketThat(nothing), isSilent: true, ...once },
+  { name: 'WebSocket: no response', open: socketWith(nothing), isSilent: true, ...once },
   { name: 'WebSocket: half-open', open: socket(nothing, { kind: 'vanish' }), isSilent: true, ...never },
   {
     name: 'WebSocket: HTML',
-    open: socketThat(({ say }) => {
-      say('<html></html>');
+    open: socketWith(({ sendText }) => {
+      sendText('<html></html>');
     }),
     ...once,
   },
   {
     name: 'WebSocket: another request’s id',
-    open: socketThat(({ say }) => {
-      say('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
+    open: socketWith(({ sendText }) => {
+      sendText('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
     }),
     isSilent: true,
     ...once,

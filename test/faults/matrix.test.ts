@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../auth/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
-import { CHAIN_ID, goodAnswers, head, type BadUpstream } from './bad-upstream.ts';
-import { faults, storage, type Asked, type Fault } from './faults.ts';
+import { CHAIN_ID, goodResponses, head, type BadUpstream } from './bad-upstream.ts';
+import { faults, storage, type ExpectedCall, type Fault } from './faults.ts';
 import { rowOf, writeTable, type Row } from './fault-table.ts';
 
-/** What a silent upstream gets for one attempt, and what nobody on a loaded machine takes longer for. */
-const SILENT_MS = 250;
-const PATIENT_MS = 10_000;
-/** An answer in time: a silent attempt, and what a loaded machine takes besides. */
-const IN_TIME_MS = SILENT_MS + 3_000;
-/** Until heads are looked at again. */
-const LOOK_AGAIN_MS = 16_000;
+/** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
+const SILENT_TIMEOUT_MS = 250;
+const TIMEOUT_MS = 10_000;
+/** The limit for a response: one attempt without a response, and the delays of a loaded machine. */
+const MAX_RESPONSE_MS = SILENT_TIMEOUT_MS + 3_000;
+/** Longer than the interval between polls of a head. */
+const POLL_AGAIN_MS = 16_000;
 
 interface Case {
   readonly fault: Fault;
@@ -29,19 +29,19 @@ let cases: Case[];
 let gateway: TestGateway;
 const rows: Row[] = [];
 
-// One gateway, and two networks for each fault: the bad upstream beside a good one, and by itself.
+// One gateway, with two networks for each fault: the failing upstream with a working one, and alone.
 beforeAll(async () => {
   cases = await Promise.all(
     faults.map(async (fault, index) => {
       const [pair, alone] = await Promise.all([fault.open(), fault.open()]);
-      if (fault.fromStart === true) await Promise.all([pair.fail(), alone.fail()]);
-      const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodAnswers });
+      if (fault.failsFromStart === true) await Promise.all([pair.fail(), alone.fail()]);
+      const good = await startFakeNode({ chainId: CHAIN_ID, responses: goodResponses });
       return { fault, slug: `fault-${index}`, pair, alone, good };
     }),
   );
   const networks = cases.flatMap<[string, object]>(({ fault, slug, pair, alone, good }) => {
-    const timeoutMs = fault.isSilent === true ? SILENT_MS : PATIENT_MS;
-    const second = { name: 'good', url: good.url, timeoutMs: PATIENT_MS };
+    const timeoutMs = fault.isSilent === true ? SILENT_TIMEOUT_MS : TIMEOUT_MS;
+    const second = { name: 'good', url: good.url, timeoutMs: TIMEOUT_MS };
     const bad = ({ upstream }: BadUpstream) => ({ name: 'bad', ...upstream, timeoutMs });
     return [
       [slug, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(pair), second] }],
@@ -57,88 +57,88 @@ afterAll(async () => {
   if (file !== undefined) writeTable(file, 'upstreams', rows.map(rowOf));
 });
 
-interface Told {
+interface Received {
   readonly status: number;
-  readonly response: JsonRpcAnswer;
+  readonly response: JsonRpcResponse;
   readonly ms: number;
 }
 
-async function ask(slug: string, { method, params }: Asked): Promise<Told> {
-  const began = performance.now();
-  const response = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
-  const rpcResponse = (await response.json()) as JsonRpcAnswer;
-  expect(rpcResponse.id).toBe(slug);
-  return { status: response.status, response: rpcResponse, ms: performance.now() - began };
+async function send(slug: string, { method, params }: ExpectedCall): Promise<Received> {
+  const startedAt = performance.now();
+  const httpResponse = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
+  const response = (await httpResponse.json()) as JsonRpcResponse;
+  expect(response.id).toBe(slug);
+  return { status: httpResponse.status, response, ms: performance.now() - startedAt };
 }
 
-/** Lets it answer once, so that connections are there and heads are seen, and then lets it fail. */
-async function goBad(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNode): Promise<void> {
-  expect(await ask(slug, storage)).toMatchObject({ status: 200, response: { result: storage.result } });
-  await headsAreSeen(bad, good, 1);
+/** Sends a call, so that connections are open and heads are polled, and then makes the upstream fail. */
+async function fail(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNode): Promise<void> {
+  expect(await send(slug, storage)).toMatchObject({ status: 200, response: { result: storage.result } });
+  await untilPolled(bad, good, 1);
   await bad.fail();
-  if (fault.standsStill === true) {
+  if (fault.hasStoppedHead === true) {
     const clock = shiftClock();
     good?.response('eth_getBlockByNumber', head(0x20));
-    clock.forward(LOOK_AGAIN_MS);
-    await ask(slug, storage);
-    await headsAreSeen(bad, good, 2);
-    await eventually(async () => (await looks(slug)) === (good === undefined ? 2 : 4), 3_000);
+    clock.forward(POLL_AGAIN_MS);
+    await send(slug, storage);
+    await untilPolled(bad, good, 2);
+    await eventually(async () => (await pollsOf(slug)) === (good === undefined ? 2 : 4), 3_000);
   }
-  // What was closed or read is known on both sides.
+  // Time for closed connections and responses to arrive.
   await sleep(20);
 }
 
-/** How often the gateway has heard of heads of a network's upstreams. */
-async function looks(slug: string): Promise<number> {
+/** The number of completed head polls of a network's upstreams. */
+async function pollsOf(slug: string): Promise<number> {
   const { samples } = await readMetrics(gateway.address);
   const own = samples.filter(({ name, labels }) => name === 'gatehouse_head_polls_total' && labels['network'] === slug);
   return own.reduce((sum, { value }) => sum + value, 0);
 }
 
-async function headsAreSeen(bad: BadUpstream, good: FakeNode | undefined, times: number): Promise<void> {
+async function untilPolled(bad: BadUpstream, good: FakeNode | undefined, times: number): Promise<void> {
   const method = 'eth_getBlockByNumber';
-  const areSeen = (): boolean => bad.received(method) >= times && (good?.callsOf(method).length ?? times) >= times;
-  await eventually(areSeen, 3_000);
+  const isPolled = (): boolean => bad.received(method) >= times && (good?.callsOf(method).length ?? times) >= times;
+  await eventually(isPolled, 3_000);
 }
 
 describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ index, ...fault }) => {
-  const requested = fault.asks ?? storage;
+  const call = fault.call ?? storage;
   let times = { ms: NaN, nextMs: NaN };
 
-  it('beside a good upstream: the right answer, in time', async () => {
+  it('with a working upstream: the correct response, in time', async () => {
     const { slug, pair, good } = cases[index] as Case;
-    if (fault.fromStart !== true) await goBad(fault, slug, pair, good);
-    const before = { bad: pair.received(requested.method), good: good.callsOf(requested.method).length };
-    const first = await ask(slug, requested);
-    expect(first).toMatchObject({ status: 200, response: { result: requested.result } });
-    expect(first.ms).toBeLessThan(IN_TIME_MS);
-    const received = pair.received(requested.method) - before.bad;
-    const second = good.callsOf(requested.method).length - before.good;
-    const wasFound = fault.mayBeFound === true && received === 0;
-    expect({ received: wasFound ? fault.received[0] : received, second }).toEqual({
+    if (fault.failsFromStart !== true) await fail(fault, slug, pair, good);
+    const before = { bad: pair.received(call.method), good: good.callsOf(call.method).length };
+    const first = await send(slug, call);
+    expect(first).toMatchObject({ status: 200, response: { result: call.result } });
+    expect(first.ms).toBeLessThan(MAX_RESPONSE_MS);
+    const received = pair.received(call.method) - before.bad;
+    const second = good.callsOf(call.method).length - before.good;
+    const hasFailedPoll = fault.mayFailPoll === true && received === 0;
+    expect({ received: hasFailedPoll ? fault.received[0] : received, second }).toEqual({
       received: fault.received[0],
       second: fault.isHarmless === true ? 0 : 1,
     });
-    const next = await ask(slug, requested);
-    expect(next).toMatchObject({ status: 200, response: { result: requested.result } });
+    const next = await send(slug, call);
+    expect(next).toMatchObject({ status: 200, response: { result: call.result } });
     times = { ms: first.ms, nextMs: next.ms };
   });
 
-  it('by itself: what the contract says, in time', async () => {
+  it('alone: the response that the contract requires, in time', async () => {
     const { slug, alone } = cases[index] as Case;
-    if (fault.fromStart !== true) await goBad(fault, `${slug}-alone`, alone);
-    const before = alone.received(requested.method);
-    const { status, response, ms } = await ask(`${slug}-alone`, requested);
+    if (fault.failsFromStart !== true) await fail(fault, `${slug}-alone`, alone);
+    const before = alone.received(call.method);
+    const { status, response, ms } = await send(`${slug}-alone`, call);
     const { error, result } = fault.alone;
     expect({ status, error: response.error, result: response.result }).toEqual({
       status: fault.alone.status,
       error,
       result,
     });
-    expect(ms).toBeLessThan(IN_TIME_MS);
-    const received = alone.received(requested.method) - before;
-    const wasFound = fault.mayBeFound === true && received === 0;
-    expect(wasFound ? fault.received[1] : received).toBe(fault.received[1]);
+    expect(ms).toBeLessThan(MAX_RESPONSE_MS);
+    const received = alone.received(call.method) - before;
+    const hasFailedPoll = fault.mayFailPoll === true && received === 0;
+    expect(hasFailedPoll ? fault.received[1] : received).toBe(fault.received[1]);
     rows.push({ fault, ...times, aloneMs: ms });
   });
 });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { startRedisWithSentinel } from '../support/redis-cluster.ts';
-import { startFaultProxy, type WireFault } from './fault-proxy.ts';
+import { startFaultProxy, type ConnectionFault } from './fault-proxy.ts';
 
-/** One way in which the Redis of keys and limits fails: a row of the second table in docs/faults.md. */
+/** One way in which the Redis for keys and limits fails: a row of the table `redis` in docs/faults.md. */
 export interface RedisFault {
   readonly name: string;
   readonly open: () => Promise<BadRedis>;
@@ -14,8 +14,8 @@ export interface RedisFault {
 
 export interface BadRedis {
   readonly url: string;
-  /** Where keys are written by hand. */
-  readonly leader: RedisServer;
+  /** The server to which the test writes keys. */
+  readonly primary: RedisServer;
   fail(): Promise<void> | void;
   mend(): Promise<void> | void;
   stop(): Promise<void>;
@@ -26,13 +26,13 @@ export const redisFaults: readonly RedisFault[] = [
   { name: 'Redis hangs', open: paused },
   { name: 'Redis restarts immediately', open: restarted },
   { name: 'Redis fails over through Sentinel', open: failsOver },
-  { name: 'connections to Redis are refused', open: () => wired({ kind: 'refuse' }) },
-  { name: 'connections to Redis are reset', open: () => wired({ kind: 'reset', at: 'accept' }) },
-  { name: 'the network to Redis fails silently', open: () => wired({ kind: 'vanish' }) },
+  { name: 'connections to Redis are refused', open: () => withProxy({ kind: 'refuse' }) },
+  { name: 'connections to Redis are reset', open: () => withProxy({ kind: 'reset', at: 'accept' }) },
+  { name: 'the network to Redis fails silently', open: () => withProxy({ kind: 'vanish' }) },
 ];
 
-/** What it held is there when it comes back. */
-async function startLasting(): Promise<RedisServer> {
+/** Starts a Redis whose data survives a restart. */
+async function startPersistentRedis(): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-faults-'));
   const redis = await startRedis({ args: ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'] });
   const stop = async (): Promise<void> => {
@@ -43,47 +43,47 @@ async function startLasting(): Promise<RedisServer> {
 }
 
 async function killed(): Promise<BadRedis> {
-  const leader = await startLasting();
-  return { url: leader.url, leader, fail: leader.kill, mend: leader.restart, stop: leader.stop };
+  const primary = await startPersistentRedis();
+  return { url: primary.url, primary, fail: primary.kill, mend: primary.restart, stop: primary.stop };
 }
 
 async function restarted(): Promise<BadRedis> {
-  const leader = await startLasting();
-  return { url: leader.url, leader, fail: leader.restart, mend: nothing, stop: leader.stop };
+  const primary = await startPersistentRedis();
+  return { url: primary.url, primary, fail: primary.restart, mend: nothing, stop: primary.stop };
 }
 
 async function paused(): Promise<BadRedis> {
-  const leader = await startRedis();
-  return { url: leader.url, leader, fail: leader.pause, mend: leader.resume, stop: leader.stop };
+  const primary = await startRedis();
+  return { url: primary.url, primary, fail: primary.pause, mend: primary.resume, stop: primary.stop };
 }
 
-async function wired(fault: WireFault): Promise<BadRedis> {
-  const leader = await startRedis();
-  const proxy = await startFaultProxy(leader.port);
+async function withProxy(fault: ConnectionFault): Promise<BadRedis> {
+  const primary = await startRedis();
+  const proxy = await startFaultProxy(primary.port);
   return {
     url: `redis://127.0.0.1:${proxy.port}`,
-    leader,
+    primary,
     fail: () => proxy.fail(fault),
     mend: () => proxy.fail(undefined),
     stop: async () => {
       await proxy.close();
-      await leader.stop();
+      await primary.stop();
     },
   };
 }
 
 async function failsOver(): Promise<BadRedis> {
   const { url, nodes, stop } = await startRedisWithSentinel();
-  const [leader] = nodes as [RedisServer];
-  // What is written has reached the other one.
+  const [primary] = nodes as [RedisServer];
+  // Waits until the replica has all writes.
   const fail = async (): Promise<void> => {
-    await leader.cli('WAIT', '1', '1000');
+    await primary.cli('WAIT', '1', '1000');
     await sleep(10);
-    await leader.kill();
+    await primary.kill();
   };
-  return { url, leader, fail, mend: nothing, stop };
+  return { url, primary, fail, mend: nothing, stop };
 }
 
 function nothing(): void {
-  // It comes back by itself.
+  // It recovers without help.
 }

@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { onPath } from '../support/find-program.ts';
 
-/** The version that the allowed differences were read from. */
+/** The version to which the allowed differences apply. */
 export const GETH_VERSION = '1.17.5';
 
 const INSTALL_TIMEOUT_MS = 900_000;
 
 /**
  * The path of geth in this version: on PATH, where Go installs programs, or installed there through the Go module proxy.
- * @throws Error that says what is missing
+ * @throws Error that names what is missing
  */
 export function findGeth(): string {
   const go = onPath(['go']);

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { onEveryNode, onGeth } from '../parity/allowed-differences.ts';
 import { isShort, readChain } from '../parity/chain-facts.ts';
-import { compareDoors } from '../parity/compare-doors.ts';
+import { compareEndpoints } from '../parity/compare-endpoints.ts';
 import type { AllowedDifference } from '../parity/compare-outcomes.ts';
 import { coreCalls, coreMethods, type CoreCall } from '../parity/core-calls.ts';
-import { httpDoor, fetchResult, socketDoor, type Door } from '../parity/door.ts';
+import { httpEndpoint, fetchResult, openWebSocketEndpoint, type RpcEndpoint } from '../parity/rpc-endpoint.ts';
 import { makeTypedChain, sender, type TypedChain } from '../parity/typed-chain.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { socketUrl } from '../server/websocket/caller.ts';
@@ -28,13 +28,13 @@ beforeAll(() => {
 describe(`a development chain of geth ${GETH_VERSION}`, () => {
   let geth: Geth;
   let gateway: TestGateway;
-  let node: Door;
+  let node: RpcEndpoint;
   let chain: TypedChain;
   let calls: readonly CoreCall[];
 
   beforeAll(async () => {
     geth = await startDevGeth(binary, CHAIN_ID, sender);
-    node = httpDoor('geth', geth.url);
+    node = httpEndpoint('geth', geth.url);
     expect(await fetchResult(node, 'web3_clientVersion')).toMatch(`/v${GETH_VERSION}-`);
     chain = await makeTypedChain(node, { hasBlobs: true });
     const facts = await readChain(node, chain);
@@ -53,23 +53,23 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
   });
 
   it('over HTTP, responses are those of geth, from the cache too', async () => {
-    const http = httpDoor('HTTP', gateway.url('main'));
-    expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
-    expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+    const http = httpEndpoint('HTTP', gateway.url('main'));
+    expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
+    expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
   });
 
   it('over WebSocket, responses are those of geth', async () => {
-    const direct = await socketDoor('geth', geth.socketUrl);
-    const socket = await socketDoor('WebSocket', socketUrl(gateway, 'main'));
-    expect(await compareDoors(direct, socket, calls, allowed, used)).toEqual([]);
+    const direct = await openWebSocketEndpoint('geth', geth.socketUrl);
+    const socket = await openWebSocketEndpoint('WebSocket', socketUrl(gateway, 'main'));
+    expect(await compareEndpoints(direct, socket, calls, allowed, used)).toEqual([]);
     direct.close();
     socket.close();
   });
 
-  it('what is sent is answered with its hash', async () => {
-    for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
+  it('the response to a sent transaction is its hash', async () => {
+    for (const endpoint of [node, httpEndpoint('HTTP', gateway.url('main'))]) {
       const { raw, hash } = await chain.nextTransfer();
-      expect(await door.request('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+      expect(await endpoint.request('eth_sendRawTransaction', [raw]), endpoint.name).toBe(`result "${hash}"`);
     }
   });
 });
@@ -83,11 +83,11 @@ if (suite === undefined) {
   describe(`the chain of execution-apis on geth ${GETH_VERSION}`, () => {
     let geth: Geth;
     let gateway: TestGateway;
-    let node: Door;
+    let node: RpcEndpoint;
 
     beforeAll(async () => {
       geth = await startSuiteGeth(binary, suite);
-      node = httpDoor('geth', geth.url);
+      node = httpEndpoint('geth', geth.url);
       const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
       gateway = await startGateway({ main: network(chainId, [geth.url]) });
     });
@@ -98,13 +98,11 @@ if (suite === undefined) {
 
     it('responses are those of geth, from the cache too', async () => {
       const facts = await readChain(node);
-      const isForwarded = new Set(
-        methods.filter(({ handledBy: response }) => response === undefined).map(({ name }) => name),
-      );
+      const isForwarded = new Set(methods.filter(({ handledBy }) => handledBy === undefined).map(({ name }) => name));
       const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
-      const http = httpDoor('HTTP', gateway.url('main'));
-      expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
-      expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+      const http = httpEndpoint('HTTP', gateway.url('main'));
+      expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
+      expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
     });
   });
 }

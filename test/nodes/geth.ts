@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../support/redis.ts';
 
-/** A real geth with a chain in a temporary folder, which is gone when it stops. */
+/** A geth process with a chain in a temporary folder, which `stop()` deletes. */
 export interface Geth {
   readonly url: string;
   readonly socketUrl: string;
@@ -106,7 +106,7 @@ async function startGeth(
 
   const url = `http://127.0.0.1:${port}`;
   try {
-    await untilAnswered(url, () => child.exitCode === null);
+    await untilResponding(url, () => child.exitCode === null);
     if (imported !== undefined) await setHead(`http://127.0.0.1:${enginePort}`, imported.head);
   } catch (error) {
     await stop();
@@ -115,7 +115,7 @@ async function startGeth(
   return { url, socketUrl: `ws://127.0.0.1:${port}`, stop };
 }
 
-async function untilAnswered(url: string, isRunning: () => boolean): Promise<void> {
+async function untilResponding(url: string, isRunning: () => boolean): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}';
   const headers = { 'content-type': 'application/json' };
@@ -127,7 +127,7 @@ async function untilAnswered(url: string, isRunning: () => boolean): Promise<voi
   throw new Error('no response');
 }
 
-/** The engine API takes a JSON Web Token with the time of day. */
+/** The engine API requires a JSON Web Token with the current time. */
 async function setHead(url: string, request: string): Promise<void> {
   const encode = (text: string): string => Buffer.from(text).toString('base64url');
   const payload = `${encode('{"alg":"HS256","typ":"JWT"}')}.${encode(`{"iat":${Math.floor(Date.now() / 1000)}}`)}`;
@@ -135,5 +135,5 @@ async function setHead(url: string, request: string): Promise<void> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${payload}.${signature}` };
   const response = await fetch(url, { method: 'POST', headers, body: request });
   const text = await response.text();
-  if (!text.includes('"status":"VALID"')) throw new Error(`geth did not take the head: ${text}`);
+  if (!text.includes('"status":"VALID"')) throw new Error(`geth rejected the head: ${text}`);
 }

@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { coreMethods, type CoreCall } from '../parity/core-calls.ts';
 
-/** Where the official test suite of execution-apis lies: its chain and its conversations. Undefined: nowhere. */
+/** The folder with the official test suite of execution-apis: its chain and its conversations. Undefined: not present. */
 export function suiteFolder(): string | undefined {
   const folder = resolve(packageRoot, process.env['EXECUTION_APIS'] ?? '../shared/data/execution-apis-suite');
   return existsSync(join(folder, 'chain.rlp')) ? folder : undefined;
 }
 
-/** Every request of the suite to a core method, but for those that send. */
+/** Every request of the suite to a core method except `eth_sendRawTransaction`. */
 export function suiteCalls(folder: string): CoreCall[] {
   const requests = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())

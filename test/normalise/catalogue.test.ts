@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import {
   bodyOf,
@@ -70,7 +70,7 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
     bad.always(saying(one));
     bad.always(name === 'eth_getBlockByNumber' ? saying(one) : undefined, 'eth_getBlockByNumber');
     if (name !== 'eth_call') bad.always(one.expected.needs === undefined ? undefined : telling(one), 'eth_call');
-    const ask = (network: string): Promise<JsonRpcAnswer> => gateway.call(network, name, paramsOf(name, one));
+    const ask = (network: string): Promise<JsonRpcResponse> => gateway.call(network, name, paramsOf(name, one));
     const alone = await ask(`alone-${index}`);
     if (one.expected.action === 'failover') {
       await checkFailover(one, index, alone);
@@ -85,7 +85,7 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   async function checkFailover(
     { expected, upstream_response: body, method }: Case,
     index: number,
-    alone: JsonRpcAnswer,
+    alone: JsonRpcResponse,
   ) {
     const counted = (await readMetrics(gateway.address)).samples.filter(
       ({ name, labels }) => labels['network'] === `alone-${index}` && /unusable|attempts/.test(name),
@@ -106,7 +106,7 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   }
 
   /** The same without the second call: what the catalogue says is left then. */
-  async function checkWithoutFollowUp(one: Case, ask: (network: string) => Promise<JsonRpcAnswer>, index: number) {
+  async function checkWithoutFollowUp(one: Case, ask: (network: string) => Promise<JsonRpcResponse>, index: number) {
     if (one.expected.needs === undefined) return;
     bad.always(undefined, 'eth_call');
     const { fallback } = one.expected;
@@ -115,18 +115,18 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   }
 });
 
-function checkAnswer({ expected, upstream_response: body }: Case, response: JsonRpcAnswer): void {
+function checkAnswer({ expected, upstream_response: body }: Case, response: JsonRpcResponse): void {
   if (expected.error !== undefined) {
     expect(response.error).toEqual(expected.error);
   } else if (expected.action === 'pass_result' || 'result' in expected) {
     expect(response.error).toBeUndefined();
-    expect(response.result).toEqual(expected.result === undefined ? (body as JsonRpcAnswer).result : expected.result);
+    expect(response.result).toEqual(expected.result === undefined ? (body as JsonRpcResponse).result : expected.result);
   } else {
     checkFields(response, (body as { result: Readonly<Record<string, unknown>> }).result, expected);
   }
 }
 
-function checkFields({ result }: JsonRpcAnswer, given: Readonly<Record<string, unknown>>, expected: Expected): void {
+function checkFields({ result }: JsonRpcResponse, given: Readonly<Record<string, unknown>>, expected: Expected): void {
   const fields = result as Readonly<Record<string, unknown>>;
   for (const [name, value] of Object.entries(expected.result_patch ?? {})) {
     const isDeleted = typeof value === 'object' && value !== null && '$delete' in value;
@@ -137,7 +137,7 @@ function checkFields({ result }: JsonRpcAnswer, given: Readonly<Record<string, u
 }
 
 /** What is said when every upstream has answered so. Design §3 goes before the catalogue where they differ. */
-function checkExhausted({ if_exhausted: said }: Expected, body: unknown, { result, error }: JsonRpcAnswer): void {
+function checkExhausted({ if_exhausted: said }: Expected, body: unknown, { result, error }: JsonRpcResponse): void {
   if (said?.startsWith('result null') === true) {
     expect({ result, error }).toEqual({ result: null, error: undefined });
     return;

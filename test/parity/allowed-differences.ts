@@ -14,7 +14,7 @@ const blockMethods = [
   'eth_getUncleByBlockNumberAndIndex',
 ];
 
-/** Where the gateway's bytes are not the node's, and what asks for it. Each row must be met in a run. */
+/** Where the gateway's bytes differ from the node's, and what requires it. Each row must apply at least once in a run. */
 export const onEveryNode: readonly AllowedDifference[] = [
   {
     methods: ['eth_accounts'],
@@ -26,7 +26,7 @@ export const onEveryNode: readonly AllowedDifference[] = [
     methods: ['web3_clientVersion'],
     at: /^\.result$/,
     fits: (_, gateway) => typeof gateway === 'string' && gateway.startsWith('Gatehouse/'),
-    reason: 'The gateway answers it: the version of the node is not shown to callers.',
+    reason: 'The gateway responds itself: the version of the node is not shown to clients.',
   },
   {
     methods: ['eth_newFilter', 'eth_newBlockFilter', 'eth_newPendingTransactionFilter'],
@@ -115,7 +115,7 @@ function isText(value: Json | undefined, start: string): boolean {
   return typeof value === 'string' && value.startsWith(start);
 }
 
-/** anvil's errors for a block that is not there. */
+/** anvil's errors for a block that does not exist. */
 function isNotFound(value: Json | undefined): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const { code, message } = value as { readonly [name: string]: Json };

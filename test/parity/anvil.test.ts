@@ -5,20 +5,20 @@ import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { socketUrl } from '../server/websocket/caller.ts';
 import { onAnvil, onEveryNode } from './allowed-differences.ts';
 import { isShort, readChain } from './chain-facts.ts';
-import { compareDoors } from './compare-doors.ts';
+import { compareEndpoints } from './compare-endpoints.ts';
 import type { AllowedDifference } from './compare-outcomes.ts';
 import { coreCalls, coreMethods, type CoreCall } from './core-calls.ts';
-import { httpDoor, socketDoor, type Door } from './door.ts';
+import { httpEndpoint, openWebSocketEndpoint, type RpcEndpoint } from './rpc-endpoint.ts';
 import { makeTypedChain, type TypedChain } from './typed-chain.ts';
 
 /** Not one of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
-/** Some 4,500 requests, one after the other: 4 s, and 32 s on a machine with a load of 18. */
+/** About 4,500 requests, one after the other: 4 s, and 32 s on a machine with a load of 18. */
 const TIMEOUT_MS = 180_000;
 
 let anvil: Anvil;
 let gateway: TestGateway;
-let node: Door;
+let node: RpcEndpoint;
 let chain: TypedChain;
 let calls: readonly CoreCall[];
 const allowed = [...onEveryNode, ...onAnvil];
@@ -26,7 +26,7 @@ const used = new Set<AllowedDifference>();
 
 beforeAll(async () => {
   anvil = await startAnvil({ chainId: CHAIN_ID });
-  node = httpDoor('anvil', anvil.url);
+  node = httpEndpoint('anvil', anvil.url);
   chain = await makeTypedChain(node);
   const facts = await readChain(node, chain);
   expect(facts.transactions.filter(isShort).length).toBeGreaterThanOrEqual(4);
@@ -46,9 +46,9 @@ it('every core method is compared', () => {
 it(
   'over HTTP, responses are those of anvil, from the cache too',
   async () => {
-    const http = httpDoor('HTTP', gateway.url('main'));
-    expect(await compareDoors(node, http, calls, allowed, used)).toEqual([]);
-    expect(await compareDoors(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+    const http = httpEndpoint('HTTP', gateway.url('main'));
+    expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
+    expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
   },
   TIMEOUT_MS,
 );
@@ -56,21 +56,22 @@ it(
 it(
   'over WebSocket, responses are those of anvil',
   async () => {
-    const direct = await socketDoor('anvil', anvil.url.replace('http', 'ws'));
-    const socket = await socketDoor('WebSocket', socketUrl(gateway, 'main'));
-    // The gateway asks anvil over HTTP, where some messages of errors are others than over WebSocket.
-    const ask: Door['request'] = (method, params) => (isSocketMethod(method) ? direct : node).request(method, params);
-    expect(await compareDoors({ ...direct, request: ask }, socket, calls, allowed, used)).toEqual([]);
+    const direct = await openWebSocketEndpoint('anvil', anvil.url.replace('http', 'ws'));
+    const socket = await openWebSocketEndpoint('WebSocket', socketUrl(gateway, 'main'));
+    // The gateway sends calls to anvil over HTTP, where some error messages differ from those over WebSocket.
+    const request: RpcEndpoint['request'] = (method, params) =>
+      (isSocketMethod(method) ? direct : node).request(method, params);
+    expect(await compareEndpoints({ ...direct, request }, socket, calls, allowed, used)).toEqual([]);
     direct.close();
     socket.close();
   },
   TIMEOUT_MS,
 );
 
-it('what is sent is answered with its hash', async () => {
-  for (const door of [node, httpDoor('HTTP', gateway.url('main'))]) {
+it('the response to a sent transaction is its hash', async () => {
+  for (const endpoint of [node, httpEndpoint('HTTP', gateway.url('main'))]) {
     const { raw, hash } = await chain.nextTransfer();
-    expect(await door.request('eth_sendRawTransaction', [raw]), door.name).toBe(`result "${hash}"`);
+    expect(await endpoint.request('eth_sendRawTransaction', [raw]), endpoint.name).toBe(`result "${hash}"`);
   }
 });
 
@@ -79,5 +80,5 @@ it('every allowed difference is met', () => {
 });
 
 function isSocketMethod(method: string): boolean {
-  return methods.some(({ name, handledBy: response }) => name === method && response === 'socket');
+  return methods.some(({ name, handledBy }) => name === method && handledBy === 'socket');
 }

@@ -1,5 +1,5 @@
 import { fromRlp, keccak256, toRlp, type Hex, type PrivateKeyAccount } from 'viem';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
 type Rlp = Hex | Rlp[];
 
@@ -8,12 +8,16 @@ const BLOB_TYPE = '0x03';
 const [V, R, S] = [-3, -2, -1];
 
 /**
- * A signed blob transaction with its sidecar. geth computes the commitments and proofs (eth_fillTransaction), so that no
- * library for KZG is needed here.
+ * A signed blob transaction with its sidecar. geth computes the commitments and proofs (eth_fillTransaction), so that the
+ * tests need no KZG library.
  */
-export async function makeBlobTransaction(node: Door, account: PrivateKeyAccount, transaction: object): Promise<Hex> {
-  const wanted = { gas: '0x61a80', maxFeePerBlobGas: '0x3b9aca00', ...transaction, blobs: [BLOB] };
-  const { raw } = await fetchResult<{ raw: Hex }>(node, 'eth_fillTransaction', wanted);
+export async function makeBlobTransaction(
+  node: RpcEndpoint,
+  account: PrivateKeyAccount,
+  transaction: object,
+): Promise<Hex> {
+  const request = { gas: '0x61a80', maxFeePerBlobGas: '0x3b9aca00', ...transaction, blobs: [BLOB] };
+  const { raw } = await fetchResult<{ raw: Hex }>(node, 'eth_fillTransaction', request);
   // EIP-4844: type || rlp([[fields and signature], (version,) blobs, commitments, proofs])
   const [fields, ...sidecar] = fromRlp(`0x${raw.slice(4)}`) as [Rlp[], ...Rlp[]];
   const unsigned = fields.slice(0, V);
@@ -23,7 +27,7 @@ export async function makeBlobTransaction(node: Door, account: PrivateKeyAccount
   return join(BLOB_TYPE, toRlp([signed as Rlp[], ...sidecar] as Rlp[]));
 }
 
-/** RLP has integers without leading zeros. */
+/** RLP encodes integers without leading zeros. */
 function scalars(signature: Hex): Hex[] {
   return [signature.slice(2, 66), signature.slice(66, 130)].map((digits) => {
     const short = digits.replace(/^(00)+/, '');

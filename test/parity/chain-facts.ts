@@ -1,6 +1,6 @@
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
-/** What there is to ask about on a chain, read from the node. */
+/** Objects of a chain that calls can refer to, read from the node. */
 export interface ChainFacts {
   readonly blocks: readonly BlockFacts[];
   /** Addresses that appear in transactions, contracts first. */
@@ -36,9 +36,9 @@ interface Transaction {
 
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 
-/** Reads all blocks of a small chain. @param own what was put on it, if it is known */
+/** Reads all blocks of a small chain. @param own facts about its contracts and accounts, if they are known */
 export async function readChain(
-  node: Door,
+  node: RpcEndpoint,
   own?: Pick<ChainFacts, 'executions' | 'funded' | 'rejectedTransactions'>,
 ): Promise<ChainFacts & { readonly transactions: readonly Transaction[] }> {
   const head = Number(await fetchResult<string>(node, 'eth_blockNumber'));
@@ -67,7 +67,7 @@ export async function readChain(
   };
 }
 
-/** Whether `r` or `s` of a signature is shorter than 32 bytes: about one transaction in 128; of half a byte, in 8. */
+/** Whether `r` or `s` of a signature has a leading zero digit: about one transaction in 8. */
 export function isShort({ r, s }: Pick<Transaction, 'r' | 's'>): boolean {
   return Math.min(BigInt(r).toString(16).length, BigInt(s).toString(16).length) < 64;
 }

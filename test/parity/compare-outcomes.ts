@@ -1,15 +1,15 @@
 export type Json = string | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** A difference between a node's outcome and the gateway's that the contract asks for. */
+/** A difference between a node's outcome and the gateway's that the contract requires. */
 export interface AllowedDifference {
-  /** Undefined: of any method. */
+  /** Undefined: all methods. */
   readonly methods?: readonly string[];
-  /** Of the path of the value, as `.transactions[].r`. */
+  /** Matches the path of the value, for example `.transactions[].r`. */
   readonly at: RegExp;
   /** Undefined: the value is absent. */
   fits(node: Json | undefined, gateway: Json | undefined): boolean;
   readonly reason: string;
-  /** Met on the chain of execution-apis only. */
+  /** It applies only to the chain of execution-apis. */
   readonly needsSuite?: true;
 }
 
@@ -22,9 +22,9 @@ interface Difference {
 const NUMBER_OR_STRING = /("(?:[^"\\]|\\.)*")|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 
 /**
- * Every difference that is not allowed, as a sentence. What is left after the allowed ones are undone must be equal byte
- * for byte, the order of members included.
- * @param used gets the allowed differences that were met
+ * Every difference that is not allowed, as a sentence. After allowed differences are removed, both outcomes must be equal
+ * byte for byte, including the order of members.
+ * @param used gets the allowed differences that were found
  */
 export function findDifferences(
   method: string,
@@ -34,22 +34,22 @@ export function findDifferences(
   used: Set<AllowedDifference>,
 ): string[] {
   if (node === gateway) return [];
-  const ours = allowed.filter(({ methods }) => methods?.includes(method) ?? true);
+  const applicable = allowed.filter(({ methods }) => methods?.includes(method) ?? true);
   const [nodeValue, gatewayValue] = [valueOf(node), valueOf(gateway)];
   const sentences: string[] = [];
   for (const difference of differencesOf(nodeValue, gatewayValue)) {
     const at = textOf(difference.path);
-    const row = ours.find((one) => one.at.test(at) && one.fits(difference.node, difference.gateway));
+    const row = applicable.find((one) => one.at.test(at) && one.fits(difference.node, difference.gateway));
     if (row === undefined) sentences.push(`${at}: ${show(difference.node)} became ${show(difference.gateway)}`);
     else used.add(row);
-    undo(nodeValue, gatewayValue, difference);
+    removeDifference(nodeValue, gatewayValue, difference);
   }
   const [nodeText, gatewayText] = [JSON.stringify(nodeValue), JSON.stringify(gatewayValue)];
   if (nodeText !== gatewayText) sentences.push(`the order of members: ${nodeText} became ${gatewayText}`);
   return sentences;
 }
 
-/** `{ result: … }` or `{ error: … }`, with numbers as their text, so that none loses digits. */
+/** `{ result: … }` or `{ error: … }`, with numbers as text, so that no digits are lost. */
 function valueOf(outcome: string): Json {
   const [kind = ''] = outcome.split(' ', 1);
   if (kind !== 'result' && kind !== 'error') return { other: outcome };
@@ -76,17 +76,17 @@ function differencesOf(node: Json, gateway: Json, path: readonly (string | numbe
   return node === gateway ? [] : [{ path, node, gateway }];
 }
 
-/** Removes what one side alone has, and gives the gateway's side the node's value of what both have. */
-function undo(nodeRoot: Json, gatewayRoot: Json, { path, node, gateway }: Difference): void {
+/** Removes the value if only one side has it. Otherwise copies the node's value to the gateway's side. */
+function removeDifference(nodeRoot: Json, gatewayRoot: Json, { path, node, gateway }: Difference): void {
   const name = path.at(-1) as string;
-  const keySessions = (root: Json): Record<string, Json> =>
+  const parentOf = (root: Json): Record<string, Json> =>
     path.slice(0, -1).reduce<Json>((value, step) => (value as Record<string, Json>)[step] as Json, root) as Record<
       string,
       Json
     >;
-  if (gateway === undefined) Reflect.deleteProperty(keySessions(nodeRoot), name);
-  else if (node === undefined) Reflect.deleteProperty(keySessions(gatewayRoot), name);
-  else keySessions(gatewayRoot)[name] = node;
+  if (gateway === undefined) Reflect.deleteProperty(parentOf(nodeRoot), name);
+  else if (node === undefined) Reflect.deleteProperty(parentOf(gatewayRoot), name);
+  else parentOf(gatewayRoot)[name] = node;
 }
 
 function textOf(path: readonly (string | number)[]): string {

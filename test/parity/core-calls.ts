@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { ChainFacts } from './chain-facts.ts';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
-/** Parameters, or how each door gets its own. */
-type Params = readonly unknown[] | ((door: Door) => Promise<readonly unknown[]>);
+/** Parameters, or a function that gets them from the endpoint. */
+type Params = readonly unknown[] | ((endpoint: RpcEndpoint) => Promise<readonly unknown[]>);
 
 export interface CoreCall {
   readonly method: string;
@@ -20,11 +20,11 @@ interface OpenRpcMethod {
 
 const UNKNOWN_HASH = `0x${'ab'.repeat(32)}`;
 const FUTURE = '0xfffffff';
-const NOBODY = `0x${'99'.repeat(20)}`;
+const UNUSED_ADDRESS = `0x${'99'.repeat(20)}`;
 
-/** What every network serves: the methods of the spec without those of zkSync and without `rpc.discover`. */
+/** The methods of every network: those of the spec except zkSync's and `rpc.discover`. */
 export const coreMethods: readonly string[] = methods
-  .filter(({ namespace, handledBy: response }) => namespace !== 'zks' && response !== 'document')
+  .filter(({ namespace, handledBy }) => namespace !== 'zks' && handledBy !== 'document')
   .map(({ name }) => name);
 
 /** Calls of every core method. A method without a row here is called with the example of its schema. */
@@ -55,7 +55,7 @@ function rowsOf({
   const last = blocks.at(-1) ?? { number: 'latest', hash: UNKNOWN_HASH };
   const middle = blocks[blocks.length >> 1] ?? last;
   const states = [last.number, 'latest', { blockHash: middle.hash }, { blockNumber: last.number }, FUTURE];
-  const someAddresses = [...addresses.slice(0, 6), NOBODY];
+  const someAddresses = [...addresses.slice(0, 6), UNUSED_ADDRESS];
   const atStates = (...params: unknown[]): Params[] => [
     ...states.map((state) => [...params, state]),
     [...params, { blockHash: UNKNOWN_HASH }],
@@ -66,12 +66,12 @@ function rowsOf({
     { fromBlock: 'earliest', toBlock: 'latest', address: addresses.slice(0, 3) },
     { fromBlock: '0x0', topics: [null, []] },
     { fromBlock: '0x0', toBlock: last.number, topics: [[UNKNOWN_HASH]] },
-    { address: NOBODY },
+    { address: UNUSED_ADDRESS },
     ...hashes.map((blockHash) => ({ blockHash })),
   ];
   const filterOf =
     (filter: object): Params =>
-    async (door) => [await fetchResult<string>(door, 'eth_newFilter', filter)];
+    async (endpoint) => [await fetchResult<string>(endpoint, 'eth_newFilter', filter)];
   const everyLog = filterOf({ fromBlock: '0x0', toBlock: last.number });
 
   return {
@@ -134,11 +134,16 @@ function rowsOf({
     ]),
     eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions'], ['nonsense']],
     eth_unsubscribe: [
-      async (door) => (door.isSocket ? [await fetchResult<string>(door, 'eth_subscribe', 'newHeads')] : ['0x1']),
+      async (endpoint) =>
+        endpoint.isSocket ? [await fetchResult<string>(endpoint, 'eth_subscribe', 'newHeads')] : ['0x1'],
     ],
     eth_newFilter: [[{ fromBlock: '0x0' }]],
     eth_getFilterChanges: [everyLog],
-    eth_getFilterLogs: [everyLog, filterOf({ address: addresses[0], fromBlock: '0x0' }), filterOf({ address: NOBODY })],
+    eth_getFilterLogs: [
+      everyLog,
+      filterOf({ address: addresses[0], fromBlock: '0x0' }),
+      filterOf({ address: UNUSED_ADDRESS }),
+    ],
     eth_uninstallFilter: [everyLog, ['0xdeadbeef']],
   };
 }

@@ -3,10 +3,10 @@ import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
 import { makeBlobTransaction } from './blob-transaction.ts';
-import { fetchResult, type Door } from './door.ts';
+import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 
 const account = privateKeyToAccount(`0x${'7'.repeat(64)}`);
-/** Who sends all transactions. It needs ether on the chain, or an account that the node can sign for. */
+/** The sender of all transactions. It needs ether, or a node with an unlocked account that has some. */
 export const sender = account.address;
 const delegate = privateKeyToAccount(`0x${'8'.repeat(64)}`);
 const ONE_HUNDRED_ETHER = '0x56bc75e2d63100000';
@@ -18,21 +18,21 @@ interface Receipt {
   readonly contractAddress: `0x${string}` | null;
 }
 
-/** What was put on a development chain. */
+/** The contents of a development chain. */
 export interface TypedChain {
   readonly executions: readonly object[];
   readonly funded: string;
   /** Raw transactions that the node rejects: nonce too low, no funds, too little gas. */
   readonly rejectedTransactions: readonly string[];
-  /** The raw transaction of a transfer that was not sent yet, and its hash. Each call makes another one. */
+  /** A new raw transaction that is not sent yet, and its hash. */
   nextTransfer(): Promise<{ readonly raw: string; readonly hash: string }>;
 }
 
 /**
- * Puts transactions of the types 0, 1, 2 and 4 on a development chain that mines each transaction by itself, one of them
- * reverted, one with a log, some with `r` or `s` that begins with a zero.
+ * Sends transactions of the types 0, 1, 2 and 4 to a development chain that mines one transaction per block. One reverts,
+ * one has a log, and some have an `r` or `s` with a leading zero. `hasBlobs` adds type 3.
  */
-export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Promise<TypedChain> {
+export async function makeTypedChain(node: RpcEndpoint, { hasBlobs = false } = {}): Promise<TypedChain> {
   const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
   if ((await fetchResult<string>(node, 'eth_getBalance', sender, 'latest')) === '0x0') {
     const [rich] = await fetchResult<string[]>(node, 'eth_accounts');
@@ -85,9 +85,9 @@ export async function makeTypedChain(node: Door, { hasBlobs = false } = {}): Pro
       { from, to: counter, data: counterContract.selectors.number },
       { from, to: counter, data: set },
       { from, to: delegate.address, value: '0x1' },
-      // A reason, a panic, a custom error, no data.
+      // Reverts with a reason, a panic, a custom error, and without data.
       ...Object.values(gateContract.selectors).map((data) => ({ from, to: gate, data })),
-      // INVALID.
+      // The opcode INVALID.
       { from, data: '0xfe' },
       { from: delegate.address, to: from, value: ONE_HUNDRED_ETHER },
     ],
@@ -111,7 +111,7 @@ function hasShortSignature(raw: `0x${string}`): boolean {
   return raw.slice(-66, -64) !== 'a0' || s.startsWith('0') || r.startsWith('0');
 }
 
-export async function receiptOf(node: Door, hash: string): Promise<Receipt> {
+export async function receiptOf(node: RpcEndpoint, hash: string): Promise<Receipt> {
   const deadline = performance.now() + RECEIPT_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);

@@ -190,8 +190,8 @@ describe('an upstream over WebSocket', () => {
       gateway.call('test', 'eth_getStorageAt', [storageParams[0], `0x${position}`, 'latest']);
     const received = () => node.calls.filter(({ method }) => method === 'eth_getStorageAt');
     await read(1);
-    node.onCall(({ method, answer: response }) => {
-      if (method !== 'eth_getStorageAt') response();
+    node.onCall(({ method, respond }) => {
+      if (method !== 'eth_getStorageAt') respond();
     });
     const client = openClient(gateway, storage);
     await until(() => received().length === 2);
@@ -201,9 +201,9 @@ describe('an upstream over WebSocket', () => {
     await until(() => received().length === 3);
     const [, cancelled, waiting] = received();
     // A response without an id may belong to either call, so the waiting call does not get it.
-    waiting?.say('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');
-    cancelled?.answer();
-    waiting?.answer();
+    waiting?.sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');
+    cancelled?.respond();
+    waiting?.respond();
     expect(await other).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(1);
   });

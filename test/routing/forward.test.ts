@@ -12,7 +12,7 @@ import {
   redirect,
   slow,
   status,
-  statusWithReply,
+  statusWithResponse,
   withId,
   type Behaviour,
 } from '../support/behaviours.ts';
@@ -133,7 +133,7 @@ describe('an upstream response is used', () => {
 
   it.each([400, 404, 500, 503])('with HTTP %i, because the body has precedence over the status', async (code) => {
     const { nodes, request, requestCounts } = await withNodes(2, limits);
-    nodes[0]?.always(statusWithReply(code));
+    nodes[0]?.always(statusWithResponse(code));
     expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([1, 0]);
   });

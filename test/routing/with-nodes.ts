@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type JsonRpcAnswer, type TestGateway } from '../support/gateway.ts';
+import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 
 export const CHAIN_ID = 7;
 
@@ -8,7 +8,7 @@ export interface WithNodes {
   readonly gateway: TestGateway;
   readonly nodes: readonly FakeNode[];
   /** Calls eth_getStorageAt, each time for another position. Node 0 returns `word(1)`, node 1 `word(2)` and so on. */
-  readonly request: () => Promise<JsonRpcAnswer>;
+  readonly request: () => Promise<JsonRpcResponse>;
   /** The same, or another call; returns the HTTP status and the response text as well. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
   /** Number of requests that each node received, except for its chain id and its head. */
@@ -18,7 +18,7 @@ export interface WithNodes {
 interface Sent {
   readonly status: number;
   readonly text: string;
-  readonly response: JsonRpcAnswer;
+  readonly response: JsonRpcResponse;
 }
 
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
@@ -58,7 +58,7 @@ export async function withNodes(
     send: async (method = 'eth_getStorageAt', params = anotherPosition()) => {
       const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
       const text = await response.text();
-      return { status: response.status, text, response: JSON.parse(text) as JsonRpcAnswer };
+      return { status: response.status, text, response: JSON.parse(text) as JsonRpcResponse };
     },
     requestCounts: () => nodes.map(({ calls }) => calls.filter(({ method }) => !isProbe(method)).length),
   };

@@ -8,7 +8,7 @@ export interface Anvil {
   stop(): Promise<void>;
 }
 
-/** A real node with the demo chain on it. A process of its own for each caller: stop it when done. */
+/** Starts an anvil process with the demo chain. The test must call `stop()`. */
 export async function startAnvil({ chainId = 1337 }: { chainId?: number } = {}): Promise<Anvil> {
   const node = await startLocalNode({ chainId, log: openLog('silent') });
   try {

@@ -8,18 +8,18 @@ import { eventually } from '../auth/eventually.ts';
 import { findProgram, type Program } from './find-program.ts';
 import { freePort } from './redis.ts';
 
-/** A real balancer that spreads calls over several gateways. Whoever starts it calls `stop()` in the end. */
+/** A real load balancer process in front of several gateways. The test must call `stop()`. */
 export interface Balancer {
   /** `http://127.0.0.1:<port>` */
   readonly address: string;
-  /** What it complained of. */
-  complaints(): string;
+  /** What it wrote to standard error. */
+  errorOutput(): string;
   stop(): Promise<void>;
 }
 
 export interface BalancerKind {
   readonly program: Program;
-  /** @param folder of its own, for whatever it writes */
+  /** @param folder for the balancer's own files */
   readonly configuration: (folder: string, port: number) => string;
   readonly args: (folder: string, configuration: string) => readonly string[];
 }
@@ -33,8 +33,8 @@ export async function startBalancer({ program, configuration, args }: BalancerKi
   const child = spawn(path, args(folder, file), { stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = once(child, 'exit');
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
@@ -44,9 +44,9 @@ export async function startBalancer({ program, configuration, args }: BalancerKi
   };
   await eventually(() => isOpen(port), 5_000).catch(async () => {
     await stop();
-    throw new Error(`${path} did not start:\n${said}`);
+    throw new Error(`${path} did not start:\n${errors}`);
   });
-  return { address: `http://127.0.0.1:${port}`, complaints: () => said, stop };
+  return { address: `http://127.0.0.1:${port}`, errorOutput: () => errors, stop };
 }
 
 function isOpen(port: number): Promise<boolean> {

@@ -3,25 +3,26 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a fake node does with a call: the ways in which nodes, and what stands before them, answer or fail to. */
+/** How a fake node handles a call: the ways in which nodes, and proxies in front of them, respond or fail. */
 export type Behaviour = (exchange: Exchange) => void | Promise<void>;
 
 export interface Exchange {
   readonly id: unknown;
   readonly response: ServerResponse;
-  /** The reply that is due: as an object, and as the JSON text of it. */
+  /** The configured response. For a batch, the one to its first call. */
   readonly upstreamResponse: { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: unknown };
+  /** The response body as JSON. */
   readonly text: string;
 }
 
 const jsonType = { 'content-type': 'application/json' };
 
-/** As a good node does. Where the rest below say no more, they are HTTP 200 with a JSON content type. */
+/** Sends the configured response. All behaviours use HTTP 200 and a JSON content type unless they state otherwise. */
 export function asUsual({ response, text }: Exchange): void {
   response.writeHead(200, jsonType).end(text);
 }
 
-/** The due reply, but later. */
+/** Sends the configured response after a delay. */
 export function slow(ms: number): Behaviour {
   return async (exchange) => {
     await delay(ms);
@@ -29,55 +30,55 @@ export function slow(ms: number): Behaviour {
   };
 }
 
-/** No reply ever; the connection stays open. */
+/** Sends nothing and leaves the connection open, so that only a timeout ends the call. */
 export function hang(): void {
-  // Nothing: the caller has to give up by itself.
+  // Intentionally empty.
 }
 
-/** The connection ends in the middle of the response's headers. */
+/** Closes the connection in the middle of the response headers. */
 export function cutInHeaders({ response }: Exchange): void {
   response.socket?.end('HTTP/1.1 200 OK\r\ncontent-type: applic');
 }
 
-/** The connection ends after half of the body, of which the headers told the whole length. */
+/** Closes the connection after half of the body. Content-Length has the full length. */
 export function cutInBody({ response, text }: Exchange): void {
   response.writeHead(200, { ...jsonType, 'content-length': Buffer.byteLength(text) });
   response.write(text.slice(0, text.length / 2), () => response.destroy());
 }
 
-/** Another HTTP status, with a body that is HTML where none is given. */
+/** Sends another HTTP status, with an HTML page as the default body. */
 export function status(code: number, body?: string, contentType = 'text/html'): Behaviour {
   const html = `<html><head><title>${code}</title></head><body><h1>${code}</h1></body></html>`;
   return ({ response }) => void response.writeHead(code, { 'content-type': contentType }).end(body ?? html);
 }
 
-/** The due reply under another HTTP status. */
-export function statusWithReply(code: number): Behaviour {
+/** Sends the configured response with another HTTP status. */
+export function statusWithResponse(code: number): Behaviour {
   return ({ response, text }) => void response.writeHead(code, jsonType).end(text);
 }
 
-/** Any text in place of the reply: not JSON, null, an array, JSON-RPC by hand. */
+/** Sends any text as the body, for example invalid JSON or null. */
 export function body(text: string): Behaviour {
   return ({ response }) => void response.writeHead(200, jsonType).end(text);
 }
 
-/** The due reply under another id: a wrong one, null, or none at all for undefined. */
+/** Sends the configured response with another id. Undefined omits the id. */
 export function withId(id: unknown): Behaviour {
   return ({ response, upstreamResponse }) =>
     void response.writeHead(200, jsonType).end(JSON.stringify({ ...upstreamResponse, id }));
 }
 
-/** The due reply with its id turned into a string. */
+/** Sends the configured response with its id converted to a string. */
 export function idAsString(exchange: Exchange): ReturnType<Behaviour> {
   return withId(String(exchange.id))(exchange);
 }
 
-/** An error object by itself, without the JSON-RPC envelope. */
+/** Sends an error object without the JSON-RPC envelope. */
 export function bareError(code: number, message: string): Behaviour {
   return body(JSON.stringify({ code, message }));
 }
 
-/** A reply whose result is a hexadecimal string of so many megabytes, streamed without a length. */
+/** Streams a result that is a hexadecimal string of this many MiB, without Content-Length. */
 export function huge(megabytes: number): Behaviour {
   return async ({ id, response }) => {
     function* parts() {
@@ -87,11 +88,11 @@ export function huge(megabytes: number): Behaviour {
       yield '"}';
     }
     response.writeHead(200, jsonType);
-    await pipeline(Readable.from(parts()), response).catch(() => undefined); // the caller may have had enough
+    await pipeline(Readable.from(parts()), response).catch(() => undefined); // The client may have cancelled the request.
   };
 }
 
-/** The due reply in chunks of so many characters, `ms` apart. */
+/** Sends the configured response in chunks of `chunkChars` characters, one every `ms` milliseconds. */
 export function dribble(chunkChars: number, ms: number): Behaviour {
   return async ({ response, text }) => {
     response.writeHead(200, jsonType);

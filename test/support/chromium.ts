@@ -6,9 +6,9 @@ import { WebSocket } from 'ws';
 import { findProgram } from './find-program.ts';
 import { programs } from './programs.ts';
 
-/** A real browser without a screen. */
+/** A headless Chromium process. */
 export interface Chromium {
-  /** Opens a tab of its own, as a new visitor. */
+  /** Opens a tab with its own cookies and storage. */
   open(url: string, options?: OpenOptions): Promise<Tab>;
   close(): Promise<void>;
 }
@@ -17,19 +17,19 @@ export interface OpenOptions {
   readonly width?: number;
   readonly height?: number;
   readonly colours?: 'light' | 'dark';
-  /** JavaScript that runs before anything of the page does: what a wallet's extension would. */
+  /** JavaScript that runs before the page's own scripts, as a wallet extension does. */
   readonly before?: string;
 }
 
 export interface Tab {
-  /** The value of a JavaScript expression in the page; what it promises is waited for. */
+  /** The value of a JavaScript expression in the page. A promise is awaited. */
   evaluate<T>(expression: string): Promise<T>;
   /** Waits until an expression is true. */
-  deadline(expression: string): Promise<void>;
+  waitFor(expression: string): Promise<void>;
   /** A PNG of the whole page. */
   screenshot(): Promise<Buffer>;
-  /** What the page complained of: errors, and what its Content-Security-Policy kept from it. */
-  readonly complaints: readonly string[];
+  /** Uncaught exceptions and console errors of the page, including Content-Security-Policy violations. */
+  readonly errors: readonly string[];
 }
 
 type Message = {
@@ -41,14 +41,14 @@ type Message = {
   sessionId?: string;
 };
 
-const WAIT_MS = 15_000;
+const WAIT_TIMEOUT_MS = 15_000;
 
-/** Path of Chromium, or of Chrome. @throws where there is none and none can be installed */
+/** Path of Chromium or Chrome. @throws if there is none and it cannot be installed */
 export function findChromium(): string {
   return findProgram(programs.chromium);
 }
 
-/** Starts a browser; speaks https://chromedevtools.github.io/devtools-protocol to it. */
+/** Starts a browser and controls it by https://chromedevtools.github.io/devtools-protocol. */
 export async function startChromium(): Promise<Chromium> {
   const profile = mkdtempSync(join(tmpdir(), 'gatehouse-chromium-'));
   // Root has no sandbox; containers have little shared memory.
@@ -58,24 +58,24 @@ export async function startChromium(): Promise<Chromium> {
   const child = spawn(findChromium(), args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const address = await new Promise<string>((resolve, reject) => {
-    let said = '';
+    let output = '';
     child.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      const [, found] = /DevTools listening on (ws:\S+)/.exec(said) ?? [];
+      output += chunk.toString();
+      const [, found] = /DevTools listening on (ws:\S+)/.exec(output) ?? [];
       if (found !== undefined) resolve(found);
     });
     child.once('error', reject);
     child.once('exit', () => {
-      reject(new Error(`chromium did not start:\n${said}`));
+      reject(new Error(`chromium did not start:\n${output}`));
     });
   });
-  const wire = await Wire.to(address);
+  const connection = await DevToolsConnection.open(address);
   return {
-    open: (url, options = {}) => openTab(wire, url, options),
+    open: (url, options = {}) => openTab(connection, url, options),
     close: async () => {
-      // By itself it ends its own processes, too, which write into the profile to the last.
+      // Browser.close also ends the child processes, which write into the profile until they end.
       const limit = setTimeout(() => child.kill('SIGKILL'), 5_000);
-      void wire.send('Browser.close').catch(() => undefined);
+      void connection.send('Browser.close').catch(() => undefined);
       await ended;
       clearTimeout(limit);
       rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
@@ -84,23 +84,26 @@ export async function startChromium(): Promise<Chromium> {
 }
 
 async function openTab(
-  wire: Wire,
+  connection: DevToolsConnection,
   url: string,
   { width = 1280, height = 800, colours = 'light', before }: OpenOptions,
 ): Promise<Tab> {
-  const { browserContextId } = await wire.send<{ browserContextId: string }>('Target.createBrowserContext');
-  const { targetId } = await wire.send<{ targetId: string }>('Target.createTarget', {
+  const { browserContextId } = await connection.send<{ browserContextId: string }>('Target.createBrowserContext');
+  const { targetId } = await connection.send<{ targetId: string }>('Target.createTarget', {
     url: 'about:blank',
     browserContextId,
   });
-  const { sessionId } = await wire.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-  const send = <T>(method: string, params: object = {}): Promise<T> => wire.send<T>(method, params, sessionId);
-  const complaints: string[] = [];
-  wire.listen(sessionId, ({ method, params }) => {
-    if (method === 'Runtime.exceptionThrown') complaints.push(JSON.stringify(params));
+  const { sessionId } = await connection.send<{ sessionId: string }>('Target.attachToTarget', {
+    targetId,
+    flatten: true,
+  });
+  const send = <T>(method: string, params: object = {}): Promise<T> => connection.send<T>(method, params, sessionId);
+  const errors: string[] = [];
+  connection.listen(sessionId, ({ method, params }) => {
+    if (method === 'Runtime.exceptionThrown') errors.push(JSON.stringify(params));
     if (method === 'Log.entryAdded') {
       const { level, text } = params?.['entry'] as { level: string; text: string };
-      if (level === 'error') complaints.push(text);
+      if (level === 'error') errors.push(text);
     }
   });
   await Promise.all([send('Page.enable'), send('Runtime.enable'), send('Log.enable')]);
@@ -109,24 +112,25 @@ async function openTab(
   if (before !== undefined) await send('Page.addScriptToEvaluateOnNewDocument', { source: before });
   await send('Page.navigate', { url });
   const evaluate = async <T>(expression: string): Promise<T> => {
-    const said = await send<{ result: { value: T }; exceptionDetails?: unknown }>('Runtime.evaluate', {
-      ...{ expression, awaitPromise: true, returnByValue: true, userGesture: true },
-    });
-    if (said.exceptionDetails !== undefined) throw new Error(`${expression}: ${JSON.stringify(said.exceptionDetails)}`);
-    return said.result.value;
+    const { result, exceptionDetails } = await send<{ result: { value: T }; exceptionDetails?: unknown }>(
+      'Runtime.evaluate',
+      { expression, awaitPromise: true, returnByValue: true, userGesture: true },
+    );
+    if (exceptionDetails !== undefined) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
+    return result.value;
   };
-  const until = async (expression: string): Promise<void> => {
-    const limit = performance.now() + WAIT_MS;
+  const waitFor = async (expression: string): Promise<void> => {
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await evaluate<boolean>(`Boolean(${expression})`).catch(() => false))) {
-      if (performance.now() > limit) throw new Error(`it did not come about: ${expression}`);
+      if (performance.now() > deadline) throw new Error(`not true within ${WAIT_TIMEOUT_MS / 1_000} s: ${expression}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
-  await until(`document.readyState === 'complete' && location.href !== 'about:blank'`);
+  await waitFor(`document.readyState === 'complete' && location.href !== 'about:blank'`);
   return {
-    complaints,
+    errors,
     evaluate,
-    deadline: until,
+    waitFor,
     screenshot: async () => {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { captureBeyondViewport: true });
       return Buffer.from(data, 'base64');
@@ -134,10 +138,10 @@ async function openTab(
   };
 }
 
-/** Requests to the browser, and what it tells by itself. */
-class Wire {
+/** Sends commands of the DevTools protocol to the browser, and passes events to the listener of their session. */
+class DevToolsConnection {
   readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, (message: Message) => void>();
+  readonly #pending = new Map<number, (message: Message) => void>();
   readonly #listeners = new Map<string, (message: Message) => void>();
   #id = 0;
 
@@ -146,14 +150,14 @@ class Wire {
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message;
       if (message.id === undefined) this.#listeners.get(message.sessionId ?? '')?.(message);
-      else this.#waiting.get(message.id)?.(message);
+      else this.#pending.get(message.id)?.(message);
     });
   }
 
-  static async to(address: string): Promise<Wire> {
+  static async open(address: string): Promise<DevToolsConnection> {
     const socket = new WebSocket(address);
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
-    return new Wire(socket);
+    return new DevToolsConnection(socket);
   }
 
   listen(sessionId: string, listener: (message: Message) => void): void {
@@ -163,8 +167,8 @@ class Wire {
   send<T>(method: string, params: object = {}, sessionId?: string): Promise<T> {
     const id = ++this.#id;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, ({ result, error }) => {
-        this.#waiting.delete(id);
+      this.#pending.set(id, ({ result, error }) => {
+        this.#pending.delete(id);
         if (error === undefined) resolve(result as T);
         else reject(new Error(`${method}: ${JSON.stringify(error)}`));
       });

@@ -3,24 +3,25 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { asUsual, type Behaviour, type Exchange } from './behaviours.ts';
 
-/** A node that says what a test tells it to. See `startFakeNode`. */
+/** An HTTP node with responses and faults that a test sets. See `startFakeNode`. */
 export interface FakeNode {
   readonly url: string;
-  /** Every call that arrived, oldest first, those of the gateway's own probes included. */
+  /** All received calls, oldest first, including the gateway's own probes. */
   readonly calls: RecordedCall[];
-  /** Connections that are open now, by their callers' ports. */
+  /** The client ports of the open connections. */
   connections(): number[];
   /** The calls of one method. */
   callsOf(method: string): RecordedCall[];
-  /** From now on, the method is answered with this: a result, `rpcError(…)`, or a function of the params to either. */
+  /** Sets the response of a method: a result, `rpcError(…)`, or a function of the parameters that returns either. */
   response(method: string, response: RpcResponse): void;
   /**
-   * How the next call is treated, once; several wait in a queue. Calls of `probes` go by unless `method` names them.
+   * Sets the behaviour for the next call. Further behaviours are queued. A call of a method in `probes` takes one only if
+   * `method` names it.
    */
   next(behaviour: Behaviour, method?: string): void;
-  /** How every call is treated from now on (of `method`, else every one but `probes`); undefined: as usual again. */
+  /** Sets the behaviour for all calls of `method`, or for all except `probes`. Undefined restores normal responses. */
   always(behaviour: Behaviour | undefined, method?: string): void;
-  /** Stops listening and cuts every connection: callers are refused until `listen`, which takes the same port. */
+  /** Stops listening and destroys all connections. New connections are refused until `listen`, on the same port. */
   refuse(): Promise<void>;
   listen(): Promise<void>;
   close(): Promise<void>;
@@ -32,13 +33,14 @@ export interface RecordedCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The caller's port: calls that came over one connection have the same. */
+  /** The client's port, which is the same for all calls of a connection. */
   readonly connection: number;
 }
 
-export type RpcResponse = unknown; // a value that JSON can hold, rpcError(…), or (params) => either
+/** A JSON value, `rpcError(…)`, or a function of the parameters that returns either. */
+export type RpcResponse = unknown;
 
-/** What a gateway asks by itself, at times of its own. */
+/** Methods that the gateway also calls for its own purposes, independently of clients. */
 export const probes: readonly string[] = ['eth_chainId', 'eth_getBlockByNumber', 'eth_subscribe', 'eth_unsubscribe'];
 
 interface SentCall {
@@ -47,8 +49,8 @@ interface SentCall {
   readonly params: unknown;
 }
 
-/** A class, so that no result can be taken for it. */
-class RpcErrorAnswer {
+/** Marks a response as a JSON-RPC error. It is a class, so that no JSON result can be mistaken for one. */
+class RpcErrorResponse {
   readonly error: object;
 
   constructor(error: object) {
@@ -56,37 +58,37 @@ class RpcErrorAnswer {
   }
 }
 
-/** An answer that is a JSON-RPC error. */
+/** A response that is a JSON-RPC error. */
 export function rpcError(code: number, message: string, data?: unknown): RpcResponse {
-  return new RpcErrorAnswer({ code, message, ...(data === undefined ? {} : { data }) });
+  return new RpcErrorResponse({ code, message, ...(data === undefined ? {} : { data }) });
 }
 
 /**
- * Starts a fake node on a free loopback port. It answers `eth_chainId` and `eth_getBlockByNumber` (a small block) by
- * itself, what `answers` holds, and -32601 for everything else.
+ * Starts a fake node on a free loopback port. It has responses for `eth_chainId`, `eth_getBlockByNumber` (a small block)
+ * and the methods in `responses`. All other methods get -32601.
  */
 export async function startFakeNode({
   chainId,
-  responses: rpcResponses = {},
+  responses: initialResponses = {},
 }: {
   chainId: number;
   responses?: Record<string, RpcResponse>;
 }): Promise<FakeNode> {
   const calls: RecordedCall[] = [];
-  const answerOf = new Map<string, RpcResponse>([
+  const responseOf = new Map<string, RpcResponse>([
     ['eth_chainId', `0x${chainId.toString(16)}`],
     ['eth_getBlockByNumber', { number: '0x10', gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] }],
-    ...Object.entries(rpcResponses),
+    ...Object.entries(initialResponses),
   ]);
   const queue: { behaviour: Behaviour; method: string | undefined }[] = [];
-  const latencyScore = new Map<string | undefined, Behaviour | undefined>();
+  const behaviourOf = new Map<string | undefined, Behaviour | undefined>();
 
   function behaviourFor(method: string): Behaviour {
     const isProbe = probes.includes(method);
     const at = queue.findIndex((entry) => entry.method === method || (entry.method === undefined && !isProbe));
     const [queued] = at === -1 ? [] : queue.splice(at, 1);
     return (
-      queued?.behaviour ?? latencyScore.get(method) ?? (isProbe ? undefined : latencyScore.get(undefined)) ?? asUsual
+      queued?.behaviour ?? behaviourOf.get(method) ?? (isProbe ? undefined : behaviourOf.get(undefined)) ?? asUsual
     );
   }
 
@@ -97,13 +99,13 @@ export async function startFakeNode({
       const body = Buffer.concat(chunks).toString();
       const sent = JSON.parse(body) as SentCall | SentCall[];
       const { url: path = '', headers, socket } = request;
-      const rpcResponse = ({ id, method, params }: SentCall): Exchange['upstreamResponse'] => {
+      const receive = ({ id, method, params }: SentCall): Exchange['upstreamResponse'] => {
         calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
-        return { jsonrpc: '2.0', id, ...outcome(answerOf, method, params) };
+        return { jsonrpc: '2.0', id, ...outcome(responseOf, method, params) };
       };
-      // A batch is treated as the first call in it.
+      // A batch gets the behaviour of its first call.
       const [first] = [sent].flat();
-      const responses = Array.isArray(sent) ? sent.map(rpcResponse) : rpcResponse(sent);
+      const responses = Array.isArray(sent) ? sent.map(receive) : receive(sent);
       const [upstreamResponse] = [responses].flat();
       if (first === undefined || upstreamResponse === undefined) return;
       void behaviourFor(first.method)({ id: first.id, response, upstreamResponse, text: JSON.stringify(responses) });
@@ -136,9 +138,9 @@ export async function startFakeNode({
     calls,
     connections: () => [...open],
     callsOf: (method) => calls.filter((call) => call.method === method),
-    response: (method, response) => void answerOf.set(method, response),
+    response: (method, response) => void responseOf.set(method, response),
     next: (behaviour, method) => void queue.push({ behaviour, method }),
-    always: (behaviour, method) => void latencyScore.set(method, behaviour),
+    always: (behaviour, method) => void behaviourOf.set(method, behaviour),
     refuse,
     listen,
     close: refuse,
@@ -154,5 +156,5 @@ function outcome(
     ? responses.get(method)
     : rpcError(-32601, `the method ${method} does not exist/is not available`);
   if (typeof response === 'function') response = (response as (params: unknown) => unknown)(params);
-  return response instanceof RpcErrorAnswer ? { error: response.error } : { result: response };
+  return response instanceof RpcErrorResponse ? { error: response.error } : { result: response };
 }

@@ -4,20 +4,20 @@ import type { AddressInfo, Socket } from 'node:net';
 import { probes } from './fake-node.ts';
 import { WebSocketServer, type WebSocket } from 'ws';
 
-/** A node over WebSocket that says what a test tells it to. See `startFakeWebSocketNode`. */
+/** A WebSocket node with responses and faults that a test sets. See `startFakeWebSocketNode`. */
 export interface FakeWebSocketNode {
   readonly url: string;
-  /** Every call that arrived, oldest first, those of the gateway's own probes included. */
+  /** All received calls, oldest first, including the gateway's own probes. */
   readonly calls: ReceivedCall[];
-  /** The headers and the path of every handshake, refused ones included. */
+  /** The headers and the path of every upgrade request, including rejected ones. */
   readonly handshakes: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
-  /** Connections that are open now. */
+  /** The open connections. */
   readonly sockets: ReadonlySet<WebSocket>;
-  /** What is done with a call from now on; undefined: as usual again. Probes are answered as usual all the same. */
+  /** Sets the behaviour for calls other than probes. Undefined restores normal responses. */
   onCall(behaviour: ((call: ReceivedCall) => void) | undefined): void;
-  /** Handshakes are refused with this HTTP status from now on, left open for 0, accepted again for undefined. */
-  refuseWith(status: number | undefined): void;
-  /** Stops listening and cuts every connection; `listen` takes the same port. */
+  /** Rejects upgrades with this HTTP status. 0 leaves them without a response; undefined accepts them again. */
+  rejectUpgradesWith(status: number | undefined): void;
+  /** Stops listening and destroys all connections. `listen` uses the same port. */
   stop(): Promise<void>;
   listen(): Promise<void>;
 }
@@ -27,13 +27,13 @@ export interface ReceivedCall {
   readonly method: string;
   readonly params: readonly unknown[];
   readonly socket: WebSocket;
-  /** As a good node does: `0x` and the second parameter as 32 bytes. */
-  readonly answer: () => void;
-  /** Sends any text in place of the reply. */
-  readonly say: (text: string) => void;
+  /** Sends the normal response: the second parameter as 32 bytes. */
+  readonly respond: () => void;
+  /** Sends any text instead of the normal response. */
+  readonly sendText: (text: string) => void;
 }
 
-/** Answers `eth_chainId`, `eth_getBlockByNumber`, and `eth_getStorageAt` with the position that was asked for. */
+/** Starts a node that returns the requested position as the value of `eth_getStorageAt`. */
 export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSocketNode> {
   const calls: ReceivedCall[] = [];
   const handshakes: { path: string; headers: IncomingHttpHeaders }[] = [];
@@ -48,18 +48,18 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
   webSockets.on('connection', (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined); // cut off from either side
+    socket.on('error', () => undefined); // Either side may destroy the connection.
     socket.on('message', (data) => {
       const { id, method, params } = JSON.parse((data as Buffer).toString()) as ReceivedCall;
-      const say = (text: string): void => {
+      const sendText = (text: string): void => {
         socket.send(text);
       };
-      const response = (): void => {
-        say(JSON.stringify({ jsonrpc: '2.0', id, result: fetchResult(chainId, method, params) }));
+      const respond = (): void => {
+        sendText(JSON.stringify({ jsonrpc: '2.0', id, result: resultOf(chainId, method, params) }));
       };
-      const call = { id, method, params, socket, answer: response, say };
+      const call = { id, method, params, socket, respond, sendText };
       calls.push(call);
-      if (behaviour === undefined || probes.includes(method)) response();
+      if (behaviour === undefined || probes.includes(method)) respond();
       else behaviour(call);
     });
   });
@@ -96,13 +96,13 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     handshakes,
     sockets,
     onCall: (given) => void (behaviour = given),
-    refuseWith: (status) => void (rejection = status),
+    rejectUpgradesWith: (status) => void (rejection = status),
     stop,
     listen,
   };
 }
 
-function fetchResult(chainId: number, method: string, params: readonly unknown[]): unknown {
+function resultOf(chainId: number, method: string, params: readonly unknown[]): unknown {
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`;
   if (method === 'eth_getBlockByNumber') return { number: '0x10', gasLimit: '0x1c9c380' };
   if (method === 'eth_subscribe') return '0x1';

@@ -3,23 +3,23 @@ import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync 
 import { delimiter, join } from 'node:path';
 
 export interface Program {
-  /** Any of these will do. */
+  /** Equivalent names of the executable. */
   readonly names: readonly string[];
-  /** Debian's package that has the first of them. */
+  /** The Debian package of the first name. */
   readonly debianPackage: string;
 }
 
 /**
- * A program that tests need beyond npm: from PATH, or installed by apt-get on Debian as root.
- * @throws where it is not there and cannot be installed, with what to do
+ * The path of a program that npm does not provide: from PATH, else installed with apt-get on Debian as root.
+ * @throws if it is missing and cannot be installed; the message has instructions
  */
 export function findProgram(program: Program): string {
   return onPath(program.names) ?? install(program);
 }
 
-/** Where it is, if anywhere. */
+/** The path of the first of these programs that is on PATH. */
 export function onPath(names: readonly string[]): string | undefined {
-  // Debian's administrators' programs (nginx) are not on everybody's PATH.
+  // Debian installs nginx in /usr/sbin, which may not be on PATH.
   const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), '/usr/sbin'];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => isExecutable(path));
 }
@@ -46,23 +46,23 @@ function apt(debianPackage: string, ...args: string[]): void {
   try {
     execFileSync('apt-get', ['-o', 'DPkg::Lock::Timeout=240', ...args], { env, stdio: 'pipe', timeout: 240_000 });
   } catch (error) {
-    const said = String((error as { stderr?: unknown }).stderr ?? error).trim();
-    throw new Error(`The tests need Debian’s ${debianPackage}, and apt-get ${args[0] ?? ''} failed:\n${said}`, {
+    const errors = String((error as { stderr?: unknown }).stderr ?? error).trim();
+    throw new Error(`The tests need Debian’s ${debianPackage}, and apt-get ${args[0] ?? ''} failed:\n${errors}`, {
       cause: error,
     });
   }
 }
 
-/** Debian's packages start their service unless this file says no (exit status 101, /usr/share/doc/init-system-helpers). */
+/** Debian packages start their service unless this file exits with 101 (/usr/share/doc/init-system-helpers). */
 function withoutStartingServices(install: () => void): void {
   const policy = '/usr/sbin/policy-rc.d';
   const text = '#!/bin/sh\nexit 101\n';
-  const ours = !existsSync(policy);
-  if (ours) writeFileSync(policy, text, { mode: 0o755 });
+  const isNew = !existsSync(policy);
+  if (isNew) writeFileSync(policy, text, { mode: 0o755 });
   try {
     install();
   } finally {
-    if (ours && existsSync(policy) && readFileSync(policy, 'utf8') === text) rmSync(policy);
+    if (isNew && existsSync(policy) && readFileSync(policy, 'utf8') === text) rmSync(policy);
   }
 }
 

@@ -9,7 +9,7 @@ export interface Ganache {
   stop(): Promise<void>;
 }
 
-/** Another real node than anvil, of another make: ganache 7 from npm, in a process of its own, on a free port. */
+/** Starts a ganache 7 process on a free port: real node software other than anvil. */
 export async function startGanache({ chainId }: { chainId: number }): Promise<Ganache> {
   const cli = join(packageRoot, 'node_modules/ganache/dist/node/cli.js');
   const flags = [
@@ -21,14 +21,14 @@ export async function startGanache({ chainId }: { chainId: number }): Promise<Ga
   const child = spawn(process.execPath, [cli, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const port = await new Promise<string>((resolve, reject) => {
-    let said = '';
+    let output = '';
     child.stdout.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      const [, found] = /RPC Listening on 127\.0\.0\.1:(\d+)/.exec(said) ?? [];
+      output += chunk.toString();
+      const [, found] = /RPC Listening on 127\.0\.0\.1:(\d+)/.exec(output) ?? [];
       if (found !== undefined) resolve(found);
     });
     exited.then(() => {
-      reject(new Error(`ganache ended before it listened: ${said.slice(-500)}`));
+      reject(new Error(`ganache ended before it listened: ${output.slice(-500)}`));
     }, reject);
   });
   return {
@@ -40,7 +40,7 @@ export async function startGanache({ chainId }: { chainId: number }): Promise<Ga
   };
 }
 
-/** ganache takes no port 0. */
+/** ganache does not accept port 0. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

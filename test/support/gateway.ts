@@ -10,21 +10,21 @@ export interface TestGateway {
   readonly gateway: Gateway;
   /** `http://127.0.0.1:<port>` */
   readonly address: string;
-  /** A key that is known. */
+  /** A valid key without restrictions. */
   readonly key: string;
   readonly dataDir: string;
-  /** Writes network files anew, and removes those that are undefined. Each change comes at once, as an editor's does. */
+  /** Replaces network files atomically by rename, as editors do. Removes those that are undefined. */
   save(networks: Record<string, string | object | undefined>): void;
   /** `<address>/<slug>/v3/<key>` */
   url(slug: string): string;
-  /** Posts a body as it is. */
+  /** Posts a body unchanged. */
   post(slug: string, body: string, headers?: Record<string, string>): Promise<Response>;
-  /** Posts one call and reads its answer. */
-  call(slug: string, method: string, params?: unknown, id?: unknown): Promise<JsonRpcAnswer>;
+  /** Posts one call and parses the response. */
+  call(slug: string, method: string, params?: unknown, id?: unknown): Promise<JsonRpcResponse>;
   stop(): Promise<void>;
 }
 
-export interface JsonRpcAnswer {
+export interface JsonRpcResponse {
   readonly jsonrpc: '2.0';
   readonly id: unknown;
   readonly result?: unknown;
@@ -32,10 +32,10 @@ export interface JsonRpcAnswer {
 }
 
 /**
- * Starts a real gateway on a free port, with a key.
- * @param networks network files by slug, as YAML (or JSON, which YAML includes)
- * @param env settings, and what `${NAME}` in network files stands for
- * @param log in place of one at LOG_LEVEL on standard error
+ * Starts a gateway in this process on a free port, with one key.
+ * @param networks network files by slug, as YAML text or as an object that is written as JSON
+ * @param env settings, and values for `${NAME}` in network files
+ * @param log defaults to a log at LOG_LEVEL on standard error
  */
 export async function startGateway(
   networks: Record<string, string | object>,
@@ -80,7 +80,7 @@ export async function startGateway(
     post,
     async call(slug, method, params = [], id = 1) {
       const response = await post(slug, JSON.stringify({ jsonrpc: '2.0', id, method, params }));
-      return (await response.json()) as JsonRpcAnswer;
+      return (await response.json()) as JsonRpcResponse;
     },
     async stop() {
       await gateway.drain();
@@ -89,7 +89,7 @@ export async function startGateway(
   };
 }
 
-/** A network file with these upstream URLs. */
+/** The content of a network file with these upstream URLs, named node-0, node-1 and so on. */
 export function network(chainId: number, urls: readonly string[], more: object = {}): object {
   return {
     name: `Test ${chainId}`,

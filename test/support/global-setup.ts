@@ -10,8 +10,8 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all tests: makes sure that what they need is there, one thing after the other, since apt-get cannot
- * run twice at a time. Each test starts its own Redis (`startRedis`).
+ * Runs once before all tests and installs missing programs, one after the other, because apt-get cannot run twice at a
+ * time. Each test starts its own Redis (`startRedis`).
  */
 export default function setup(project: TestProject): void {
   for (const program of Object.values(programs)) findProgram(program);

@@ -10,7 +10,7 @@ export interface Replica {
   readonly opsPort: number;
 }
 
-/** HAProxy as `deploy/haproxy.cfg` has it, but on loopback and with these gateways in turn. */
+/** Starts HAProxy with `deploy/haproxy.cfg`, changed to loopback, round robin and these gateways. */
 export function startHaproxy(replicas: readonly Replica[]): Promise<Balancer> {
   return startBalancer({
     program: programs.haproxy,
@@ -21,7 +21,7 @@ export function startHaproxy(replicas: readonly Replica[]): Promise<Balancer> {
 
 function configuration(port: number, replicas: readonly Replica[]): string {
   const servers = replicas.map(
-    ({ port: calls, opsPort }, index) => `  server gateway-${index} 127.0.0.1:${calls} check port ${opsPort}\n`,
+    ({ port, opsPort }, index) => `  server gateway-${index} 127.0.0.1:${port} check port ${opsPort}\n`,
   );
   return readFileSync(join(packageRoot, 'deploy/haproxy.cfg'), 'utf8')
     .replace(/^( *bind ):8080$/m, `$1127.0.0.1:${port}`)

@@ -1,19 +1,19 @@
 import { eventually } from '../auth/eventually.ts';
 import type { FakeNode } from './fake-node.ts';
 
-/** Callers that ask one call after the other, each for something that nobody else asks for. */
+/** Clients that each send one call after the other. Every call differs from all others. */
 export interface Load {
-  /** Waits until so many more calls were answered. */
+  /** Waits until this many further calls have ended. */
   more(count: number): Promise<void>;
-  /** What the nodes received, in the order of their arrival. */
+  /** The storage positions in the calls that the nodes received, per node in order of arrival. */
   received(): string[];
-  /** Lets calls under way end. `wrong` says what came in place of the right answer. */
+  /** Waits for the calls in progress. `wrong` describes each missing or wrong response. */
   stop(): Promise<{ sent: string[]; wrong: string[] }>;
 }
 
 /**
- * Asks for storage words that are as the positions asked for, until it is told to stop.
- * @param nodes which may be asked: they answer so from now on
+ * Starts clients that read storage words, whose values equal their positions, until `stop()`.
+ * @param nodes get this response for `eth_getStorageAt`
  * @param url of a network, with a key
  */
 export function startLoad(nodes: FakeNode | readonly FakeNode[], url: string, callers: number): Load {
@@ -21,8 +21,8 @@ export function startLoad(nodes: FakeNode | readonly FakeNode[], url: string, ca
   for (const node of all) node.response('eth_getStorageAt', (params: unknown) => wordAt(params));
   const sent: string[] = [];
   const wrong: string[] = [];
-  let answered = 0;
-  let isOver = false;
+  let ended = 0;
+  let isStopped = false;
 
   async function call(): Promise<void> {
     const position = `0x${(sent.length + 1).toString(16)}`;
@@ -37,28 +37,28 @@ export function startLoad(nodes: FakeNode | readonly FakeNode[], url: string, ca
     } catch (error) {
       wrong.push(`${position}: ${String(error)} ${String((error as Error).cause)}`);
     }
-    answered++;
+    ended++;
   }
-  const working = Array.from({ length: callers }, async () => {
-    while (!isOver) await call();
+  const running = Array.from({ length: callers }, async () => {
+    while (!isStopped) await call();
   });
 
   return {
     async more(count) {
-      const enough = answered + count;
-      await eventually(() => answered >= enough, 20_000);
+      const target = ended + count;
+      await eventually(() => ended >= target, 20_000);
     },
     received: () =>
       all.flatMap((node) => node.callsOf('eth_getStorageAt')).map(({ params }) => (params as string[])[1] ?? ''),
     async stop() {
-      isOver = true;
-      await Promise.all(working);
+      isStopped = true;
+      await Promise.all(running);
       return { sent, wrong };
     },
   };
 }
 
-/** The position that is asked for, as a word. */
+/** The position in the parameters, padded to 32 bytes. */
 function wordAt(params: unknown): string {
   const position = (params as string[])[1] ?? '';
   return `0x${position.slice(2).padStart(64, '0')}`;

@@ -1,7 +1,7 @@
 /**
- * Another spelling of a member's name that geth reads as the same (Go, encoding/json, fold.go), as JSON text: letters in
- * the other case, U+017F for s, U+212A for k, characters escaped.
- * @param flips at least three for each character: which of that is done
+ * Another spelling of a member name that geth accepts as the same name (Go, encoding/json, fold.go), as JSON text. Letters
+ * change case, U+017F replaces s, U+212A replaces k, and characters are escaped.
+ * @param flips three per character: change the letter, use the special letter, escape the character
  */
 export function anotherCase(name: string, flips: readonly boolean[]): string {
   const spelled = Array.from(name, (letter, index) => {
@@ -13,9 +13,9 @@ export function anotherCase(name: string, flips: readonly boolean[]): string {
   return `"${escaped.join('')}"`;
 }
 
-/** The value that geth reads: of all members that it takes for this one, the last. */
+/** The value that geth reads: that of the last member with a matching spelling. */
 export function readAsGeth(members: Iterable<readonly [string, unknown]>, name: string): unknown {
-  // With both flags, JavaScript folds as Unicode does, which is what Go does.
+  // With the flags i and u, JavaScript uses Unicode case folding, as Go does.
   const same = new RegExp(`^${name}$`, 'iu');
   let read: unknown;
   for (const [spelled, value] of members) if (same.test(spelled)) read = value;

@@ -1,7 +1,7 @@
 import { startBalancer, type Balancer } from './balancer.ts';
 import { programs } from './programs.ts';
 
-/** @param ports of the gateways */
+/** Starts nginx as a load balancer. @param ports of the gateways */
 export function startNginx(ports: readonly number[]): Promise<Balancer> {
   return startBalancer({
     program: programs.nginx,
@@ -11,9 +11,10 @@ export function startNginx(ports: readonly number[]): Promise<Balancer> {
 }
 
 /**
- * As docs/operations.md describes it. nginx does not read /readyz: a call that one gateway does not accept goes to the
- * next, and `max_fails=0` tries one again as soon as it is back. `non_idempotent`: the system resets connections that
- * are not accepted when listening ends, and nginx cannot know that the gateway has not read what it sent there.
+ * The configuration of docs/operations.md. nginx does not poll /readyz: it sends a call to the next gateway if one does
+ * not accept the connection, and `max_fails=0` retries a restarted gateway immediately. `non_idempotent` is needed because
+ * the kernel resets connections that are not yet accepted when listening ends. nginx cannot detect that the gateway did not
+ * read the request on such a connection.
  */
 function configuration(folder: string, port: number, gateways: readonly number[]): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 
-/** Folders, from the package's root, that `npm ci --omit=dev` makes and that are there. */
+/** The existing folders, relative to the package root, that `npm ci --omit=dev` would install. */
 export function productionPackages(): string[] {
   const lockfile = JSON.parse(readFileSync(join(packageRoot, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; devOptional?: boolean }>;

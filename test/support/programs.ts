@@ -1,6 +1,6 @@
 import type { Program } from './find-program.ts';
 
-/** What tests need beyond npm. */
+/** Programs that tests need and npm does not provide. */
 export const programs = {
   redis: { names: ['redis-server', 'valkey-server'], debianPackage: 'redis-server' },
   nginx: { names: ['nginx'], debianPackage: 'nginx-light' },

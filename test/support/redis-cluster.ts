@@ -6,22 +6,22 @@ import { freePort, startRedis, type RedisServer } from './redis.ts';
 
 const slots = 16_384;
 
-/** Real Redis servers that belong together. Whoever starts them calls `stop()` in the end. */
+/** Several Redis processes: a cluster, or a primary with a replica and a Sentinel. The test must call `stop()`. */
 export interface RedisGroup {
-  /** As REDIS_URL has it. */
+  /** In the format of REDIS_URL. */
   readonly url: string;
   readonly nodes: readonly RedisServer[];
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Starts a cluster of three, each with a third of the slots.
- * @param isFollowed whether a fourth follows the first, and takes its place when it is gone
+ * Starts a cluster of three primaries, each with a third of the slots.
+ * @param hasReplica starts a fourth node that replicates the first and takes over when the first fails
  */
-export async function startRedisCluster({ isFollowed = false } = {}): Promise<RedisGroup> {
+export async function startRedisCluster({ hasReplica = false } = {}): Promise<RedisGroup> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-cluster-'));
   const members: { node: RedisServer; bus: number }[] = [];
-  for (let index = 0; index < (isFollowed ? 4 : 3); index += 1) {
+  for (let index = 0; index < (hasReplica ? 4 : 3); index += 1) {
     const bus = await freePort();
     const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '1000'];
     const file = ['--cluster-config-file', join(folder, `node-${index}.conf`)];
@@ -36,18 +36,18 @@ export async function startRedisCluster({ isFollowed = false } = {}): Promise<Re
     }
   }
   await eventually(async () => {
-    const told = await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')));
-    return told.every(
+    const infos = await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')));
+    return infos.every(
       (text) => text.includes('cluster_state:ok') && text.includes(`cluster_known_nodes:${nodes.length}`),
     );
   }, 15_000);
-  const [first, , , follower] = nodes;
-  if (first !== undefined && follower !== undefined) {
-    await follower.cli('CLUSTER', 'REPLICATE', await first.cli('CLUSTER', 'MYID'));
-    const isFollowing = async (): Promise<boolean> =>
-      (await follower.cli('INFO', 'replication')).includes('master_link_status:up');
-    await eventually(isFollowing, 10_000);
-    // The others have to know, too: they elect it.
+  const [first, , , replica] = nodes;
+  if (first !== undefined && replica !== undefined) {
+    await replica.cli('CLUSTER', 'REPLICATE', await first.cli('CLUSTER', 'MYID'));
+    const isReplicating = async (): Promise<boolean> =>
+      (await replica.cli('INFO', 'replication')).includes('master_link_status:up');
+    await eventually(isReplicating, 10_000);
+    // The other primaries elect the replica, so they must list it.
     await eventually(
       async () =>
         (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'NODES')))).every((text) => text.includes('slave')),
@@ -64,32 +64,32 @@ export async function startRedisCluster({ isFollowed = false } = {}): Promise<Re
   };
 }
 
-/** Starts one that leads, one that follows, and a Sentinel that puts the second in the place of the first. */
+/** Starts a primary, a replica, and a Sentinel that promotes the replica when the primary fails. */
 export async function startRedisWithSentinel(): Promise<RedisGroup> {
-  const leader = await startRedis();
-  const follower = await startRedis({ args: ['--replicaof', `127.0.0.1 ${leader.port}`] });
+  const primary = await startRedis();
+  const replica = await startRedis({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-sentinel-'));
   const file = join(folder, 'sentinel.conf');
   const port = await freePort();
-  await eventually(async () => (await follower.cli('INFO', 'replication')).includes('master_link_status:up'), 10_000);
+  await eventually(async () => (await replica.cli('INFO', 'replication')).includes('master_link_status:up'), 10_000);
   writeFileSync(
     file,
     [
-      `sentinel monitor main 127.0.0.1 ${leader.port} 1`,
+      `sentinel monitor main 127.0.0.1 ${primary.port} 1`,
       'sentinel down-after-milliseconds main 500',
       'sentinel failover-timeout main 2000',
     ].join('\n'),
   );
   const sentinel = await startRedis({ port, config: file, args: ['--sentinel'], ready: '+monitor' });
   await eventually(
-    async () => (await sentinel.cli('SENTINEL', 'replicas', 'main')).includes(String(follower.port)),
+    async () => (await sentinel.cli('SENTINEL', 'replicas', 'main')).includes(String(replica.port)),
     15_000,
   );
   return {
     url: `redis+sentinel://127.0.0.1:${port}/main`,
-    nodes: [leader, follower],
+    nodes: [primary, replica],
     stop: async () => {
-      await Promise.all([leader, follower, sentinel].map((server) => server.stop()));
+      await Promise.all([primary, replica, sentinel].map((server) => server.stop()));
       rmSync(folder, { recursive: true });
     },
   };

@@ -5,39 +5,39 @@ import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
 
-/** A real Redis of a test's own. Whoever starts one calls `stop()` in the end; nothing of it stays. */
+/** A Redis process of one test, without data on disk. The test must call `stop()`. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** Stops it at once, as a crash would; what it held is lost. */
+  /** Ends it with SIGKILL, as a crash would. Its data is lost. */
   readonly kill: () => Promise<void>;
-  /** Starts it anew on the same port, empty. */
+  /** Starts it again on the same port, empty. */
   readonly restart: () => Promise<void>;
-  /** Lets it hang: connections stay, nothing answers. */
+  /** Pauses it with SIGSTOP: connections stay open and nothing responds. */
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Runs redis-cli against it, as an operator would, and gives what that printed. */
+  /** Runs redis-cli against it and returns what redis-cli printed. */
   readonly cli: (...args: string[]) => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
 export interface RedisStart {
   readonly port?: number;
-  /** A file that it reads first, and writes into. */
+  /** A configuration file, which a Sentinel also writes. */
   readonly config?: string;
-  /** More of what redis-server takes. */
+  /** Additional arguments of redis-server. */
   readonly args?: readonly string[];
-  /** What it says when it is there. */
+  /** Text in its output once it is ready. */
   readonly ready?: string;
 }
 
 const running = new Set<ChildProcess>();
-// Where a run is broken off, `stop()` may never be called.
+// An interrupted test run may never call `stop()`.
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a Redis that keeps nothing on disk, on a loopback port: a free one unless `port` is given. */
+/** Starts a Redis without persistence on a loopback port, by default a free one. */
 export async function startRedis(options: RedisStart = {}): Promise<RedisServer> {
   const port = options.port ?? (await freePort());
   let child = await launch(port, options);
@@ -67,7 +67,7 @@ export async function startRedis(options: RedisStart = {}): Promise<RedisServer>
   };
 }
 
-/** A port on the loopback address that nobody listened on a moment ago. */
+/** A loopback port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -82,23 +82,23 @@ async function launch(
   { config, args: more = [], ready = 'Ready to accept connections' }: RedisStart,
 ): Promise<ChildProcess> {
   const address = ['--port', String(port), '--bind', '127.0.0.1', '--dir', tmpdir()];
-  // A Sentinel, which has a file, knows nothing of the others.
+  // A Sentinel, the only kind with a configuration file, does not accept --save and --appendonly.
   const args = config === undefined ? [...address, '--save', '', '--appendonly', 'no'] : [config, ...address];
   const child = spawn(inject('redisServer'), [...args, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   child.once('exit', () => running.delete(child));
 
-  let said = '';
+  let output = '';
   await new Promise<void>((resolve, reject) => {
-    const listen = (chunk: Buffer): void => {
-      said += chunk.toString();
-      if (said.includes(ready)) resolve();
+    const onOutput = (chunk: Buffer): void => {
+      output += chunk.toString();
+      if (output.includes(ready)) resolve();
     };
-    child.stdout.on('data', listen);
-    child.stderr.on('data', listen);
+    child.stdout.on('data', onOutput);
+    child.stderr.on('data', onOutput);
     child.once('error', reject);
     child.once('exit', () => {
-      reject(new Error(`redis-server on port ${port} did not start:\n${said}`));
+      reject(new Error(`redis-server on port ${port} did not start:\n${output}`));
     });
   });
   return child;

@@ -137,7 +137,7 @@ describe('two gateways on a cluster of three Redis', () => {
 
 describe('a gateway on a cluster with a node that hangs permanently', () => {
   it('uses the replica that replaces the node', async () => {
-    const cluster = await startRedisCluster({ isFollowed: true });
+    const cluster = await startRedisCluster({ hasReplica: true });
     onTestFinished(cluster.stop);
     const gateway = await open(cluster.url);
     const store = new RedisKeyStore(cluster.url, silent);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bareError, body, statusWithReply, status, withId } from '../../support/behaviours.ts';
+import { bareError, body, statusWithResponse, status, withId } from '../../support/behaviours.ts';
 import { rpcError, startFakeNode, type RpcResponse } from '../../support/fake-node.ts';
 import { network, startGateway } from '../../support/gateway.ts';
 import { CHAIN_ID, storageParams, withNodes, word } from '../with-nodes.ts';
@@ -203,7 +203,7 @@ describe('an error that every upstream would return is passed on without a retry
       'eth_getStorageAt',
       rpcError(-32_602, 'invalid argument 1'),
     );
-    nodes[0]?.next(statusWithReply(400));
+    nodes[0]?.next(statusWithResponse(400));
     nodes[0]?.next(withId(null));
     nodes[0]?.next(body('{"code":-32602,"message":"invalid argument 1"}'));
     for (let times = 0; times < 3; times++) {

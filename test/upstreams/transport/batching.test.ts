@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { slow, type Behaviour } from '../../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../../support/fake-node.ts';
-import type { JsonRpcAnswer } from '../../support/gateway.ts';
+import type { JsonRpcResponse } from '../../support/gateway.ts';
 import { shiftClock, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 const address = `0x${'11'.repeat(20)}`;
@@ -10,7 +10,7 @@ const position = (number: number): string => `0x${number.toString(16)}`;
 
 /** A gateway with one upstream that takes batches, which answers a storage position with the position. */
 async function withBatches(): Promise<
-  WithNodes & { node: FakeNode; askAll: (calls: Asked[]) => Promise<JsonRpcAnswer[]> }
+  WithNodes & { node: FakeNode; askAll: (calls: Asked[]) => Promise<JsonRpcResponse[]> }
 > {
   // No time slice ends, so that calls of one moment stay together on a slow machine, too.
   shiftClock({ isStopped: true });
@@ -21,9 +21,9 @@ async function withBatches(): Promise<
   node.response('eth_getLogs', []);
   await all.request();
   node.calls.length = 0;
-  const askAll = async (calls: Asked[]): Promise<JsonRpcAnswer[]> => {
+  const askAll = async (calls: Asked[]): Promise<JsonRpcResponse[]> => {
     const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
-    return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcAnswer[]>;
+    return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcResponse[]>;
   };
   return { ...all, node, askAll };
 }

@@ -4,7 +4,7 @@ import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocke
 import { startAnvil } from '../../support/anvil.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../../support/fake-websocket-node.ts';
-import { startGateway, type JsonRpcAnswer, type TestGateway } from '../../support/gateway.ts';
+import { startGateway, type JsonRpcResponse, type TestGateway } from '../../support/gateway.ts';
 import { CHAIN_ID, shiftClock, until, word } from '../../routing/with-nodes.ts';
 
 const address = `0x${'11'.repeat(20)}`;
@@ -13,7 +13,7 @@ interface OverWebSocket {
   readonly node: FakeWebSocketNode;
   readonly gateway: TestGateway;
   /** Asks for the value at a storage position, which a good node answers with the position. */
-  readonly request: (position?: number) => Promise<JsonRpcAnswer>;
+  readonly request: (position?: number) => Promise<JsonRpcResponse>;
   /** How often each was asked that, the one over WebSocket first. */
   readonly received: () => number[];
 }
@@ -70,9 +70,9 @@ describe('an upstream with only a websocketUrl', () => {
     const { node, request: ask, received } = await overWebSocket();
     await ask();
     const held: (() => void)[] = [];
-    node.onCall(({ answer: response }) => {
-      held.unshift(response);
-      if (held.length === positions.length) for (const response of held) response();
+    node.onCall(({ respond }) => {
+      held.unshift(respond);
+      if (held.length === positions.length) for (const respond of held) respond();
     });
     const responses = await Promise.all(positions.map(ask));
     expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
@@ -100,8 +100,8 @@ describe('an upstream with only a websocketUrl', () => {
   it('has its host kept out of what callers hear', async () => {
     const { node, request: ask, received } = await overWebSocket();
     const { host } = new URL(node.url);
-    node.onCall(({ id, say }) => {
-      say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
+    node.onCall(({ id, sendText }) => {
+      sendText(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
     });
     expect((await ask()).error?.message).toBe('dialing <address> failed');
     expect(received()).toEqual([1]);
@@ -149,8 +149,8 @@ describe('a reply over WebSocket', () => {
     ['with blanks', (id: number) => ` { "id" : ${id} , "jsonrpc" : "2.0" , "result" : "${word(1)}" } \n`],
   ])('is matched %s', async (_, response) => {
     const { node, request: ask, received } = await overWebSocket();
-    node.onCall(({ id, say }) => {
-      say(response(id));
+    node.onCall(({ id, sendText }) => {
+      sendText(response(id));
     });
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
@@ -158,10 +158,10 @@ describe('a reply over WebSocket', () => {
 
   it('to nobody’s call, and a notification, are passed over', async () => {
     const { node, request: ask, received } = await overWebSocket();
-    node.onCall(({ id, say, answer: response }) => {
-      say(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
-      say('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
-      response();
+    node.onCall(({ id, sendText, respond }) => {
+      sendText(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
+      sendText('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
+      respond();
     });
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
@@ -170,13 +170,13 @@ describe('a reply over WebSocket', () => {
   it('that comes too late is passed over', async () => {
     const { node, request: ask, received } = await overWebSocket({}, { ...soon });
     let late: (() => void) | undefined;
-    node.onCall(({ answer: response }) => {
-      late = response;
+    node.onCall(({ respond }) => {
+      late = respond;
     });
     expect((await ask(3)).error?.code).toBe(-32_603);
-    node.onCall(({ answer: response }) => {
+    node.onCall(({ respond }) => {
       late?.();
-      response();
+      respond();
     });
     expect(await ask(4)).toMatchObject({ result: word(4) });
     expect(node.handshakes).toHaveLength(1);
@@ -185,8 +185,8 @@ describe('a reply over WebSocket', () => {
 
   it('that is an error without id belongs to the only call under way', async () => {
     const { node, request: ask, received } = await overWebSocket();
-    node.onCall(({ say }) => {
-      say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
+    node.onCall(({ sendText }) => {
+      sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
     });
     expect((await ask()).error).toEqual({ code: -32_602, message: 'bad' });
     expect(received()).toEqual([1]);
@@ -196,10 +196,10 @@ describe('a reply over WebSocket', () => {
     const { node, request: ask, received } = await overWebSocket({}, soon);
     await ask();
     const held: (() => void)[] = [];
-    node.onCall(({ say, answer: response }) => {
-      held.push(response);
+    node.onCall(({ sendText, respond }) => {
+      held.push(respond);
       if (held.length < 2) return;
-      say('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
+      sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
       held[1]?.();
     });
     const [first, second] = await Promise.all([ask(1), ask(2)]);
@@ -211,8 +211,8 @@ describe('a reply over WebSocket', () => {
 
   it('that is no JSON is a failure at once', async () => {
     const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
-    node.onCall(({ say }) => {
-      say('Too many requests');
+    node.onCall(({ sendText }) => {
+      sendText('Too many requests');
     });
     const start = performance.now();
     expect(await ask()).toMatchObject({ result: word(99) });
@@ -224,8 +224,8 @@ describe('a reply over WebSocket', () => {
     const { node, gateway, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     let held = 0;
-    node.onCall(({ id, say }) => {
-      if (++held === 2) say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
+    node.onCall(({ id, sendText }) => {
+      if (++held === 2) sendText(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
     const responses = await Promise.all([ask(2), ask(3)]);
     expect(responses.map(({ error }) => error?.message)).toEqual(responses.map(() => 'no upstream could answer'));
@@ -240,8 +240,8 @@ describe('a reply over WebSocket', () => {
   it('that is too large is a failure, and the next call has a new connection', async () => {
     const { node, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
-    node.onCall(({ id, say }) => {
-      say(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
+    node.onCall(({ id, sendText }) => {
+      sendText(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
     expect((await ask()).error?.message).toBe('no upstream could answer');
     node.onCall(undefined);
@@ -311,7 +311,7 @@ describe('a handshake', () => {
     [200, 'malformed'],
   ])('answered with %i sends calls to the next upstream, as class %s', async (status, failure) => {
     const { node, gateway, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
-    node.refuseWith(status);
+    node.rejectUpgradesWith(status);
     expect(await ask()).toMatchObject({ result: word(99) });
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     const label = `network="test",upstream="node",outcome="${failure}"`;
@@ -321,7 +321,7 @@ describe('a handshake', () => {
 
   it('that never ends costs the caller no more than the limit of an attempt', async () => {
     const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
-    node.refuseWith(0);
+    node.rejectUpgradesWith(0);
     const start = performance.now();
     expect(await ask()).toMatchObject({ result: word(99) });
     expect(performance.now() - start).toBeLessThan(1_000);
@@ -368,7 +368,7 @@ describe('a connection', () => {
 
   it('stays while a call is under way, however long', async () => {
     const { node, send } = await directly({ pingMs: 20, idleMs: 50 });
-    node.onCall(({ answer: response }) => setTimeout(response, 300));
+    node.onCall(({ respond }) => setTimeout(respond, 300));
     expect((await send()).status).toBe(200);
     expect(node.handshakes).toHaveLength(1);
   });
@@ -400,7 +400,7 @@ describe('a connection', () => {
   it('is not tried again at once after a handshake that failed', async () => {
     const clock = shiftClock();
     const { node, send } = await directly({});
-    node.refuseWith(503);
+    node.rejectUpgradesWith(503);
     for (let times = 0; times < 10; times++) {
       await send().then(
         ({ status }) => {
@@ -430,18 +430,18 @@ describe('a connection', () => {
   it('is tried again soon, when it was open since the last handshake that failed', async () => {
     const clock = shiftClock();
     const { node, send } = await directly({});
-    node.refuseWith(503);
+    node.rejectUpgradesWith(503);
     for (let times = 0; times < 10; times++) {
       await send();
       clock.forward(5_000);
     }
-    node.refuseWith(undefined);
+    node.rejectUpgradesWith(undefined);
     await send();
     for (const socket of node.sockets) socket.terminate();
     await until(() => node.sockets.size === 0);
-    node.refuseWith(503);
+    node.rejectUpgradesWith(503);
     await send();
-    node.refuseWith(undefined);
+    node.rejectUpgradesWith(undefined);
     clock.forward(110);
     expect((await send()).status).toBe(200);
   });

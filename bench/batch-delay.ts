@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Validity } from './event-loop-delay.ts';
+import type { EventLoopDelays } from './event-loop-delay.ts';
 import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
 
-/** How long large batches hold the gateway's event loop at a time: `npm run bench:batches`. */
+/** Measures how long large batches block the gateway's event loop at a time: `npm run bench:batches`. */
 const rounds = option('rounds', 10);
-/** The place of the one case to be measured; all by default. */
+/** The index of the only case to measure. Default: all cases. */
 const only = option('only', -1);
 const address = `0x${'11'.repeat(20)}`;
 const log = {
@@ -21,7 +21,7 @@ const log = {
 };
 const logs = (bytes: number): string =>
   JSON.stringify(Array.from({ length: Math.ceil(bytes / JSON.stringify(log).length) }, () => log));
-/** By the address that the logs are asked of. */
+/** Results by method or, for `eth_getLogs`, by the address in the filter. */
 const results: Readonly<Record<string, string>> = {
   eth_chainId: '"0x1"',
   eth_getBlockByNumber: '{"number":"0x10","gasLimit":"0x1c9c380"}',
@@ -103,10 +103,10 @@ async function main(): Promise<void> {
     'ipc',
   ]);
   try {
-    const keys = { free: newKey(), limited: newKey('--rate', '100000000') };
+    const keys = { unlimited: newKey(), limited: newKey('--rate', '100000000') };
     await untilReady(`http://127.0.0.1:${port}/readyz`);
     for (const one of cases.filter((_, index) => only === -1 || index === only)) {
-      const key = one.isLimited === true ? keys.limited : keys.free;
+      const key = one.isLimited === true ? keys.limited : keys.unlimited;
       console.log(await measure(one, `http://127.0.0.1:${port}/batches/v3/${key}`, gateway));
     }
   } finally {
@@ -134,29 +134,29 @@ async function measure({ name, calls, method, params }: Case, url: string, gatew
     if (response.status !== 200 || text.includes('"error"'))
       throw new Error(`${name}: ${text.toString('utf8', 0, 300)}`);
   };
-  // The first ones compile code.
+  // Warm-up.
   for (let round = 0; round < 3; round++) await post();
-  await holdsOf(gateway);
-  const validity: Validity[] = [];
+  await readDelays(gateway);
+  const delays: EventLoopDelays[] = [];
   for (let round = 0; round < rounds; round++) {
     await post();
-    validity.push(await holdsOf(gateway));
+    delays.push(await readDelays(gateway));
   }
-  const longest = validity.map(({ maxMs }) => maxMs).toSorted((one, other) => one - other);
-  const collector = Math.max(...validity.map(({ collectorMaxMs }) => collectorMaxMs));
-  const over = (limit: keyof Validity['over']): number => validity.reduce((sum, one) => sum + one.over[limit], 0);
-  const sizes = `${(body.length / 1e6).toFixed(1)} MB asked, ${(bytes / 1e6).toFixed(1)} MB answered`;
+  const longest = delays.map(({ maxMs }) => maxMs).toSorted((one, other) => one - other);
+  const collector = Math.max(...delays.map(({ collectorMaxMs }) => collectorMaxMs));
+  const over = (limit: keyof EventLoopDelays['over']): number => delays.reduce((sum, one) => sum + one.over[limit], 0);
+  const sizes = `request ${(body.length / 1e6).toFixed(1)} MB, response ${(bytes / 1e6).toFixed(1)} MB`;
   const steps = (['2', '5', '10', '20'] as const).map((limit) => `>${limit} ms: ${over(limit)}`);
   const [median = 0, worst = 0] = [longest[longest.length >> 1], longest.at(-1)];
   const figures = `longest ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} (worst)`;
-  return `${name} (${sizes}): ${figures}; ${steps.join(', ')}; collector ${collector.toFixed(1)} ms; ${rounds} times`;
+  return `${name} (${sizes}): ${figures}; ${steps.join(', ')}; garbage collection ${collector.toFixed(1)} ms; ${rounds} rounds`;
 }
 
-async function holdsOf(gateway: ChildProcess): Promise<Validity> {
-  const response = once(gateway, 'message');
-  gateway.send('tell');
-  const [validity] = (await response) as [Validity];
-  return validity;
+async function readDelays(gateway: ChildProcess): Promise<EventLoopDelays> {
+  const message = once(gateway, 'message');
+  gateway.send('read');
+  const [delays] = (await message) as [EventLoopDelays];
+  return delays;
 }
 
 await main();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 
 /** One way to a chain: a node itself or the gateway in front of it, over HTTP or WebSocket. */
-export interface Door {
+export interface RpcEndpoint {
   readonly name: string;
   readonly isSocket: boolean;
   /** `result <JSON>` or `error <JSON>`: the bytes of the response without the envelope. */
@@ -13,7 +13,7 @@ export interface Door {
 const REQUEST_TIMEOUT_MS = 15_000;
 const RESPONSE = /^\{"jsonrpc":"2\.0","id":1,"(result|error)":([^]*)\}\s*$/;
 
-export function httpDoor(name: string, url: string): Door {
+export function httpEndpoint(name: string, url: string): RpcEndpoint {
   return {
     name,
     isSocket: false,
@@ -28,7 +28,7 @@ export function httpDoor(name: string, url: string): Door {
 }
 
 /** Requests go one by one. Notifications are dropped. */
-export async function socketDoor(name: string, url: string): Promise<Door> {
+export async function openWebSocketEndpoint(name: string, url: string): Promise<RpcEndpoint> {
   const socket = new WebSocket(url);
   await once(socket, 'open');
   return {
@@ -50,8 +50,12 @@ export async function socketDoor(name: string, url: string): Promise<Door> {
 }
 
 /** @throws Error when the response is an error */
-export async function fetchResult<Result>(door: Door, method: string, ...params: unknown[]): Promise<Result> {
-  const outcome = await door.request(method, params);
+export async function fetchResult<Result>(
+  endpoint: RpcEndpoint,
+  method: string,
+  ...params: unknown[]
+): Promise<Result> {
+  const outcome = await endpoint.request(method, params);
   if (!outcome.startsWith('result ')) throw new Error(`${method} ${JSON.stringify(params)}: ${outcome}`);
   return JSON.parse(outcome.slice('result '.length)) as Result;
 }
