@@ -3,7 +3,7 @@ import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import { withoutSecrets } from '../upstreams/transport/credentials.ts';
 import { readResponse } from '../upstreams/transport/read-response.ts';
-import { parsed, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 
 /** What came of one question. */
@@ -35,7 +35,7 @@ export class ProbeClient {
       const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
       const { status, body, retryAfter } = await this.#transport.exchange(text, timeoutMs, id);
       const verdict = normalise(spec, params, readResponse(status, body, id, retryAfter));
-      const response = verdict.response === undefined ? undefined : parsed(verdict.response);
+      const response = verdict.response === undefined ? undefined : parseResponse(verdict.response);
       if (verdict.final && response?.kind === 'result') return { result: response.result };
       const message =
         response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an impossible result';

@@ -1,6 +1,6 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { FollowUp, Verdict } from '../upstreams/verdict.ts';
+import type { FollowUp, Outcome } from '../upstreams/outcome.ts';
 import { classify, isFinal } from './errors/classify.ts';
 import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-errors.ts';
 import type { Meaning } from './errors/error-rule.ts';
@@ -19,7 +19,7 @@ const MAX_MESSAGE_CHARS = 4 * 1024;
  * (`rate limit exceeded`, `header not found`).
  * @param params as they were sent
  */
-export function normalise(method: MethodSpec, params: readonly unknown[], response: UpstreamResponse): Verdict {
+export function normalise(method: MethodSpec, params: readonly unknown[], response: UpstreamResponse): Outcome {
   if (response.kind === 'large') return normaliseLarge(method, params, response);
   if (response.kind === 'result') return checkResult(method, params, response);
   const nestedErrors = nestedErrorsOf(response);
@@ -37,7 +37,7 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
 }
 
 /** @throws UpstreamFailure where it turns out to be no reply */
-function normaliseLarge(method: MethodSpec, params: readonly unknown[], response: LargeResponse): Verdict {
+function normaliseLarge(method: MethodSpec, params: readonly unknown[], response: LargeResponse): Outcome {
   const parts = checkResultBytes(method, params, response.parts[0]);
   return parts === undefined
     ? normalise(method, params, response.parse())
@@ -57,14 +57,14 @@ function meaningForOtherMethod(method: MethodSpec): Meaning {
   return method.sends === true ? 'final' : 'unknown';
 }
 
-function revertVerdict(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {
+function revertVerdict(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
   const verdict = { final: true, response: revertResponse(payload ?? rebuilt) } as const;
   if (payload !== undefined || method.name === 'eth_call') return verdict;
   return { ...verdict, followUp: revertPayloadFollowUp(params) };
 }
 
 /** Another upstream is asked, unless the same one has the payload, which proves the revert. The guess is what is left. */
-function guessVerdict(params: readonly unknown[], { payload, rebuilt }: Revert): Verdict {
+function guessVerdict(params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
   const followUp = revertPayloadFollowUp(params);
   return { final: false, failure: 'unknown', response: revertResponse(payload ?? rebuilt), followUp };
 }

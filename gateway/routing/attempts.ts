@@ -4,18 +4,18 @@ import type { RoutedCall } from './routed-call.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { isRead } from '../spec/method-group.ts';
 import {
-  parsed,
+  parseResponse,
   UpstreamFailure,
   type LargeResponse,
   type UpstreamResponse,
   type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
-import type { FailedVerdict, FollowUp, Verdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** The rules that a reply is held against: pure, and made elsewhere (`normalise/`). */
-export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Verdict;
+export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Outcome;
 
 /** Where a result is not as the spec says, if anywhere; made elsewhere too (`spec/`). */
 export type ResultCheck = (method: string, result: unknown) => string | undefined;
@@ -56,18 +56,18 @@ export class Attempts {
     routedCall: RoutedCall,
     cancellation: Cancellation | undefined,
     isHedge = false,
-  ): Promise<Verdict> {
+  ): Promise<Outcome> {
     const attempt = this.#attempt(upstream, routedCall, cancellation);
     return routedCall.observer === undefined
       ? attempt
       : reportOutcome(attempt, routedCall.observer.attemptStarted(upstream.name, isHedge));
   }
 
-  async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Verdict> {
+  async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Outcome> {
     const { method, params, text, deadline } = routedCall;
     const { normalise, sent } = this.#options;
     const startedAt = performance.now();
-    let verdict: Verdict;
+    let verdict: Outcome;
     for (let isResend = false; ; isResend = true) {
       try {
         const remainingMs = isResend ? deadline - performance.now() : deadline - startedAt;
@@ -88,7 +88,7 @@ export class Attempts {
     if (!verdict.final && verdict.followUp !== undefined) {
       verdict = await this.#complete(upstream, verdict, verdict.followUp, deadline, cancellation);
     }
-    if (method.sends === true) verdict = await sent.resolveVerdict(upstream, String(params[0]), verdict, deadline);
+    if (method.sends === true) verdict = await sent.resolveOutcome(upstream, String(params[0]), verdict, deadline);
     if (!verdict.final) {
       this.#logEntry(upstream, method.name, verdict, describeError(verdict.response));
       if (verdict.failure === 'node-state') this.#options.onMissingData(upstream, routedCall, performance.now());
@@ -99,10 +99,10 @@ export class Attempts {
   }
 
   /** What came in place of a reply. @throws what is no `UpstreamFailure` */
-  failed(upstream: Upstream, method: string, error: unknown): Verdict {
+  failed(upstream: Upstream, method: string, error: unknown): Outcome {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
-    const verdict: Verdict = { final: false, failure, response: undefined, retryAfterMs };
+    const verdict: Outcome = { final: false, failure, response: undefined, retryAfterMs };
     if (!error.isCallerTimeout) this.#logEntry(upstream, method, verdict, message);
     return verdict;
   }
@@ -110,15 +110,17 @@ export class Attempts {
   /** Asks the same node for what it left out. Where that comes to nothing, the reply stays as it is. */
   async #complete(
     upstream: Upstream,
-    verdict: Verdict,
+    verdict: Outcome,
     { method, params, complete }: FollowUp,
     deadline: number,
     cancellation: Cancellation | undefined,
-  ): Promise<Verdict> {
+  ): Promise<Outcome> {
     const remainingMs = deadline - performance.now();
     if (remainingMs < MIN_ATTEMPT_MS) return verdict;
     try {
-      const completion = parsed(await upstream.request(method, JSON.stringify(params), remainingMs, cancellation));
+      const completion = parseResponse(
+        await upstream.request(method, JSON.stringify(params), remainingMs, cancellation),
+      );
       const response = complete(completion);
       return response === undefined ? verdict : upstream.withoutSecrets({ final: true, response } as const);
     } catch (error) {
@@ -136,7 +138,7 @@ export class Attempts {
     this.#options.log.debug({ upstream: upstream.name, method, detail }, 'a result is not as the spec says');
   }
 
-  #logEntry(upstream: Upstream, method: string, failed: FailedVerdict, detail: string): void {
+  #logEntry(upstream: Upstream, method: string, failed: FailedOutcome, detail: string): void {
     const { failure } = failed;
     const hasOpened = upstream.recordFailure(method, failed, performance.now());
     this.#options.log[hasOpened ? 'warn' : 'debug']({ upstream: upstream.name, failure, detail }, 'upstream failed');
@@ -162,7 +164,7 @@ function isInspectable(response: UpstreamResponse): response is ResultResponse |
   return response.kind === 'large' ? response.parts[0].length <= MAX_INSPECTED_BYTES : response.kind === 'result';
 }
 
-async function reportOutcome(attempt: Promise<Verdict>, report: (outcome: string) => void): Promise<Verdict> {
+async function reportOutcome(attempt: Promise<Outcome>, report: (outcome: string) => void): Promise<Outcome> {
   try {
     const verdict = await attempt;
     report(verdict.final ? 'response' : verdict.failure);

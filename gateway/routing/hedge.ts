@@ -1,12 +1,12 @@
 import type { RoutedCall } from './routed-call.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { Verdict } from '../upstreams/verdict.ts';
+import type { Outcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** What came of an attempt, and whose words they are. */
 export interface AttemptOutcome {
   readonly upstream: Upstream;
-  readonly verdict: Verdict;
+  readonly verdict: Outcome;
 }
 
 export interface HedgeOptions {
@@ -15,7 +15,7 @@ export interface HedgeOptions {
     routedCall: RoutedCall,
     cancellation: Cancellation,
     isHedge: boolean,
-  ) => Promise<Verdict>;
+  ) => Promise<Outcome>;
   /** Whom to ask as well, when the first takes long; it counts as asked then. Undefined: nobody. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
   /** Whether an outcome is to be believed before the other is heard. */

@@ -15,7 +15,7 @@ import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { FailedVerdict, Verdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { RetryBudget } from './retry/retry-budget.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
@@ -150,7 +150,7 @@ export class Router {
         const { isClosed: isUp } = upstream.circuit;
         const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
         let respondent = upstream;
-        let verdict: Verdict;
+        let verdict: Outcome;
         if (hedgeMs === undefined)
           verdict = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
         else
@@ -198,7 +198,7 @@ export class Router {
   #responseAfter(
     routedCall: RoutedCall,
     respondent: Upstream,
-    { failure, response }: FailedVerdict,
+    { failure, response }: FailedOutcome,
   ): UpstreamResponse | undefined {
     const { method } = routedCall;
     if (failure === 'no-block' && !method.nullable)

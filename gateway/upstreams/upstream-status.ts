@@ -26,7 +26,7 @@ export interface ObservedHeads {
 }
 
 /** For probes: how many upstreams there are, and how many answered when last asked. */
-export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
+export function summariseUpstreams(all: readonly Upstream[]): { upstreams: number; up: number } {
   return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
 }
 

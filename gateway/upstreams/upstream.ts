@@ -10,8 +10,8 @@ import type { MethodGroup } from '../spec/method-group.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parsed, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
-import type { FailedVerdict, Verdict } from './verdict.ts';
+import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
@@ -135,7 +135,7 @@ export class Upstream {
   }
 
   /** Its reply was of no use, or none came. @returns whether it was up until now */
-  recordFailure(method: string, { failure, response, retryAfterMs }: FailedVerdict, now: number): boolean {
+  recordFailure(method: string, { failure, response, retryAfterMs }: FailedOutcome, now: number): boolean {
     // Calls that went together took long together.
     if (failure === 'slow' && !this.#slowSampler.isDue('', now)) return false;
     this.methods.recordFailure(method, failure, response !== undefined, now);
@@ -157,7 +157,7 @@ export class Upstream {
     this.limits?.beginRequest(performance.now());
     try {
       const leftMs = this.#hasCheckedChain ? this.timeoutMs : await this.#prepare(performance.now() + this.timeoutMs);
-      const response = parsed(await this.#exchange(method, params, leftMs));
+      const response = parseResponse(await this.#exchange(method, params, leftMs));
       this.#respondedAt = performance.now();
       if (response.kind === 'error') throw new UpstreamFailure('node-state', response.message);
       metrics.polled('response');
@@ -221,7 +221,7 @@ export class Upstream {
   }
 
   /** A verdict on what it said, fit for callers and the log. */
-  withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
+  withoutSecrets<Kind extends Outcome>(verdict: Kind): Kind {
     const { response } = verdict;
     if (response?.kind !== 'error') return verdict;
     return { ...verdict, response: { ...response, message: withoutSecrets(response.message, this.#secrets) } };

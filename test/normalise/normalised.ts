@@ -2,7 +2,7 @@ import { normalise } from '../../gateway/normalise/normalise.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
-import type { Verdict } from '../../gateway/upstreams/verdict.ts';
+import type { Outcome } from '../../gateway/upstreams/outcome.ts';
 
 export function specOf(name: string): MethodSpec {
   const spec = methods.find((method) => method.name === name);
@@ -11,22 +11,22 @@ export function specOf(name: string): MethodSpec {
 }
 
 /** What becomes of a node's result. */
-export function ofResult(method: string, result: unknown, params: readonly unknown[] = []): Verdict {
+export function ofResult(method: string, result: unknown, params: readonly unknown[] = []): Outcome {
   return normalise(specOf(method), params, { kind: 'result', result });
 }
 
 /** What becomes of a node's error. */
-export function ofError(method: string, code: number, message: string, data?: unknown): Verdict {
+export function ofError(method: string, code: number, message: string, data?: unknown): Outcome {
   return normalise(specOf(method), [], { kind: 'error', code, message, data });
 }
 
 /** The caller gets this result. */
-export function rpcResponse(result: unknown): Verdict {
+export function rpcResponse(result: unknown): Outcome {
   return { final: true, response: { kind: 'result', result } };
 }
 
 /** The caller gets this error. */
-export function error(code: number, message: string, data?: string): Verdict {
+export function error(code: number, message: string, data?: string): Outcome {
   return { final: true, response: { kind: 'error', code, message, data } };
 }
 

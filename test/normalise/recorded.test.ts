@@ -6,8 +6,8 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
 import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
-import { parsed } from '../../gateway/upstreams/transport/upstream-response.ts';
-import type { Verdict } from '../../gateway/upstreams/verdict.ts';
+import { parseResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
+import type { Outcome } from '../../gateway/upstreams/outcome.ts';
 import { specOf } from './normalised.ts';
 
 /** One entry of test/recorded; what the fields mean stands in anvil.yaml. */
@@ -74,15 +74,15 @@ function titleOf({ name, client, version }: Recorded): string {
   return `${name} (${client} ${version})`;
 }
 
-function judgeEntry({ method, params, reply: response }: Recorded): Verdict {
+function judgeEntry({ method, params, reply: response }: Recorded): Outcome {
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...response }));
-  return normalise(specOf(method), params ?? [], parsed(readResponse(200, bytes, 1)));
+  return normalise(specOf(method), params ?? [], parseResponse(readResponse(200, bytes, 1)));
 }
 
 /** As the caller sees it, or the reason for which another upstream is asked. */
-function saidOf(verdict: Verdict): unknown {
+function saidOf(verdict: Outcome): unknown {
   if (!verdict.final) return { elsewhere: verdict.failure };
-  const response = parsed(verdict.response);
+  const response = parseResponse(verdict.response);
   if (response.kind === 'result') return { result: response.result };
   const { code, message, data } = response;
   return { error: { code, message, ...(data === undefined ? {} : { data }) } };

@@ -1,15 +1,15 @@
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
-import type { Verdict } from '../../upstreams/verdict.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex } from './complete-object.ts';
-import type { Outcome } from './object-rules.ts';
+import type { ObjectStatus } from './object-rules.ts';
 import { isPadded, withoutZeros } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** A result is trusted when its kind fits and it is what was asked for; else the upstream is at fault. */
-export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Verdict {
+export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
   const { resultKinds } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
@@ -28,7 +28,7 @@ export function checkResult(method: MethodSpec, params: readonly unknown[], resp
   }
 }
 
-function checkText(method: MethodSpec, text: string, response: ResultResponse): Verdict {
+function checkText(method: MethodSpec, text: string, response: ResultResponse): Outcome {
   const { name, padResult, resultPattern, resultIsQuantity } = method;
   // Erigon estimates 0x0 for a block that it does not have. A transaction without gas is impossible.
   if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return failElsewhere('node-state', text);
@@ -43,7 +43,7 @@ function checkObject(
   params: readonly unknown[],
   object: JsonObject,
   response: ResultResponse,
-): Verdict {
+): Outcome {
   // ganache-cli 6 answers `{}` for an uncle that does not exist.
   if (isEmptyObject(object)) return method.nullable ? final(null) : failElsewhere('malformed', object);
   return verdict(checkIdentityAndRules(method, params, object), method, response);
@@ -54,9 +54,9 @@ function checkArray(
   params: readonly unknown[],
   array: readonly unknown[],
   response: ResultResponse,
-): Verdict {
+): Outcome {
   if (method.shape === undefined) return { final: true, response };
-  let all: Outcome = 'fits';
+  let all: ObjectStatus = 'fits';
   for (const element of array) {
     const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
     const outcome = isObject ? checkIdentityAndRules(method, params, element as JsonObject) : 'malformed';
@@ -67,7 +67,7 @@ function checkArray(
 }
 
 /** Makes of an upstream's object, in place, what the spec promises, unless it is another than was asked for. */
-function checkIdentityAndRules(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome {
+function checkIdentityAndRules(method: MethodSpec, params: readonly unknown[], object: JsonObject): ObjectStatus {
   const { identity = none, details, shape } = method;
   for (const one of identity) if (!isExpected(object, params, one)) return 'malformed';
   if (details !== undefined && !hasDetails(object[details.field], params[details.param])) return 'malformed';
@@ -91,7 +91,7 @@ function hasDetails(elements: unknown, isComplete: unknown): boolean {
   return true;
 }
 
-function verdict(outcome: Outcome, method: MethodSpec, response: ResultResponse): Verdict {
+function verdict(outcome: ObjectStatus, method: MethodSpec, response: ResultResponse): Outcome {
   if (outcome === 'fits') return { final: true, response };
   if (outcome === 'completed') return final(response.result);
   if (outcome === 'not-found' && method.nullable) return final(null);
@@ -130,10 +130,10 @@ function compiled(pattern: string): RegExp {
   return found;
 }
 
-function final(result: unknown): Verdict {
+function final(result: unknown): Outcome {
   return { final: true, response: { kind: 'result', result } };
 }
 
-function failElsewhere(failure: FailureClass, result: unknown): Verdict {
+function failElsewhere(failure: FailureClass, result: unknown): Outcome {
   return { final: false, failure, response: { kind: 'result', result } };
 }

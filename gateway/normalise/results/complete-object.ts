@@ -1,11 +1,11 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import { objectRules, type Outcome } from './object-rules.ts';
+import { objectRules, type ObjectStatus } from './object-rules.ts';
 import { isQuantity, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** Makes of an upstream's object, in place, what the spec promises. Fields that the schema does not name stay. */
-export function completeResult(object: JsonObject, shape: ObjectShape): Outcome {
+export function completeResult(object: JsonObject, shape: ObjectShape): ObjectStatus {
   const isCompleted = completeObject(object, shape);
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
   const outcome = objectRules[shape.type]?.(object) ?? 'fits';

@@ -6,9 +6,9 @@ type JsonObject = Record<string, unknown>;
  * `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. `malformed`: the same, and it
  * is the upstream's fault: on no chain are such objects usual.
  */
-export type Outcome = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
+export type ObjectStatus = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
 
-type ObjectRule = (object: JsonObject) => Outcome;
+type ObjectRule = (object: JsonObject) => ObjectStatus;
 
 /** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
@@ -32,7 +32,7 @@ export const objectRules: Readonly<Record<string, ObjectRule>> = {
 const place = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 
 /** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
-function keepStatusOrRoot(receipt: JsonObject): Outcome {
+function keepStatusOrRoot(receipt: JsonObject): ObjectStatus {
   const status = normaliseQuantity(receipt['status']);
   if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
     const isNamed = set(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');

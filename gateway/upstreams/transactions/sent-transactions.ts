@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import { UpstreamFailure } from '../transport/upstream-response.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Outcome } from '../outcome.ts';
 import { classifySendRejection } from './send-rules.ts';
 import { decodeTransaction, type Transaction } from './decode-transaction.ts';
 import type { Upstream } from '../upstream.ts';
@@ -43,7 +43,7 @@ export class SentTransactions {
    * other upstream gets it. On a development chain it is final, since the transaction may be mined.
    * @param deadline on the clock of performance.now()
    */
-  async resolveVerdict(upstream: Upstream, raw: string, verdict: Verdict, deadline: number): Promise<Verdict> {
+  async resolveOutcome(upstream: Upstream, raw: string, verdict: Outcome, deadline: number): Promise<Outcome> {
     const { response } = verdict;
     if (response?.kind === 'result') {
       if (verdict.final) this.#remember(upstream, decodeTransaction(raw), String(response.result));

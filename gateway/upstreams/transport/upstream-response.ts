@@ -35,7 +35,7 @@ export function jsonResponse(json: string | Buffer): LargeResponse {
 }
 
 /** @throws UpstreamFailure */
-export function parsed(response: UpstreamResponse): ResultResponse | ErrorResponse {
+export function parseResponse(response: UpstreamResponse): ResultResponse | ErrorResponse {
   return response.kind === 'large' ? response.parse() : response;
 }
 

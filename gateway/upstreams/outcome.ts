@@ -1,9 +1,9 @@
 import type { UpstreamResponse, ResultResponse, ErrorResponse, FailureClass } from './transport/upstream-response.ts';
 
 /** What is made of an attempt: the last word, or a reason to ask another upstream. */
-export type Verdict = FinalVerdict | FailedVerdict;
+export type Outcome = FinalOutcome | FailedOutcome;
 
-export interface FinalVerdict {
+export interface FinalOutcome {
   readonly final: true;
   readonly response: UpstreamResponse;
   /** The node left something out; the same node, asked this, may tell it. What it says then completes the reply. */
@@ -17,7 +17,7 @@ export interface FollowUp {
   readonly complete: (response: ResultResponse | ErrorResponse) => UpstreamResponse | undefined;
 }
 
-export interface FailedVerdict {
+export interface FailedOutcome {
   readonly final: false;
   readonly failure: FailureClass;
   /** What the node said, where it said anything. */
