@@ -1,31 +1,32 @@
 import type { UpstreamResponse, ResultResponse, ErrorResponse, FailureClass } from './transport/upstream-response.ts';
 
-/** What is made of an attempt: the last word, or a reason to ask another upstream. */
+/** Classification of an upstream response: final, or an upstream failure. */
 export type Outcome = FinalOutcome | FailedOutcome;
 
 export interface FinalOutcome {
   readonly final: true;
   readonly response: UpstreamResponse;
-  /** The node left something out; the same node, asked this, may tell it. What it says then completes the reply. */
+  /** The response lacks something that the same upstream may return for this request. */
   readonly followUp?: FollowUp;
 }
 
+/** A second request to the same upstream, which completes its first response. */
 export interface FollowUp {
   readonly method: string;
   readonly params: readonly unknown[];
-  /** Undefined: the response says no more than the first one. */
+  /** @returns undefined if the second response adds nothing to the first one */
   readonly complete: (response: ResultResponse | ErrorResponse) => UpstreamResponse | undefined;
 }
 
 export interface FailedOutcome {
   readonly final: false;
   readonly failure: FailureClass;
-  /** What the node said, where it said anything. */
+  /** Undefined if the upstream returned no JSON-RPC response. */
   readonly response: UpstreamResponse | undefined;
-  /** It had failed before, and was asked as a last resort or as a trial. */
+  /** The circuit was open or half-open when the call was sent. */
   readonly wasDown?: boolean;
-  /** How long the upstream asks to be left alone. */
+  /** From the upstream's `Retry-After`, or from its error. */
   readonly retryAfterMs?: number | undefined;
-  /** The same upstream, asked this, may prove what `reply` is a guess at. */
+  /** `response` is a guess, which the response to this request may prove. */
   readonly followUp?: FollowUp;
 }

@@ -82,5 +82,5 @@ it('an upstream that failed is up again when it tells its head after its rest, t
   await expect.poll(() => upstreams[1]?.circuit.isClosed, { timeout: 3_000 }).toBe(true);
   const after = nodes[1]?.looks() ?? 0;
   await until(() => (nodes[1]?.looks() ?? 0) > after + 1);
-  expect(lines).toMatchObject([{ msg: 'upstream is back', upstream: 'node-1' }]);
+  expect(lines).toMatchObject([{ msg: 'upstream recovered', upstream: 'node-1' }]);
 });

@@ -407,7 +407,7 @@ describe('a connection', () => {
           expect(status).toBe(503);
         },
         (error: unknown) => {
-          expect(error).toMatchObject({ failure: 'transport', message: 'waits before a new handshake' });
+          expect(error).toMatchObject({ failure: 'transport', message: 'backoff after a failed handshake' });
         },
       );
     }
