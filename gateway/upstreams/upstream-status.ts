@@ -10,7 +10,7 @@ export interface UpstreamStatus extends UpstreamState {
   readonly lag: number | undefined;
 }
 
-/** Status of a network and of its upstreams, in the order of the network file. */
+/** Status of a network and of its upstreams, by priority. */
 export interface NetworkStatus {
   /** The agreed head, and seconds since an upstream last returned it. */
   readonly head: number | undefined;

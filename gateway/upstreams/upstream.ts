@@ -17,8 +17,7 @@ import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
-import { upstreamStateOf } from './upstream-state.ts';
-import type { UpstreamState } from './upstream-state.ts';
+import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
@@ -29,10 +28,7 @@ const SAMPLE_INTERVAL_MS = 1_000;
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
 
-/**
- * One endpoint of a network: sends requests, and records their outcomes for selection. It does not select or retry.
- * The first request is `eth_chainId`; with a wrong chain id, the upstream gets no calls.
- */
+/** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
   readonly name: string;
   readonly timeoutMs: number;

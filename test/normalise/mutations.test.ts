@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ofError } from './normalised.ts';
 
@@ -111,7 +111,7 @@ describe('a revert of which the node gives the payload', () => {
   it.each(Object.entries(families))('%s', (_, say) => {
     check(fc.tuple(method, payload, reason, number, wrap), ([name, bytes, text, n, around]) => {
       const { code, message, data } = around(say(bytes, text, n));
-      const words = reasonOf(bytes);
+      const words = decodeReason(bytes);
       expect(ofError(name, code, message, data)).toMatchObject({
         final: true,
         response: {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { decodeErrorResult, encodeErrorResult, parseAbi, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, isPayload, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodeReason, isPayload, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 
 const abi = parseAbi(['error Error(string)', 'error Panic(uint256)', 'error Custom(string, uint256)']);
 const encodeError = (reason: string): Hex => encodeErrorResult({ abi, errorName: 'Error', args: [reason] });
@@ -59,25 +59,27 @@ describe('the reason in a revert’s payload', () => {
   it('is what Error(string) says, whatever it says', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(reasonOf(encodeError(text))).toBe(wellFormed(text));
+        expect(decodeReason(encodeError(text))).toBe(wellFormed(text));
       }),
       { numRuns: 300 },
     );
   });
 
   it('is the empty text for Error("")', () => {
-    expect(reasonOf(encodeError(''))).toBe('');
+    expect(decodeReason(encodeError(''))).toBe('');
   });
 
   it.each([...panics])('is geth’s for Panic(%i): %s', (code, reason) => {
-    expect(reasonOf(encodePanic(code))).toBe(reason);
+    expect(decodeReason(encodePanic(code))).toBe(reason);
   });
 
   it('names the code of any other panic', () => {
     const code = fc.oneof(fc.bigInt({ min: 0n, max: 0x60n }), fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }));
     fc.assert(
       fc.property(code, (given) => {
-        expect(reasonOf(encodePanic(given))).toBe(panics.get(given) ?? `unknown panic code: 0x${given.toString(16)}`);
+        expect(decodeReason(encodePanic(given))).toBe(
+          panics.get(given) ?? `unknown panic code: 0x${given.toString(16)}`,
+        );
       }),
     );
   });
@@ -89,7 +91,7 @@ describe('the reason in a revert’s payload', () => {
         const expected = decodedByViem(payload);
         if (expected === undefined) return;
         decoded++;
-        expect(reasonOf(payload)).toBe(expected);
+        expect(decodeReason(payload)).toBe(expected);
       }),
       { numRuns: 2_000 },
     );
@@ -105,7 +107,7 @@ describe('the reason in a revert’s payload', () => {
     ['of bytes that are not UTF-8', `0x08c379a0${word(32n)}${word(4n)}61fffe62`, 'a\ufffd\ufffdb'],
     ['of a panic with junk behind it', `0x4e487b71${word(0x11n)}dead`, 'arithmetic underflow or overflow'],
   ])('is read %s', (_, payload, reason) => {
-    expect(reasonOf(payload)).toBe(reason);
+    expect(decodeReason(payload)).toBe(reason);
   });
 
   it.each([
@@ -122,7 +124,7 @@ describe('the reason in a revert’s payload', () => {
     ['a length that is one too large', `0x08c379a0${word(32n)}${word(4n)}616263`],
     ['a length above 2^32 whose low bytes would fit', `0x08c379a0${word(32n)}${word(2n ** 32n + 3n)}616263`],
   ])('is not there in %s', (_, payload) => {
-    expect(reasonOf(payload)).toBeUndefined();
+    expect(decodeReason(payload)).toBeUndefined();
   });
 });
 
@@ -130,7 +132,7 @@ describe('a hostile payload', () => {
   it('never throws, and gives no more text than it has bytes', () => {
     fc.assert(
       fc.property(fc.oneof(hostile, damaged), (payload) => {
-        const reason = reasonOf(payload);
+        const reason = decodeReason(payload);
         if (!payload.toLowerCase().startsWith('0x4e487b71')) {
           expect(reason?.length ?? 0).toBeLessThanOrEqual(payload.length / 2);
         }
@@ -142,7 +144,7 @@ describe('a hostile payload', () => {
   it('allocates nothing by the length that it claims', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (const claimed of [2n ** 30n, 2n ** 31n - 1n, 2n ** 32n - 1n, 2n ** 53n, 2n ** 256n - 1n]) {
-      for (let times = 0; times < 100; times++) reasonOf(`0x08c379a0${word(32n)}${word(claimed)}616263`);
+      for (let times = 0; times < 100; times++) decodeReason(`0x08c379a0${word(32n)}${word(claimed)}616263`);
     }
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5_000_000);
   });
@@ -150,7 +152,7 @@ describe('a hostile payload', () => {
   it('of tens of megabytes is read', () => {
     const payload = `0x08c379a0${word(32n)}${word(15_000_000n)}${'61'.repeat(15_000_000)}`;
     expect(isPayload(payload)).toBe(true);
-    expect(reasonOf(payload)).toHaveLength(15_000_000);
+    expect(decodeReason(payload)).toHaveLength(15_000_000);
   });
 });
 
@@ -160,7 +162,7 @@ describe('a payload made of a reason', () => {
       fc.property(anyText, (text) => {
         const payload = encodeReason(text);
         expect(payload).toBe(encodeError(text));
-        expect(reasonOf(payload)).toBe(wellFormed(text));
+        expect(decodeReason(payload)).toBe(wellFormed(text));
       }),
     );
   });

@@ -20,8 +20,8 @@ export interface SentTransactionsOptions {
 }
 
 /**
- * Classifies responses to `eth_sendRawTransaction`, and records which upstream accepted which transaction. Later lookups
- * go there first. It does not send or repeat transactions.
+ * Classifies responses to `eth_sendRawTransaction`, and records which upstream accepted which transaction, for later
+ * lookups. It does not send or repeat transactions.
  */
 export class SentTransactions {
   readonly #log: Log;
@@ -42,8 +42,9 @@ export class SentTransactions {
 
   /**
    * The outcome of a response to `eth_sendRawTransaction`. If the node already has the transaction, the send was
-   * successful: the response to an earlier attempt may be lost, or another sender was faster. An error without a rule does
-   * not concern the transaction: one other upstream gets it. On a development chain it is final: it may be mined.
+   * successful: the response to an earlier attempt may be lost, or another sender was faster. An error without a rule
+   * does not concern the transaction: one other upstream gets it. On a development chain it is final, because the node
+   * may have mined the transaction.
    * @param deadline on the clock of performance.now()
    */
   async resolveOutcome(upstream: Upstream, raw: string, outcome: Outcome, deadline: number): Promise<Outcome> {

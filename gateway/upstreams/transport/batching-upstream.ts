@@ -29,8 +29,8 @@ const MAX_ITEM_CHARS = 20_000;
  * and 64 connections).
  *
  * HTTP/2 is not offered. It costs undici 113 µs of CPU per call; HTTP/1.1 over the same TLS costs 50 µs (2026-11-21,
- * AMD EPYC, Node 20, undici 7, 64 calls at once over one connection or four, medians of 9 rounds). When a node closed its
- * connection with GOAWAY, all 32 calls in flight failed, and all later calls until the next connection was open.
+ * AMD EPYC, Node 20, undici 7, 64 calls at once over one connection or four, medians of 9 rounds). When a node closed
+ * its connection with GOAWAY, all 32 calls in flight failed, and all later calls until the next connection was open.
  */
 export class BatchingUpstream implements Transport {
   readonly secrets: readonly string[];
