@@ -26,7 +26,7 @@ describe('every rule', () => {
 
   it('is anchored, unless it is for methods that execute nothing, or for one code', () => {
     for (const { text, ...rule } of rules) {
-      const isFree = 'of' in rule && (rule.of === 'reads' || rule.of === 'lookups by hash');
+      const isFree = 'methods' in rule && (rule.methods === 'reads' || rule.methods === 'lookups by hash');
       if (text === undefined || isFree || rule.codes?.length === 1) continue;
       expect(
         alternatives(text.source).filter((one) => !one.startsWith('^')),
