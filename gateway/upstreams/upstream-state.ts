@@ -34,7 +34,7 @@ export function upstreamStateOf(
   history: readonly HistoryBucket[],
   now: number,
 ): UpstreamState {
-  const isFailing = !circuit.isClosed || (!hasResponded && history.some((bucket) => bucket.asked > 0));
+  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ asked: requested }) => requested > 0));
   return {
     name,
     state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
