@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { rpcResponse, elsewhere, error, ofError, specOf } from './normalised.ts';
+import { finalResult, failed, finalError, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -12,11 +12,11 @@ const others = ['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'];
 
 describe('a resource that was not found', () => {
   it.each(lookups)('is null for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toEqual(rpcResponse(null));
+    expect(ofError(method, -32_001, 'Resource not found')).toEqual(finalResult(null));
   });
 
   it.each(others)('is something that another node may have for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(elsewhere('no-block'));
+    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(failed('no-block'));
   });
 
   it.each([
@@ -38,8 +38,8 @@ describe('what a node says of a block that it does not know', () => {
     [-39_001, 'Unknown block'],
     [-32_001, 'block not found: hash 0x00000000deadbeef'],
   ])('%i %s: another is asked', (code, message) => {
-    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(elsewhere('not-found'));
-    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(failed('not-found'));
+    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(failed('no-block'));
   });
 
   it.each([
@@ -48,7 +48,7 @@ describe('what a node says of a block that it does not know', () => {
     [-32_000, 'request beyond head block: requested 65535, head 0'],
   ])('%i %s: of a lookup, too', (code, message) => {
     for (const method of [...lookups, ...others, 'eth_getLogs']) {
-      expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+      expect(ofError(method, code, message), method).toMatchObject(failed('no-block'));
     }
   });
 });
@@ -69,7 +69,7 @@ describe('a node that lacks what the call needs is no reason for null:', () => {
     [6, 'Tree API is temporarily unavailable'],
   ])('%i %s', (code, message) => {
     for (const method of [...lookups, ...others]) {
-      expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+      expect(ofError(method, code, message), method).toMatchObject(failed('node-state'));
     }
   });
 });
@@ -96,7 +96,7 @@ describe('an upstream that will not answer now is told from one that cannot:', (
     ['unknown', -32_000, ''],
     ['unknown', -32_003, 'transaction rejected'],
   ] as const)('%s: %i %s', (failure, code, message) => {
-    expect(ofError('eth_getStorageAt', code, message)).toMatchObject(elsewhere(failure));
+    expect(ofError('eth_getStorageAt', code, message)).toMatchObject(failed(failure));
   });
 });
 
@@ -109,19 +109,19 @@ describe('the rules are anchored: what only contains a known text is not known',
     'it is a nonce too low',
     'why invalid opcode: INVALID',
   ])('%s', (message) => {
-    expect(ofError('eth_estimateGas', -32_000, message)).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_000, message)).toMatchObject(failed('unknown'));
   });
 });
 
 describe('the data of an error', () => {
   it.each(['0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
-    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no', data));
+    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no', data));
   });
 
   it.each(['', '0x', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
     'is dropped when it is not, or is empty: %j',
     (data) => {
-      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no'));
+      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no'));
     },
   );
 });
@@ -172,7 +172,7 @@ describe('an error in words that nobody knows is what its HTTP status says', () 
   ] as const)('%i: %s', (status, failure) => {
     const error = { kind: 'error', code: -32_000, message: 'something new', data: undefined, status } as const;
     for (const method of [...lookups, ...others]) {
-      expect(normalise(specOf(method), [], error)).toMatchObject(elsewhere(failure));
+      expect(normalise(specOf(method), [], error)).toMatchObject(failed(failure));
     }
   });
 
@@ -188,14 +188,14 @@ describe('an error inside another', () => {
   it('speaks for it, where the outer one says nothing', () => {
     const inner = { code: 3, message: 'insufficient funds for transfer', data: '0x' };
     expect(ofError('eth_estimateGas', -32_603, 'Internal JSON-RPC error.', inner)).toEqual(
-      error(-32_000, 'insufficient funds for transfer'),
+      finalError(-32_000, 'insufficient funds for transfer'),
     );
   });
 
   it('does not, where the outer one has words of its own', () => {
     const inner = { hash: null, programCounter: 711, result: '0x', message: 'invalid opcode' };
     const message = 'VM Exception while processing transaction: invalid opcode';
-    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(error(-32_000, message));
+    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(finalError(-32_000, message));
   });
 
   it('may be nested without an end', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { elsewhere, error, ofError } from './normalised.ts';
+import { failed, finalError, ofError } from './normalised.ts';
 
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
 
@@ -10,12 +10,14 @@ describe('a revert', () => {
   it.each(['eth_estimateGas', 'zks_estimateFee'])('of %s has code 3, the reason and the payload', (method) => {
     const payload = encodeReason('no more');
     expect(ofError(method, 3, 'execution reverted: no more', payload)).toEqual(
-      error(3, 'execution reverted: no more', payload),
+      finalError(3, 'execution reverted: no more', payload),
     );
   });
 
   it.each([3, -32_000, -32_603, -32_015, 1, 0])('needs no code 3: %i', (code) => {
-    expect(ofError('eth_estimateGas', code, 'execution reverted', '0x')).toEqual(error(3, 'execution reverted', '0x'));
+    expect(ofError('eth_estimateGas', code, 'execution reverted', '0x')).toEqual(
+      finalError(3, 'execution reverted', '0x'),
+    );
   });
 
   it.each([
@@ -24,20 +26,22 @@ describe('a revert', () => {
     ['Execution reverted (some words)', 'arithmetic underflow or overflow'],
     ['execution reverted: something else', 'arithmetic underflow or overflow'],
   ])('has its message made from the payload, in geth’s words: %s', (message, reason) => {
-    expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(error(3, `execution reverted: ${reason}`, panic));
+    expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(
+      finalError(3, `execution reverted: ${reason}`, panic),
+    );
   });
 
   it('with a custom error has no reason, whatever the node makes of it', () => {
     const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
     expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
-      error(3, 'execution reverted', payload),
+      finalError(3, 'execution reverted', payload),
     );
   });
 
   it('with an empty reason keeps the space behind the colon', () => {
     const payload = encodeReason('');
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
-      error(3, 'execution reverted: ', payload),
+      finalError(3, 'execution reverted: ', payload),
     );
   });
 
@@ -52,7 +56,7 @@ describe('a revert', () => {
   ])('has its reason as it is: %j', (reason) => {
     const payload = encodeReason(reason);
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
-      error(3, `execution reverted: ${reason}`, payload),
+      finalError(3, `execution reverted: ${reason}`, payload),
     );
   });
 });
@@ -77,7 +81,7 @@ describe('a contract may say anything: a revert stays one whose reason is', () =
     'failed to validate the transaction. reason: Validation revert',
   ])('%s', (reason) => {
     const payload = encodeReason(reason);
-    const expected = error(3, `execution reverted: ${reason}`, payload);
+    const expected = finalError(3, `execution reverted: ${reason}`, payload);
     expect(ofError('eth_estimateGas', 3, `execution reverted: ${reason}`, payload)).toEqual(expected);
     // The same where the node has lost the payload.
     expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toMatchObject(expected);
@@ -93,7 +97,7 @@ describe('the payload of a revert', () => {
     ['in an object with more in it', { message: 'Error: VM Exception', data: payload, txHash: '0x1' }],
   ])('is found %s', (_, data) => {
     expect(ofError('eth_estimateGas', 3, 'execution reverted', data)).toEqual(
-      error(3, 'execution reverted: plain', payload),
+      finalError(3, 'execution reverted: plain', payload),
     );
   });
 
@@ -101,28 +105,30 @@ describe('the payload of a revert', () => {
     'is made from the reason where the node gives %j',
     (data) => {
       expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toMatchObject(
-        error(3, 'execution reverted: plain', payload),
+        finalError(3, 'execution reverted: plain', payload),
       );
     },
   );
 
   it.each([undefined, null, '', '0x', {}])('is empty where there is no reason either: %j', (data) => {
     expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toMatchObject(
-      error(3, 'execution reverted', '0x'),
+      finalError(3, 'execution reverted', '0x'),
     );
   });
 
   it('may be tens of megabytes', () => {
     const large = `0x${'ab'.repeat(15_000_000)}`;
-    expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(error(3, 'execution reverted', large));
-    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(error(-32_602, 'no', large));
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(
+      finalError(3, 'execution reverted', large),
+    );
+    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(finalError(-32_602, 'no', large));
   });
 
   it('is looked for no deeper than nodes put it', () => {
     const depth = 200_000;
     const deep = JSON.parse(`${'{"data":'.repeat(depth)}"0xab"${'}'.repeat(depth)}`) as unknown;
     expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toMatchObject(
-      error(3, 'execution reverted', '0x'),
+      finalError(3, 'execution reverted', '0x'),
     );
   });
 });
@@ -132,7 +138,7 @@ describe('a revert in words that no rule knows', () => {
     'is one whose payload holds these very words: %s',
     (reason) => {
       const payload = encodeReason(reason);
-      const expected = error(3, `execution reverted: ${reason}`, payload);
+      const expected = finalError(3, `execution reverted: ${reason}`, payload);
       expect(ofError('eth_estimateGas', -32_000, reason, payload)).toEqual(expected);
       expect(ofError('eth_estimateGas', -32_603, 'Internal error', { message: reason, data: payload })).toEqual(
         expected,
@@ -148,19 +154,21 @@ describe('a revert in words that no rule knows', () => {
 
   it('is one whose code is 3 and whose payload has a selector at the least', () => {
     expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9e3')).toEqual(
-      error(3, 'execution reverted', '0xd144d9e3'),
+      finalError(3, 'execution reverted', '0xd144d9e3'),
     );
-    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(elsewhere('unknown'));
-    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(failed('unknown'));
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(failed('unknown'));
   });
 
   it('may be the whole message of old nethermind: a guess, which is not final', () => {
     expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject({
-      ...elsewhere('unknown'),
-      response: error(3, 'execution reverted: mv', encodeReason('mv')).response,
+      ...failed('unknown'),
+      response: finalError(3, 'execution reverted: mv', encodeReason('mv')).response,
     });
-    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
-    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(
+      finalError(3, 'execution reverted', '0xd144d9e3'),
+    );
+    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(failed('unknown'));
   });
 
   it.each([
@@ -168,18 +176,18 @@ describe('a revert in words that no rule knows', () => {
     [3, 'message execution failed (exit=[34], revert reason=[none], vm error=[x])', '0xd144d9e3'],
     [3, 'out of gas', encodeReason('something else')],
   ])('is none whose words are known to be another thing: %i %s', (code, message, data) => {
-    expect(ofError('eth_estimateGas', code, message, data)).toEqual(error(-32_000, message));
+    expect(ofError('eth_estimateGas', code, message, data)).toEqual(finalError(-32_000, message));
   });
 
   it.each(['out of gas', 'VM execution error.', 'StackUnderflow'])(
     'is none under -32015 whose words are known to be a halt: %s',
     (message) => {
-      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(error(-32_015, message));
+      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(finalError(-32_015, message));
     },
   );
 
   it('is none under -32015 when a proxy says so', () => {
-    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(elsewhere('transport'));
+    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(failed('transport'));
   });
 });
 
@@ -213,16 +221,16 @@ describe('what is no revert never has code 3:', () => {
     'EVM error OutOfGas',
   ])('%s', (message) => {
     // Nor is it asked again: every node says the same.
-    expect(ofError('eth_estimateGas', -32_000, message)).toEqual(error(-32_000, message));
-    expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(error(-32_000, message));
-    expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(error(-32_000, message));
+    expect(ofError('eth_estimateGas', -32_000, message)).toEqual(finalError(-32_000, message));
+    expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(finalError(-32_000, message));
+    expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(finalError(-32_000, message));
   });
 
   it.each(['transaction execution reverted', 'reverting', 'execution revertedly', 'EXECUTION', 'the reason: revert'])(
     'a text that only resembles one, %j, gets another try',
     (message) => {
       expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
-        ...elsewhere('unknown'),
+        ...failed('unknown'),
         response: { code: -32_000, message, data: undefined },
       });
     },
@@ -230,7 +238,7 @@ describe('what is no revert never has code 3:', () => {
 
   it('the same words from a method that executes nothing', () => {
     expect(ofError('eth_getStorageAt', 3, 'execution reverted', '0xab')).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: -32_000 },
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rpcResponse, elsewhere, hash, ofResult, word } from './normalised.ts';
+import { finalResult, failed, hash, ofResult, word } from './normalised.ts';
 
 const header =
   'number hash parentHash nonce sha3Uncles logsBloom transactionsRoot stateRoot receiptsRoot miner difficulty totalDifficulty extraData size gasLimit gasUsed timestamp uncles mixHash';
@@ -25,13 +25,13 @@ const ofReceipt = (receipt: object) =>
 describe('a block', () => {
   it('has every field that the specification names, null where the node left it out', () => {
     expect(ofBlock({ number: '0x5' })).toEqual(
-      rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
+      finalResult({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
     );
   });
 
   it('keeps fields that the specification does not name, and gets none of them', () => {
     const extra = { baseFeePerGas: '0x7', withdrawals: [], author: null, step: '319565598', signature: '00' };
-    expect(ofBlock(extra)).toEqual(rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
+    expect(ofBlock(extra)).toEqual(finalResult({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
   });
 
   it('has whole transactions completed, and hashes left alone', () => {
@@ -55,10 +55,10 @@ describe('a block', () => {
     [false, [5]],
     [false, {}],
   ])('asked for with %s, whose transactions are %j, is an upstream failure', (isFull, transactions) => {
-    expect(ofBlock({ transactions }, isFull)).toMatchObject(elsewhere('malformed'));
+    expect(ofBlock({ transactions }, isFull)).toMatchObject(failed('malformed'));
     const params = ['latest', isFull];
     expect(ofResult('eth_getBlockByNumber', { number: '0x5', transactions }, params)).toMatchObject(
-      elsewhere('malformed'),
+      failed('malformed'),
     );
   });
 
@@ -177,21 +177,21 @@ describe('the pending block', () => {
   ])('of %j is passed on as the upstream gave it', (given) => {
     for (const isFull of [true, false]) {
       const response = { kind: 'result', result: structuredClone(given) } as const;
-      expect(ofResult('eth_getBlockByNumber', response.result, ['pending', isFull])).toEqual(rpcResponse(given));
+      expect(ofResult('eth_getBlockByNumber', response.result, ['pending', isFull])).toEqual(finalResult(given));
     }
   });
 
   it('has transactions as the flag asked', () => {
     const whole = { transactions: [{ hash: hash('b'), blockHash: null, blockNumber: '0x5', r: '0x1' }] };
-    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(rpcResponse(whole));
-    expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(elsewhere('malformed'));
+    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(finalResult(whole));
+    expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(failed('malformed'));
   });
 });
 
 describe('an uncle', () => {
   it('has the fields of a block and no transactions', () => {
     expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
-      rpcResponse({ ...nulls(header), hash: hash('c') }),
+      finalResult({ ...nulls(header), hash: hash('c') }),
     );
   });
 
@@ -203,7 +203,7 @@ describe('an uncle', () => {
 describe('a transaction', () => {
   it('has every field that the specification names and does not call optional', () => {
     const given = { blockHash: hash('a'), blockNumber: '0x1' };
-    expect(ofTransaction(given)).toEqual(rpcResponse({ ...nulls(transactionFields), ...given, hash: hash('b') }));
+    expect(ofTransaction(given)).toEqual(finalResult({ ...nulls(transactionFields), ...given, hash: hash('b') }));
   });
 
   it.each([
@@ -265,7 +265,7 @@ describe('a receipt', () => {
 
   it('has every field that the specification names', () => {
     expect(ofReceipt({ ...place, status: '0x1' })).toEqual(
-      rpcResponse({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
+      finalResult({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
     );
   });
 
@@ -301,7 +301,7 @@ describe('a receipt', () => {
     [{ root: '0x' }],
     [{ root: '0x', status: null }],
   ])('with %j for root and status is none: another upstream is asked', (given) => {
-    expect(ofReceipt({ ...place, ...given })).toMatchObject(elsewhere('node-state'));
+    expect(ofReceipt({ ...place, ...given })).toMatchObject(failed('node-state'));
   });
 
   it.each([
@@ -310,7 +310,7 @@ describe('a receipt', () => {
     [{ blockNumber: null, logs: [] }],
     [{ blockHash: hash('0'), blockNumber: '0x0', status: '0x1' }],
   ])('of a pending transaction, %j, is null', (given) => {
-    expect(ofReceipt(given)).toEqual(rpcResponse(null));
+    expect(ofReceipt(given)).toEqual(finalResult(null));
   });
 
   it('has a blockTimestamp in hexadecimal, where anvil gives a number', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { rpcResponse, elsewhere, error, hash, ofError, specOf } from './normalised.ts';
+import { finalResult, failed, finalError, hash, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -85,7 +85,7 @@ describe('the general "not found" is node state', () => {
     '%s',
     (text) => {
       for (const method of [...lookups, 'eth_getBalance', 'eth_getLogs']) {
-        expect(ofError(method, -32000, text), method).toMatchObject(elsewhere('node-state'));
+        expect(ofError(method, -32000, text), method).toMatchObject(failed('node-state'));
       }
     },
   );
@@ -101,19 +101,19 @@ describe('what a node says of a thing that does not exist is null:', () => {
     [-32604, 'Record not found'],
     [-32000, `Error: transaction hash not found (txHash="${hash('a')}", code=UNKNOWN_ERROR, version=x)`],
   ])('%i %s', (code, message) => {
-    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(rpcResponse(null));
+    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(finalResult(null));
     expect(ofError('eth_getTransactionReceipt', -32603, 'Internal JSON-RPC error.', { code, message })).toEqual(
-      rpcResponse(null),
+      finalResult(null),
     );
   });
 
   it('an uncle, at nethermind to 1.14', () => {
     for (const method of ['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex']) {
-      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(rpcResponse(null));
-      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(rpcResponse(null));
-      expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(elsewhere('node-state'));
+      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(finalResult(null));
+      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(finalResult(null));
+      expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(failed('node-state'));
     }
-    expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(failed('unknown'));
   });
 });
 
@@ -149,10 +149,10 @@ describe('a bound of the provider is not the last word, under whatever code:', (
 
   it.each(texts)('%s', (text) => {
     for (const code of [-32602, -32600, -32000, -32614, -32005, 35]) {
-      expect(ofError('eth_getLogs', code, text), String(code)).toMatchObject(elsewhere('too-large'));
+      expect(ofError('eth_getLogs', code, text), String(code)).toMatchObject(failed('too-large'));
     }
-    expect(ofError('eth_getLogs', -32602, 'Invalid params', text)).toMatchObject(elsewhere('too-large'));
-    expect(ofError('eth_getLogs', -32602, 'invalid params', { message: text })).toMatchObject(elsewhere('too-large'));
+    expect(ofError('eth_getLogs', -32602, 'Invalid params', text)).toMatchObject(failed('too-large'));
+    expect(ofError('eth_getLogs', -32602, 'invalid params', { message: text })).toMatchObject(failed('too-large'));
   });
 
   it.each([
@@ -162,7 +162,7 @@ describe('a bound of the provider is not the last word, under whatever code:', (
     'fromBlock is greater than toBlock',
     'cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other',
   ])('but of a filter that is wrong everywhere it is: %s', (text) => {
-    expect(ofError('eth_getLogs', -32602, text)).toEqual(error(-32602, text));
+    expect(ofError('eth_getLogs', -32602, text)).toEqual(finalError(-32602, text));
   });
 
   it.each([
@@ -173,7 +173,7 @@ describe('a bound of the provider is not the last word, under whatever code:', (
     'request beyond head block: requested 2, head 1',
   ])('and a block to come is no such block: %s', (text) => {
     for (const code of [-32602, -32000]) {
-      expect(ofError('eth_getLogs', code, text)).toMatchObject(elsewhere('no-block'));
+      expect(ofError('eth_getLogs', code, text)).toMatchObject(failed('no-block'));
     }
   });
 });
@@ -199,7 +199,7 @@ describe('a plan, a quota or a key of ours, in words that no rule has seen:', ()
   ] as const)('%s: %s', (failure, text) => {
     for (const code of [-32602, -32000, -32603]) {
       for (const method of ['eth_getStorageAt', 'eth_getLogs', 'eth_getTransactionByHash']) {
-        expect(ofError(method, code, text), method).toMatchObject(elsewhere(failure));
+        expect(ofError(method, code, text), method).toMatchObject(failed(failure));
       }
     }
   });
@@ -223,14 +223,14 @@ describe('-32602 is not final where the text is about a plan or a limit of the u
     'eth_getLogs requests are restricted to paid users',
     'Please specify an address in your request or, to remove restrictions, order a dedicated full node here',
   ])('of eth_getLogs too: %s', (text) => {
-    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(elsewhere('too-large'));
+    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(failed('too-large'));
   });
 
   it.each(['invalid argument 0: hex string without 0x prefix', 'missing value for required argument 0'])(
     'and is final where it is about the parameters: %s',
     (text) => {
       for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs']) {
-        expect(ofError(method, -32602, text), method).toEqual(error(-32602, text));
+        expect(ofError(method, -32602, text), method).toEqual(finalError(-32602, text));
       }
     },
   );
@@ -241,7 +241,7 @@ describe('a node that keeps the newest state only', () => {
     'is not the last to ask: %s',
     (text) => {
       for (const method of ['eth_getBalance', 'eth_getStorageAt', 'eth_call', 'eth_estimateGas']) {
-        expect(ofError(method, -32602, text), method).toMatchObject(elsewhere('node-state'));
+        expect(ofError(method, -32602, text), method).toMatchObject(failed('node-state'));
       }
     },
   );
@@ -284,7 +284,7 @@ describe('under -32015', () => {
   ])('a time-out or a sync is node state and no revert: %s', (text) => {
     for (const method of ['eth_estimateGas', 'eth_call', 'zks_estimateFee', 'eth_getStorageAt']) {
       const verdict = ofError(method, -32015, text);
-      expect(verdict, method).toMatchObject(elsewhere('node-state'));
+      expect(verdict, method).toMatchObject(failed('node-state'));
       expect(verdict.response, method).toMatchObject({ code: -32015, message: text });
     }
   });
@@ -299,7 +299,7 @@ describe('under -32015', () => {
     ['node-state', 'missing trie node 5ac1 (path ) <nil>'],
   ] as const)('what is known keeps its class, %s: %s', (failure, text) => {
     const verdict = ofError('eth_estimateGas', -32015, text);
-    expect(verdict).toMatchObject(elsewhere(failure));
+    expect(verdict).toMatchObject(failed(failure));
     expect(verdict.response).toMatchObject({ code: -32015 });
   });
 
@@ -326,23 +326,23 @@ describe('under -32015', () => {
   it('an execution error of parity is not taken for a contract’s reason', () => {
     const message = 'Transaction execution error.';
     expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: -32015, message },
     });
     const data = 'NotEnoughCash { required: 21000, got: 0 }';
-    expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(error(-32015, message));
-    expect(ofError('eth_estimateGas', -32015, message, 'Internal("trie is gone")')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(finalError(-32015, message));
+    expect(ofError('eth_estimateGas', -32015, message, 'Internal("trie is gone")')).toMatchObject(failed('unknown'));
   });
 
   it('an unknown text is a guess at a revert for eth_estimateGas, and nothing elsewhere', () => {
     expect(ofError('eth_estimateGas', -32015, 'mv')).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: 3, message: 'execution reverted: mv' },
       followUp: { method: 'eth_call' },
     });
     for (const method of ['eth_call', 'zks_estimateFee', 'eth_createAccessList', 'eth_getStorageAt']) {
       expect(ofError(method, -32015, 'mv'), method).toMatchObject({
-        ...elsewhere('unknown'),
+        ...failed('unknown'),
         response: { code: -32015, message: 'mv' },
       });
     }
@@ -351,8 +351,8 @@ describe('under -32015', () => {
 
 it('a simulation that failed is final at IoTeX', () => {
   const message = 'execution simulation failed: status = 101';
-  expect(ofError('eth_estimateGas', 13, message)).toEqual(error(-32000, message));
-  expect(ofError('eth_estimateGas', -32000, message)).toMatchObject(elsewhere('unknown'));
+  expect(ofError('eth_estimateGas', 13, message)).toEqual(finalError(-32000, message));
+  expect(ofError('eth_estimateGas', -32000, message)).toMatchObject(failed('unknown'));
 });
 
 it('a bill that is not paid is no lack of funds of the sender', () => {
