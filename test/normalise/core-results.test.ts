@@ -11,7 +11,7 @@ describe('a text', () => {
     for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(finalResult(bytes));
   });
 
-  it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is no bytes: %j', (given) => {
+  it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is not bytes: %j', (given) => {
     expect(ofResult('eth_call', given)).toMatchObject(failed('malformed'));
   });
 
@@ -33,12 +33,12 @@ describe('null', () => {
   it.each([
     ...['eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getTransactionByBlockHashAndIndex'],
     ...['eth_getUncleCountByBlockNumber', 'zks_getBlockDetails'],
-  ])('is the answer where %s finds nothing', (method) => {
+  ])('is final if %s finds nothing', (method) => {
     expect(ofResult(method, null)).toEqual(finalResult(null));
   });
 
   it.each(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getProof', 'eth_syncing', 'eth_sendRawTransaction'])(
-    'is no answer to %s',
+    'is an upstream failure for %s',
     (method) => {
       expect(ofResult(method, null)).toMatchObject(failed('node-state'));
     },
@@ -54,10 +54,10 @@ describe('eth_syncing', () => {
   });
 });
 
-describe('a block that is not the one asked for makes another upstream be asked', () => {
+describe('a block that is not the requested one is an upstream failure', () => {
   const block = (number: unknown): object => ({ number, hash: hash('a') });
 
-  it('by number, whatever zeros lead it', () => {
+  it('by number, with any leading zeros', () => {
     for (const [requested, given] of [
       ['0x10', '0x10'],
       ['0x0010', '0x10'],
@@ -86,8 +86,8 @@ describe('a transaction of a block', () => {
     ofResult('eth_getTransactionByBlockNumberAndIndex', { hash: hash('b'), ...transaction }, [block, '0x01']);
 
   it('is completed', () => {
-    for (const verdict of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
-      expect(verdict).toMatchObject({ final: true, response: { result: { ...place, r: '0x1', value: null } } });
+    for (const outcome of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
+      expect(outcome).toMatchObject({ final: true, response: { result: { ...place, r: '0x1', value: null } } });
     }
   });
 
@@ -129,7 +129,7 @@ describe('the receipts of a block', () => {
     expect(of([receipt()], { blockNumber: '0x11' })).toMatchObject(failed('malformed'));
   });
 
-  it('are another upstream’s where one has neither root nor status, or is none', () => {
+  it('are an upstream failure if one has neither root nor status, or is malformed', () => {
     expect(of([receipt(), receipt({ status: null })])).toMatchObject(failed('node-state'));
     for (const none of [null, 5, '0x', []]) expect(of([receipt(), none])).toMatchObject(failed('malformed'));
   });
@@ -143,7 +143,7 @@ describe('logs', () => {
   const log = { blockHash: hash('a'), topics: [], address: `0x${'1'.repeat(40)}` };
   const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
 
-  it('have every field that the specification names', () => {
+  it('have every field of the specification', () => {
     expect(of([{ ...log }], {})).toMatchObject({ final: true, response: { result: [{ ...log, data: null }] } });
   });
 
@@ -159,7 +159,7 @@ describe('logs', () => {
   });
 });
 
-it('a method that the spec does not know gives whatever the node gives', () => {
+it('a pass-through method returns any result of the node', () => {
   const spec = passThrough('debug_traceTransaction');
   for (const result of [null, 5, '', 'x', {}, [], false, { structLogs: [] }]) {
     expect(normalise(spec, [], { kind: 'result', result })).toEqual(finalResult(result));

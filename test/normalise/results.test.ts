@@ -21,14 +21,14 @@ describe('a storage word', () => {
   });
 
   it.each([`${word('1')}0`, `0x${'0'.repeat(66)}`, '5', '', '0xg', '0X5', ' 0x5', 5, true, {}, ['0x5']])(
-    'is not %j: another upstream is asked',
+    'is not %j: an upstream failure',
     (given) => {
       expect(ofResult('eth_getStorageAt', given)).toMatchObject(failed('malformed'));
     },
   );
 });
 
-describe('a result of the wrong kind makes another upstream be asked:', () => {
+describe('a result of the wrong type is an upstream failure:', () => {
   it.each([...lookups, 'zks_estimateFee'])('%s', (method) => {
     for (const given of ['0x', '', 5, true, false, [], [{}]]) {
       expect(ofResult(method, given, [hash('a')]), JSON.stringify(given)).toMatchObject(failed('malformed'));
@@ -40,24 +40,24 @@ describe('a result of the wrong kind makes another upstream be asked:', () => {
       expect(ofResult('eth_estimateGas', given), JSON.stringify(given)).toMatchObject(failed('malformed'));
     }
     expect(ofResult('eth_estimateGas', '0x5208')).toEqual(finalResult('0x5208'));
-    // Erigon says so of a block that it does not have.
+    // Erigon returns it for a block that it does not have.
     expect(ofResult('eth_estimateGas', '0x0')).toMatchObject(failed('node-state'));
   });
 });
 
-describe('nothing, as a result,', () => {
-  it.each(lookups)('is null for a lookup, and so is an object without fields: %s', (method) => {
+describe('a null result', () => {
+  it.each(lookups)('is final for a lookup, like an object without fields: %s', (method) => {
     expect(ofResult(method, null, [hash('a')])).toEqual(finalResult(null));
     expect(ofResult(method, {}, [hash('a')])).toEqual(finalResult(null));
   });
 
-  it.each(['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'])('is no answer to %s', (method) => {
+  it.each(['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'])('is an upstream failure for %s', (method) => {
     expect(ofResult(method, null)).toMatchObject(failed('node-state'));
     expect(ofResult(method, {})).toMatchObject(failed('malformed'));
   });
 });
 
-describe('an object that is not the one asked for makes another upstream be asked:', () => {
+describe('an object that is not the requested one is an upstream failure:', () => {
   it.each([
     ['eth_getBlockByHash', 'hash'],
     ['eth_getTransactionByHash', 'hash'],
@@ -84,7 +84,7 @@ describe('a quantity', () => {
     }
   });
 
-  it('is what no bytes are: their leading zeros stay', () => {
+  it('is not bytes, whose leading zeros stay', () => {
     expect(ofResult('eth_call', '0x0052')).toEqual(finalResult('0x0052'));
     expect(ofResult('eth_getCode', '0x00')).toEqual(finalResult('0x00'));
   });
@@ -96,7 +96,7 @@ describe('a fee', () => {
     ...{ max_fee_per_gas: '0x17d7840', max_priority_fee_per_gas: '0x0' },
   };
 
-  it('has its four quantities, without leading zeros, and what else the upstream gives', () => {
+  it('has its four quantities, without leading zeros, and all other members', () => {
     expect(ofResult('zks_estimateFee', { ...fee, extra: 1 })).toEqual(finalResult({ ...fee, extra: 1 }));
     const padded = { ...fee, gas_limit: '0x001ea9a9', max_priority_fee_per_gas: '0x00' };
     expect(ofResult('zks_estimateFee', padded)).toEqual(finalResult(fee));
@@ -111,8 +111,8 @@ describe('a fee', () => {
   });
 });
 
-describe('what the specification does not name is passed on as the upstream gave it', () => {
-  it('fee history of no blocks gains no baseFeePerGas', () => {
+describe('results outside the specification are passed on unchanged', () => {
+  it('fee history of no blocks gets no baseFeePerGas', () => {
     const none = { oldestBlock: '0x0', gasUsedRatio: null };
     expect(ofResult('eth_feeHistory', { ...none }, ['0x0', 'latest', []])).toEqual(finalResult(none));
   });
@@ -122,7 +122,7 @@ describe('what the specification does not name is passed on as the upstream gave
     ['eth_createAccessList', { accessList: [] }],
     ['eth_syncing', { currentBlock: '0x1' }],
     ['zks_getBlockDetails', { number: 1 }],
-  ])('%s gains nothing', (method, result) => {
+  ])('%s gets no members', (method, result) => {
     expect(ofResult(method, structuredClone(result))).toEqual(finalResult(result));
   });
 });

@@ -25,20 +25,20 @@ describe('a revert', () => {
     ['execution reverted', 'arithmetic underflow or overflow'],
     ['Execution reverted (some words)', 'arithmetic underflow or overflow'],
     ['execution reverted: something else', 'arithmetic underflow or overflow'],
-  ])('has its message made from the payload, in geth’s words: %s', (message, reason) => {
+  ])('has geth’s message, made from the payload: %s', (message, reason) => {
     expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(
       finalError(3, `execution reverted: ${reason}`, panic),
     );
   });
 
-  it('with a custom error has no reason, whatever the node makes of it', () => {
+  it('with a custom error has no reason, whatever the message is', () => {
     const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
     expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
       finalError(3, 'execution reverted', payload),
     );
   });
 
-  it('with an empty reason keeps the space behind the colon', () => {
+  it('with an empty reason keeps the space after the colon', () => {
     const payload = encodeReason('');
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
       finalError(3, 'execution reverted: ', payload),
@@ -53,7 +53,7 @@ describe('a revert', () => {
     '0x1234',
     '{"code":-32005}',
     'NUL\0',
-  ])('has its reason as it is: %j', (reason) => {
+  ])('has its reason unchanged: %j', (reason) => {
     const payload = encodeReason(reason);
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
       finalError(3, `execution reverted: ${reason}`, payload),
@@ -61,7 +61,7 @@ describe('a revert', () => {
   });
 });
 
-describe('a contract may say anything: a revert stays one whose reason is', () => {
+describe('a revert is recognised with any reason of a contract:', () => {
   it.each([
     'rate limit exceeded',
     'Too many requests',
@@ -83,7 +83,7 @@ describe('a contract may say anything: a revert stays one whose reason is', () =
     const payload = encodeReason(reason);
     const expected = finalError(3, `execution reverted: ${reason}`, payload);
     expect(ofError('eth_estimateGas', 3, `execution reverted: ${reason}`, payload)).toEqual(expected);
-    // The same where the node has lost the payload.
+    // The same without a payload.
     expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toMatchObject(expected);
   });
 });
@@ -92,7 +92,7 @@ describe('the payload of a revert', () => {
   const payload = encodeReason('plain');
 
   it.each([
-    ['by itself', payload],
+    ['as data itself', payload],
     ['in an object', { data: payload }],
     ['in an object with more in it', { message: 'Error: VM Exception', data: payload, txHash: '0x1' }],
   ])('is found %s', (_, data) => {
@@ -102,7 +102,7 @@ describe('the payload of a revert', () => {
   });
 
   it.each([undefined, null, '', '0x', {}, { data: '' }, { data: null }, [], 7, 'plain', '0x123'])(
-    'is made from the reason where the node gives %j',
+    'is made from the reason if the node returns %j',
     (data) => {
       expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toMatchObject(
         finalError(3, 'execution reverted: plain', payload),
@@ -110,7 +110,7 @@ describe('the payload of a revert', () => {
     },
   );
 
-  it.each([undefined, null, '', '0x', {}])('is empty where there is no reason either: %j', (data) => {
+  it.each([undefined, null, '', '0x', {}])('is empty without a reason: %j', (data) => {
     expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toMatchObject(
       finalError(3, 'execution reverted', '0x'),
     );
@@ -124,7 +124,7 @@ describe('the payload of a revert', () => {
     expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(finalError(-32_602, 'no', large));
   });
 
-  it('is looked for no deeper than nodes put it', () => {
+  it('is only searched to the depth that nodes use', () => {
     const depth = 200_000;
     const deep = JSON.parse(`${'{"data":'.repeat(depth)}"0xab"${'}'.repeat(depth)}`) as unknown;
     expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toMatchObject(
@@ -133,9 +133,9 @@ describe('the payload of a revert', () => {
   });
 });
 
-describe('a revert in words that no rule knows', () => {
+describe('a revert with an unknown text', () => {
   it.each(['out of gas', 'nonce too low', 'header not found', 'insufficient funds for transfer', 'no'])(
-    'is one whose payload holds these very words: %s',
+    'is recognised if the payload has the same text: %s',
     (reason) => {
       const payload = encodeReason(reason);
       const expected = finalError(3, `execution reverted: ${reason}`, payload);
@@ -146,13 +146,13 @@ describe('a revert in words that no rule knows', () => {
     },
   );
 
-  it.each([encodeReason('no'), panic])('is one whose payload decodes: %s', (payload) => {
+  it.each([encodeReason('no'), panic])('is recognised if the payload decodes: %s', (payload) => {
     expect(ofError('eth_estimateGas', -32_603, 'it went wrong', payload)).toMatchObject({
       response: { code: 3, data: payload },
     });
   });
 
-  it('is one whose code is 3 and whose payload has a selector at the least', () => {
+  it('is recognised by code 3 and a payload with a selector', () => {
     expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9e3')).toEqual(
       finalError(3, 'execution reverted', '0xd144d9e3'),
     );
@@ -175,23 +175,23 @@ describe('a revert in words that no rule knows', () => {
     [3, 'failed to validate the transaction. reason: Validation revert: no', encodeReason('no')],
     [3, 'message execution failed (exit=[34], revert reason=[none], vm error=[x])', '0xd144d9e3'],
     [3, 'out of gas', encodeReason('something else')],
-  ])('is none whose words are known to be another thing: %i %s', (code, message, data) => {
+  ])('is not assumed if the text is another known error: %i %s', (code, message, data) => {
     expect(ofError('eth_estimateGas', code, message, data)).toEqual(finalError(-32_000, message));
   });
 
   it.each(['out of gas', 'VM execution error.', 'StackUnderflow'])(
-    'is none under -32015 whose words are known to be a halt: %s',
+    'is not assumed for a known halt with -32015: %s',
     (message) => {
       expect(ofError('eth_estimateGas', -32_015, message)).toEqual(finalError(-32_015, message));
     },
   );
 
-  it('is none under -32015 when a proxy says so', () => {
+  it('is not assumed for the error of a proxy with -32015', () => {
     expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(failed('transport'));
   });
 });
 
-describe('what is no revert never has code 3:', () => {
+describe('an error that is not a revert never has code 3:', () => {
   it.each([
     'invalid opcode: INVALID',
     'invalid jump destination',
@@ -220,14 +220,14 @@ describe('what is no revert never has code 3:', () => {
     'EVM error InvalidFEOpcode',
     'EVM error OutOfGas',
   ])('%s', (message) => {
-    // Nor is it asked again: every node says the same.
+    // It is final: every node returns the same.
     expect(ofError('eth_estimateGas', -32_000, message)).toEqual(finalError(-32_000, message));
     expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(finalError(-32_000, message));
     expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(finalError(-32_000, message));
   });
 
   it.each(['transaction execution reverted', 'reverting', 'execution revertedly', 'EXECUTION', 'the reason: revert'])(
-    'a text that only resembles one, %j, gets another try',
+    'a text that only resembles a revert, %j, is an upstream failure',
     (message) => {
       expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
         ...failed('unknown'),
@@ -236,7 +236,7 @@ describe('what is no revert never has code 3:', () => {
     },
   );
 
-  it('the same words from a method that executes nothing', () => {
+  it('the same text from a method that executes no code is unknown', () => {
     expect(ofError('eth_getStorageAt', 3, 'execution reverted', '0xab')).toMatchObject({
       ...failed('unknown'),
       response: { code: -32_000 },
@@ -244,7 +244,7 @@ describe('what is no revert never has code 3:', () => {
   });
 });
 
-describe('a revert that a dev node tells of a transaction it has mined', () => {
+describe('a revert of a transaction that a development node has mined', () => {
   it.each([
     [
       3,
@@ -253,23 +253,23 @@ describe('a revert that a dev node tells of a transaction it has mined', () => {
     ],
     [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', { hash: '0x1', result: '0x' }],
     [-32_603, 'Error: VM Exception while processing transaction: revert header not found', undefined],
-  ])('is the last word: the transaction is never sent elsewhere: %i %s', (code, message, data) => {
+  ])('is final: the transaction is not sent to another upstream: %i %s', (code, message, data) => {
     const { final, response } = ofError('eth_sendRawTransaction', code, message, data);
     expect({ final, response }).toMatchObject({ final: true, response: { kind: 'error', message } });
     expect(response).not.toMatchObject({ code: 3 });
   });
 });
 
-it('a trace that tells of a revert is no rate limit, whatever the contract says', () => {
-  const said = {
+it('a trace with a revert is not a rate limit, whatever the reason is', () => {
+  const response = {
     kind: 'error',
     code: -32_000,
     message: 'execution reverted: too many requests',
     data: undefined,
   } as const;
-  expect(normalise(passThrough('debug_traceCall'), [], said)).toMatchObject({
+  expect(normalise(passThrough('debug_traceCall'), [], response)).toMatchObject({
     final: false,
     failure: 'unknown',
-    response: said,
+    response,
   });
 });
