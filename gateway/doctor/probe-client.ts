@@ -3,7 +3,7 @@ import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import { withoutSecrets } from '../upstreams/transport/credentials.ts';
 import { readResponse } from '../upstreams/transport/read-response.ts';
-import { parsed, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 
 /** Outcome of one request. */
@@ -35,7 +35,7 @@ export class ProbeClient {
       const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
       const { status, body, retryAfter } = await this.#transport.exchange(text, timeoutMs, id);
       const outcome = normalise(spec, params, readResponse(status, body, id, retryAfter));
-      const response = outcome.response === undefined ? undefined : parsed(outcome.response);
+      const response = outcome.response === undefined ? undefined : parseResponse(outcome.response);
       if (outcome.final && response?.kind === 'result') return { result: response.result };
       const message =
         response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an invalid result';

@@ -26,7 +26,7 @@ import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subsc
 import { documentOf } from '../spec/openrpc-document.ts';
 import { createCall } from '../routing/routed-call.ts';
 import { CallQueue } from '../routing/call-queue.ts';
-import { jsonResponse, parsed, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import { jsonResponse, parseResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
@@ -130,7 +130,7 @@ function methodCaches(
   if (cache === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
   const finalized = async (): Promise<unknown> => {
-    const response = parsed(
+    const response = parseResponse(
       await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)),
     );
     return response.kind === 'result' ? response.result : undefined;

@@ -4,18 +4,18 @@ import type { RoutedCall } from './routed-call.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { isRead } from '../spec/method-group.ts';
 import {
-  parsed,
+  parseResponse,
   UpstreamFailure,
   type LargeResponse,
   type UpstreamResponse,
   type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
-import type { FailedVerdict, FollowUp, Verdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Turns an upstream response into an outcome. A pure function of `normalise/`. */
-export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Verdict;
+export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Outcome;
 
 /** Describes where a result differs from the spec; undefined if it conforms. A function of `spec/`. */
 export type ResultCheck = (method: string, result: unknown) => string | undefined;
@@ -59,18 +59,18 @@ export class Attempts {
     routedCall: RoutedCall,
     cancellation: Cancellation | undefined,
     isHedge = false,
-  ): Promise<Verdict> {
+  ): Promise<Outcome> {
     const attempt = this.#attempt(upstream, routedCall, cancellation);
     return routedCall.observer === undefined
       ? attempt
       : reportOutcome(attempt, routedCall.observer.attemptStarted(upstream.name, isHedge));
   }
 
-  async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Verdict> {
+  async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Outcome> {
     const { method, params, text, deadline } = routedCall;
     const { normalise, sent } = this.#options;
     const startedAt = performance.now();
-    let outcome: Verdict;
+    let outcome: Outcome;
     for (let isResend = false; ; isResend = true) {
       try {
         const remainingMs = isResend ? deadline - performance.now() : deadline - startedAt;
@@ -91,7 +91,7 @@ export class Attempts {
     if (!outcome.final && outcome.followUp !== undefined) {
       outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
     }
-    if (method.sends === true) outcome = await sent.resolveVerdict(upstream, String(params[0]), outcome, deadline);
+    if (method.sends === true) outcome = await sent.resolveOutcome(upstream, String(params[0]), outcome, deadline);
     if (!outcome.final) {
       this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response));
       if (outcome.failure === 'node-state') this.#options.onMissingData(upstream, routedCall, performance.now());
@@ -102,10 +102,10 @@ export class Attempts {
   }
 
   /** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
-  recordFailure(upstream: Upstream, method: string, error: unknown): Verdict {
+  recordFailure(upstream: Upstream, method: string, error: unknown): Outcome {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
-    const outcome: Verdict = { final: false, failure, response: undefined, retryAfterMs };
+    const outcome: Outcome = { final: false, failure, response: undefined, retryAfterMs };
     if (!error.isCallerTimeout) this.#recordFailedOutcome(upstream, method, outcome, message);
     return outcome;
   }
@@ -113,15 +113,17 @@ export class Attempts {
   /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
   async #complete(
     upstream: Upstream,
-    outcome: Verdict,
+    outcome: Outcome,
     { method, params, complete }: FollowUp,
     deadline: number,
     cancellation: Cancellation | undefined,
-  ): Promise<Verdict> {
+  ): Promise<Outcome> {
     const remainingMs = deadline - performance.now();
     if (remainingMs < MIN_ATTEMPT_MS) return outcome;
     try {
-      const completion = parsed(await upstream.request(method, JSON.stringify(params), remainingMs, cancellation));
+      const completion = parseResponse(
+        await upstream.request(method, JSON.stringify(params), remainingMs, cancellation),
+      );
       const response = complete(completion);
       return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
     } catch (error) {
@@ -139,7 +141,7 @@ export class Attempts {
     this.#options.log.debug({ upstream: upstream.name, method, detail }, 'result differs from the spec');
   }
 
-  #recordFailedOutcome(upstream: Upstream, method: string, failed: FailedVerdict, detail: string): void {
+  #recordFailedOutcome(upstream: Upstream, method: string, failed: FailedOutcome, detail: string): void {
     const { failure } = failed;
     const hasOpenedCircuit = upstream.recordFailure(method, failed, performance.now());
     this.#options.log[hasOpenedCircuit ? 'warn' : 'debug'](
@@ -168,7 +170,7 @@ function isInspectable(response: UpstreamResponse): response is ResultResponse |
   return response.kind === 'large' ? response.parts[0].length <= MAX_INSPECTED_BYTES : response.kind === 'result';
 }
 
-async function reportOutcome(attempt: Promise<Verdict>, onEnd: (outcome: string) => void): Promise<Verdict> {
+async function reportOutcome(attempt: Promise<Outcome>, onEnd: (outcome: string) => void): Promise<Outcome> {
   try {
     const outcome = await attempt;
     onEnd(outcome.final ? 'response' : outcome.failure);

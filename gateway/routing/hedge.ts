@@ -1,12 +1,12 @@
 import type { RoutedCall } from './routed-call.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { Verdict } from '../upstreams/verdict.ts';
+import type { Outcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** The outcome of an attempt, and its upstream. */
 export interface AttemptOutcome {
   readonly upstream: Upstream;
-  readonly outcome: Verdict;
+  readonly outcome: Outcome;
 }
 
 export interface HedgeOptions {
@@ -15,7 +15,7 @@ export interface HedgeOptions {
     routedCall: RoutedCall,
     cancellation: Cancellation,
     isHedge: boolean,
-  ) => Promise<Verdict>;
+  ) => Promise<Outcome>;
   /** Selects the upstream of the hedged request, and counts the attempt. Undefined: no hedge. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
   /** Whether a final response is used while the other attempt is in progress: it needs no confirmation. */

@@ -2,7 +2,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { ErrorResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { FailedVerdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -26,7 +26,7 @@ export function isAboveHead(
 }
 
 /** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */
-export function allLackBlock(failed: readonly FailedVerdict[]): ErrorResponse | undefined {
+export function allLackBlock(failed: readonly FailedOutcome[]): ErrorResponse | undefined {
   let error: ErrorResponse | undefined;
   for (const { failure, response, wasDown } of failed) {
     if (failure === 'no-block' && response?.kind === 'error') error ??= response;

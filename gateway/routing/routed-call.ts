@@ -2,12 +2,12 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { groupOf, isRead, type MethodGroup } from '../spec/method-group.ts';
-import type { FailedVerdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 
 /** Shared by all calls, because most calls have no failed attempt. */
-const noFailures: readonly FailedVerdict[] = [];
+const noFailures: readonly FailedOutcome[] = [];
 
 /** A validated call with its deadline, before routing. */
 export interface UpstreamCall {
@@ -39,7 +39,7 @@ export interface RoutedCall {
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
   readonly tried: Upstream[];
-  failed: readonly FailedVerdict[];
+  failed: readonly FailedOutcome[];
 }
 
 /** A call of Gatehouse itself, without a caller. */

@@ -15,7 +15,7 @@ import { isAboveHead } from './no-such-block.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { FailedVerdict, Verdict } from '../upstreams/verdict.ts';
+import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import { MonotonicReads, type BlockNumberIn, type OnServed } from './monotonic-reads.ts';
@@ -155,7 +155,7 @@ export class Router {
         const wasClosed = upstream.circuit.isClosed;
         const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
         let respondent = upstream;
-        let outcome: Verdict;
+        let outcome: Outcome;
         if (hedgeMs === undefined)
           outcome = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
         else
@@ -202,7 +202,7 @@ export class Router {
   #responseAfterFailure(
     routedCall: RoutedCall,
     respondent: Upstream,
-    { failure, response }: FailedVerdict,
+    { failure, response }: FailedOutcome,
   ): UpstreamResponse | undefined {
     const { method } = routedCall;
     if (failure === 'no-block' && !method.nullable)

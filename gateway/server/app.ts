@@ -24,7 +24,7 @@ import { compileParamChecks } from '../spec/check-params.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
-import { summaryOf } from '../upstreams/upstream-status.ts';
+import { summariseUpstreams } from '../upstreams/upstream-status.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
@@ -105,7 +105,7 @@ export async function openGateway(
       keyStore: { kind: keys.kind, available: keys.isAvailable },
       configuration: networks.configuration,
       networks: Object.fromEntries(
-        networks.finder.all.map(({ config, upstreams }) => [config.slug, summaryOf(upstreams.all)]),
+        networks.finder.all.map(({ config, upstreams }) => [config.slug, summariseUpstreams(upstreams.all)]),
       ),
     },
   }));

@@ -1,39 +1,42 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
 
-/** What a node said it lacks it may have fetched by then. */
+/** After this time the node may have fetched the missing blocks. */
 const MISSING_TTL_MS = 600_000;
-const METHODS_MAX = 500;
-/** Blocks whose state every node keeps: geth's number for those that are no archives. */
+const MAX_METHODS = 500;
+/** Blocks whose state every node has: geth's default without archive mode. */
 const RECENT_BLOCKS = 128;
 
-/** The blocks that a call is about. */
+/** The block range that a call names. */
 export interface NamedBlocks {
   readonly lowest: number;
   readonly highest: number;
-  /** The state after them is meant, which few nodes keep for long. */
+  /** The call reads the state after the blocks, which most nodes prune. */
   readonly readsState: boolean;
-  /** It goes up to the block of this tag. */
+  /** The upper end of the range, if it is a tag. */
   readonly tag?: Tag | undefined;
 }
 
-/** Tags that move on. */
+/** Tags whose block changes. */
 export type Tag = 'latest' | 'safe' | 'finalized';
 
-/** How far upstreams have come. Of one that was not looked at nothing is known: it has every block. */
+/** Heads of upstreams. An upstream without a polled head counts as having every block. `heads/` implements it. */
 export interface HeadPositions<U> {
   readonly number: bigint | undefined;
   readonly pace: { readonly maxLag: number };
-  /** Blocks that it was behind the network's head. */
+  /** Blocks behind the network's head. */
   lagOf(upstream: U): number;
   hasBlock(upstream: U, number: bigint): boolean;
-  /** Whether a block is among the network's newest. */
+  /** Whether the block is one of the network's newest blocks. */
   has(hash: string): boolean;
 }
 
-/** Which blocks an upstream lacks, as far as it has said so, by method: few keep the states that they keep blocks of. */
+/**
+ * Records which blocks one upstream does not have, from its errors. The records are per method, because a node may have
+ * a block but not its state.
+ */
 export class AvailableBlocks {
   readonly #isArchive: boolean;
-  readonly #isMissing = new Map<string, { readonly upTo: number; readonly deadline: number }>();
+  readonly #missing = new Map<string, { readonly upTo: number; readonly deadline: number }>();
 
   #missingHistoryUntil = -Infinity;
 
@@ -45,38 +48,38 @@ export class AvailableBlocks {
     return this.#isArchive;
   }
 
-  /** It said that it lacks what the call is about. @param head the network's */
+  /** Records an error about missing data. @param head of the network */
   recordMissing(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
-    // A new block it only has not heard of yet.
-    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#isMissing.size >= METHODS_MAX) return;
-    const entry = this.#isMissing.get(method);
-    // Asked as a last resort: of the blocks between, this says nothing.
+    // A new block is missing only until the upstream imports it.
+    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#missing.size >= MAX_METHODS) return;
+    const entry = this.#missing.get(method);
+    // The entry covers this block already. A last-resort call shows nothing about the blocks between.
     if (entry !== undefined && entry.upTo > lowest && now < entry.deadline) return;
-    this.#isMissing.set(method, { upTo: lowest, deadline: now + MISSING_TTL_MS });
+    this.#missing.set(method, { upTo: lowest, deadline: now + MISSING_TTL_MS });
   }
 
-  /** It said that it does not have a part of the chain. */
+  /** Records an error of a lookup by hash, which shows that some blocks are missing or not indexed. */
   recordMissingHistory(now: number): void {
     this.#missingHistoryUntil = now + MISSING_TTL_MS;
   }
 
-  /** Whether it said of late that it does not have all of the chain, or has not indexed it. */
+  /** Whether part of the chain was missing or not indexed in the last 10 minutes. */
   get isMissingHistory(): boolean {
     return performance.now() < this.#missingHistoryUntil;
   }
 
   isMissing(method: string, { lowest }: NamedBlocks, now: number): boolean {
-    const entry = this.#isMissing.size === 0 ? undefined : this.#isMissing.get(method);
+    const entry = this.#missing.size === 0 ? undefined : this.#missing.get(method);
     return entry !== undefined && lowest <= entry.upTo && now < entry.deadline;
   }
 }
 
-/** Whether nodes that are no archives have dropped the state after it. */
+/** Whether nodes without archive mode have pruned the state after the block. */
 export function isOld(block: number, head: bigint): boolean {
   return block <= Number(head) - RECENT_BLOCKS;
 }
 
-/** Undefined where it names none by its number or by a tag that moves on: by a hash, by nothing that is known. */
+/** Undefined if the call names its block by hash, or in a form that is not a number or tag. */
 export function blocksNamedBy({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
   if (blockAt === undefined) return undefined;
   const given = params[blockAt.param];
@@ -95,7 +98,7 @@ function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks |
   return { lowest: lowest ?? Infinity, highest: highest ?? -Infinity, readsState, tag };
 }
 
-/** One for all calls. */
+/** Shared by all calls, to save allocations. */
 const tagged: Readonly<Record<Tag, NamedBlocks>> = {
   latest: upTo('latest'),
   safe: upTo('safe'),
@@ -106,7 +109,7 @@ function upTo(tag: Tag): NamedBlocks {
   return { lowest: Infinity, highest: -Infinity, readsState: false, tag };
 }
 
-/** What is pending stands on the latest, which is also what is meant where nothing is said. Undefined: no tag. */
+/** `pending` builds on the latest block, which is also the default. Undefined: not a tag. */
 function tagOf(block: unknown): Tag | undefined {
   if (block === 'safe' || block === 'finalized') return block;
   return block === 'latest' || block === 'pending' || block === undefined || block === null ? 'latest' : undefined;
@@ -114,6 +117,6 @@ function tagOf(block: unknown): Tag | undefined {
 
 function numberOf(block: unknown): number | undefined {
   if (block === 'earliest') return 0;
-  // A hash is longer.
+  // 66 characters or more are a hash.
   return typeof block === 'string' && block.startsWith('0x') && block.length < 66 ? Number(block) : undefined;
 }

@@ -3,33 +3,32 @@ import type { FailureClass } from './transport/upstream-response.ts';
 
 const FIRST_COOLDOWN_MS = 1_000;
 const MAX_COOLDOWN_MS = 30_000;
-/** A used-up plan, refused credentials or a wrong chain do not mend themselves in seconds. */
+/** An exhausted plan, rejected credentials and a wrong chain usually last longer than seconds. */
 const LONG_COOLDOWN_MS = 60_000;
-/** Whoever asks to be left alone for longer is tried all the same. */
+/** Upper bound for `Retry-After`. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
-/** While a rest is over and its outcome open, so much time lies between one trial and the next. */
+/** Time between two trial calls of a half-open circuit. */
 const TRIAL_INTERVAL_MS = 1_000;
 
-/** Calls that took too long, beyond those answered meanwhile, after which it is the upstream that is too slow. */
-const MAX_SLOW_CALLS = 5;
+/** The circuit opens when slow calls exceed successful ones by this number. */
+const MAX_EXCESS_SLOW_CALLS = 5;
 
 /**
- * Whether an upstream is worth asking: its circuit breaker. A failing one rests for a doubling while (open), and is then
- * tried with a real call (half-open); the others go elsewhere until that one was answered (closed).
+ * Opens the circuit of one upstream after failures, and closes it after a success. It does not select upstreams.
+ * The cooldown of an open circuit doubles with each failure. After it, one real call at a time is a trial (half-open).
  *
- * It is not cockatiel's: that one counts what is thrown, and knows neither how long an upstream asked to be left alone
- * (`Retry-After`), nor failures that are the call's affair, nor a last resort when all are open; it wraps each call in
- * promises of its own, and what it does here are the forty lines below.
+ * The cockatiel package does not fit. It counts exceptions, and supports neither `Retry-After`, nor failures that the
+ * call causes, nor a last resort when all circuits are open. It also wraps each call in additional promises.
  */
 export class CircuitBreaker {
   readonly #random: () => number;
-  #slow = 0;
+  #excessSlowCalls = 0;
   #failures = 0;
   #openUntil = 0;
   #isHalfOpen = false;
 
-  /** @param random from 0 to 1: our own guesses at a rest are up to a quarter shorter, so that many do not end at once */
+  /** @param random from 0 to 1: jitter shortens estimated cooldowns by up to 25 %, so that they do not end together */
   constructor(random = Math.random) {
     this.#random = random;
   }
@@ -44,7 +43,7 @@ export class CircuitBreaker {
     return this.#isHalfOpen ? 'half-open' : 'open';
   }
 
-  /** Whether a call may go there now. The first to ask when a rest is over is let through by itself. */
+  /** Whether the upstream may get a call now. After the cooldown, the first call is the trial. */
   allowsCall(now: number): boolean {
     if (this.#failures === 0) return true;
     if (now < this.#openUntil) return false;
@@ -53,30 +52,31 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Whether it has been left alone for long enough. */
   isCooldownOver(now: number): boolean {
     return now >= this.#openUntil;
   }
 
   recordSuccess(): void {
-    if (this.#slow > 0) this.#slow--;
+    if (this.#excessSlowCalls > 0) this.#excessSlowCalls--;
     this.#failures = 0;
     this.#openUntil = 0;
     this.#isHalfOpen = false;
   }
 
   /**
-   * Failures of the call rather than of the upstream leave its health alone; that it replied shows that it is there.
-   * @param retryAfterMs how long the upstream asked to be left alone, which goes before our own guess
-   * @returns whether it was up until now
+   * Failures that the call causes do not open the circuit. If the upstream responded, they close it.
+   * @param retryAfterMs from the upstream's `Retry-After`; replaces the estimated cooldown
+   * @returns whether this failure opened a closed circuit
    */
   recordFailure(failure: FailureClass, now: number, retryAfterMs?: number, hasResponded = false): boolean {
-    if (failure === 'slow' && ++this.#slow < MAX_SLOW_CALLS) return false;
-    // Calls that were under way together fail together, which is one failure; so is what is asked of it as a last resort.
+    if (failure === 'slow' && ++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS) return false;
+    // Calls in flight together, and last-resort calls while the circuit is open, count as one failure.
     const isNewFailure = now >= this.#openUntil || this.#isHalfOpen;
-    // What cannot be right of one method says nothing of the others.
-    const isSuspect = failure === 'malformed' && hasResponded;
-    const estimateMs = isSuspect ? undefined : cooldownFor(failure, isNewFailure ? this.#failures : this.#failures - 1);
+    // An impossible result of one method does not concern the other methods.
+    const isSuspectResult = failure === 'malformed' && hasResponded;
+    const estimateMs = isSuspectResult
+      ? undefined
+      : cooldownFor(failure, isNewFailure ? this.#failures : this.#failures - 1);
     if (estimateMs === undefined) {
       if (hasResponded) this.recordSuccess();
       return false;
@@ -87,12 +87,12 @@ export class CircuitBreaker {
     if (isNewFailure) this.#failures++;
     this.#openUntil = Math.max(this.#openUntil, now + cooldownMs);
     this.#isHalfOpen = false;
-    this.#slow = 0;
+    this.#excessSlowCalls = 0;
     return wasClosed;
   }
 }
 
-/** What becomes of an upstream after a failure of each class; the compiler sees that none is forgotten. */
+/** The cooldown after a failure of each class; the type makes the table complete. */
 const cooldowns: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   transport: 'growing',
   malformed: 'growing',
@@ -100,9 +100,9 @@ const cooldowns: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   quota: 'long',
   auth: 'long',
   'wrong-chain': 'long',
-  // Only when it comes again and again: one by itself may be the call's affair.
+  // Only after MAX_EXCESS_SLOW_CALLS: a single slow call may be caused by the call itself.
   slow: 'growing',
-  // The call's affair: the next call may be answered.
+  // Caused by the call: the next call may succeed.
   unsupported: 'none',
   'too-large': 'none',
   'not-found': 'none',

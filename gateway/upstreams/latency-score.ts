@@ -2,18 +2,18 @@ import { LatencyWindow } from './latency-window.ts';
 import type { MethodGroup } from '../spec/method-group.ts';
 import type { FailureClass } from './transport/upstream-response.ts';
 
-/** What is older says nothing of today. */
+/** Older samples do not count. */
 const MAX_AGE_MS = 300_000;
 const MIN_SAMPLES = 10;
-/** How far one attempt moves the share of failures: the last 50 or so count. */
+/** Weight of one attempt in the moving average of failures: about the last 50 attempts count. */
 const FAILURE_WEIGHT = 0.02;
-/** What a failure costs a caller: the time of an attempt elsewhere. */
+/** Cost of a failure for the caller: the time of an attempt at another upstream. */
 const FAILURE_COST_MS = 200;
 
-/** By whose fault another was asked. What is the call's affair does not count. */
+/** Failures that the upstream causes. Those that the call itself causes do not count. */
 const countedFailures: ReadonlySet<FailureClass> = new Set(['transport', 'slow', 'malformed', 'rate', 'quota', 'auth']);
 
-/** How good an upstream has been of late. */
+/** Computes the latency score of one upstream for the ranking, per group of methods. It does not select upstreams. */
 export class LatencyScore {
   readonly #times: Readonly<Record<MethodGroup, LatencyWindow>> = {
     lookup: new LatencyWindow(),
@@ -36,18 +36,18 @@ export class LatencyScore {
     this.#updatedAt = now;
   }
 
-  /** Share of attempts that failed by its own fault, 0 to 1. */
+  /** Share of attempts with a counted failure, 0 to 1. */
   failureRate(now: number): number {
     return now - this.#updatedAt > MAX_AGE_MS ? 0 : this.#failures;
   }
 
-  /** The lower the better: ms that a call of the group takes, failures reckoned in. Undefined: too little is known. */
+  /** Expected ms of a call of the group, with the cost of failures: lower is better. Undefined: too few samples. */
   score(group: MethodGroup, now: number): number | undefined {
     const medianMs = this.#times[group].quantile(0.5, MIN_SAMPLES, now - MAX_AGE_MS);
     return medianMs === undefined ? undefined : medianMs + FAILURE_COST_MS * this.failureRate(now);
   }
 
-  /** It gets another chance: how long it took for calls of the group is not held against it. */
+  /** Removes the samples of the group, so that the upstream is tried again. */
   clear(group: MethodGroup): void {
     this.#times[group].clear();
   }

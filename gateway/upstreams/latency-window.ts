@@ -1,30 +1,31 @@
-const SIZE = 64;
-/** Samples after which a quantile is worked out anew: sorting costs 3 µs. */
-const RECOMPUTE_AFTER = 16;
+const MAX_SAMPLES = 64;
+/** Samples between two computations of the quantile: sorting costs 3 µs. */
+const RECOMPUTE_AFTER_SAMPLES = 16;
 
-/** The last times that something took, in ms. Adding one costs a store. */
+/** Stores the last 64 latencies in ms, and computes one quantile of them. Adding a latency costs one store. */
 export class LatencyWindow {
-  readonly #times = new Float64Array(SIZE);
+  readonly #times = new Float64Array(MAX_SAMPLES);
   #added = 0;
   #quantile = 0;
   #quantileAt = 0;
   #lastAt = -Infinity;
 
   add(ms: number, now: number): void {
-    this.#times[this.#added % SIZE] = ms;
+    this.#times[this.#added % MAX_SAMPLES] = ms;
     this.#added++;
     this.#lastAt = now;
   }
 
   /**
-   * So much of the times are no longer than this. To be asked for the same share always.
-   * @param minSamples samples, below which nothing is said
-   * @param since on the clock of `add`: nothing is said either when the newest sample is older
+   * The latency that the given share of the samples does not exceed. The result is cached, so that every call on one
+   * window must pass the same `quantile`.
+   * @param since on the clock of `add`
+   * @returns undefined with fewer than `minSamples` samples, or if the newest sample is older than `since`
    */
   quantile(quantile: number, minSamples: number, since = -Infinity): number | undefined {
     if (this.#added < minSamples || this.#lastAt < since) return undefined;
-    if (this.#quantileAt === 0 || this.#added - this.#quantileAt >= RECOMPUTE_AFTER) {
-      const sorted = this.#times.slice(0, Math.min(this.#added, SIZE)).sort();
+    if (this.#quantileAt === 0 || this.#added - this.#quantileAt >= RECOMPUTE_AFTER_SAMPLES) {
+      const sorted = this.#times.slice(0, Math.min(this.#added, MAX_SAMPLES)).sort();
       this.#quantile = sorted[Math.ceil(quantile * sorted.length) - 1] ?? 0;
       this.#quantileAt = this.#added;
     }

@@ -1,4 +1,4 @@
-/** Takes one of a kind in so much time. */
+/** Selects at most one event of each kind per interval. */
 export class Sampler {
   readonly #intervalMs: number;
   readonly #sampledAt = new Map<string, number>();

@@ -3,22 +3,22 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { FailureClass } from './transport/upstream-response.ts';
 
-/** A node may be updated, or a plan changed. */
+/** After this time the node may have been updated, or the plan changed. */
 const UNSUPPORTED_TTL_MS = 600_000;
-/** Its results of a method cannot be right, which may be so for a while: behind a balancer, or during an update. */
+/** Impossible results and slow calls may be temporary: behind a load balancer, or during an update. */
 const SUSPECT_TTL_MS = 30_000;
-const MARKS_MAX = 500;
-const ANSWERED_MAX = 1_000;
-/** Calls of a method in a row that took too long, while others were answered. */
+const MAX_MARKS = 500;
+const MAX_SUPPORTED_METHODS = 1_000;
+/** Consecutive timeouts of one method, while other methods were successful, after which it is marked. */
 const MAX_SLOW_CALLS = 3;
-/** A method that was answered before is marked after so many errors in a row, over so much time. */
-const ERRORS_MAX = 3;
-const ERRORS_MS = 10_000;
+/** A method that was successful before is marked after this many consecutive errors over this much time. */
+const MIN_ERRORS = 3;
+const MIN_ERRORS_MS = 10_000;
 
-/** Why another upstream is asked for a method: it is unsupported, its results were impossible, or it was too slow. */
+/** The method is unsupported, its results were impossible, or it was too slow. */
 export type MarkReason = 'unsupported' | 'malformed' | 'slow';
 
-/** A method for which another upstream is asked, for a while. */
+/** A method for which the upstream is skipped until `deadline`. */
 export interface MethodMark {
   readonly method: string;
   readonly reason: MarkReason;
@@ -26,27 +26,28 @@ export interface MethodMark {
   readonly deadline: number;
 }
 
-interface Errors {
+/** Consecutive errors of one method. */
+interface ErrorRun {
   count: number;
-  readonly since: number;
+  readonly startedAt: number;
 }
 
-/** The methods of one upstream for which another upstream is asked first. */
+/** Marks the methods for which one upstream is skipped. The router still uses it if all other upstreams fail. */
 export class UnsupportedMethods {
-  readonly #upstream: string;
+  readonly #upstreamName: string;
   readonly #log: Log;
-  readonly #marks = new LRUCache<string, MethodMark>({ ...maxEntries(MARKS_MAX), ttl: UNSUPPORTED_TTL_MS });
-  readonly #slow = new LRUCache<string, number>(maxEntries(MARKS_MAX));
-  readonly #recordSuccess = new Set<string>();
-  /** Of methods that were answered before, since the last answer. */
-  readonly #errors = new LRUCache<string, Errors>(maxEntries(MARKS_MAX));
+  readonly #marks = new LRUCache<string, MethodMark>({ ...maxEntries(MAX_MARKS), ttl: UNSUPPORTED_TTL_MS });
+  readonly #slowCalls = new LRUCache<string, number>(maxEntries(MAX_MARKS));
+  readonly #supported = new Set<string>();
+  /** Of supported methods, since the last success. */
+  readonly #errors = new LRUCache<string, ErrorRun>(maxEntries(MAX_MARKS));
 
   constructor(upstream: string, log: Log) {
-    this.#upstream = upstream;
+    this.#upstreamName = upstream;
     this.#log = log;
   }
 
-  /** Whether the method is marked, for whatever reason. */
+  /** Whether the method is marked for any reason. */
   isSkipped(method: string): boolean {
     return this.#marks.size > 0 && this.#marks.has(method);
   }
@@ -67,42 +68,43 @@ export class UnsupportedMethods {
 
   recordFailure(method: string, failure: FailureClass, hasResponded: boolean, now: number): void {
     if (failure === 'unsupported' || (failure === 'malformed' && hasResponded)) {
-      if (!this.#isOneOfFew(method, now)) this.#mark(method, failure, now);
-    } else if (failure === 'slow' && this.#recordSlow(method)) this.#mark(method, 'slow', now);
+      if (!this.#isToleratedError(method, now)) this.#mark(method, failure, now);
+    } else if (failure === 'slow' && this.#recordSlowCall(method)) this.#mark(method, 'slow', now);
   }
 
   recordSuccess(method: string): void {
-    if (this.#slow.size > 0) this.#slow.delete(method);
+    if (this.#slowCalls.size > 0) this.#slowCalls.delete(method);
     if (this.#errors.size > 0) this.#errors.delete(method);
-    if (!this.#recordSuccess.has(method) && this.#recordSuccess.size < ANSWERED_MAX) this.#recordSuccess.add(method);
+    if (!this.#supported.has(method) && this.#supported.size < MAX_SUPPORTED_METHODS) this.#supported.add(method);
     if (this.#marks.size === 0 || !this.#marks.delete(method)) return;
-    this.#log.info({ upstream: this.#upstream, method }, 'method is answered again, its mark is removed');
+    this.#log.info({ upstream: this.#upstreamName, method }, 'method works again: mark removed');
   }
 
-  /** Whether the upstream has answered the method, and the error is not yet one of many in a row. */
-  #isOneOfFew(method: string, now: number): boolean {
-    if (!this.#recordSuccess.has(method) || this.isSkipped(method)) return false;
-    const errors = this.#errors.get(method) ?? { count: 0, since: now };
+  /** Whether the method was successful before, and has not yet failed often and long enough to be marked. */
+  #isToleratedError(method: string, now: number): boolean {
+    if (!this.#supported.has(method) || this.isSkipped(method)) return false;
+    const errors = this.#errors.get(method) ?? { count: 0, startedAt: now };
     errors.count++;
     this.#errors.set(method, errors);
-    return errors.count < ERRORS_MAX || now - errors.since < ERRORS_MS;
+    return errors.count < MIN_ERRORS || now - errors.startedAt < MIN_ERRORS_MS;
   }
 
   #mark(method: string, reason: MarkReason, now: number): void {
-    const ttl = reason === 'unsupported' ? UNSUPPORTED_TTL_MS : SUSPECT_TTL_MS;
+    const ttlMs = reason === 'unsupported' ? UNSUPPORTED_TTL_MS : SUSPECT_TTL_MS;
     if (!this.isSkipped(method)) {
-      const upstream = this.#upstream;
+      const upstream = this.#upstreamName;
       this.#log.warn(
-        { upstream, method, reason, forS: ttl / 1_000 },
-        'method is marked: other upstreams are asked first',
+        { upstream, method, reason, forS: ttlMs / 1_000 },
+        'method marked: other upstreams are selected first',
       );
     }
-    this.#marks.set(method, { method, reason, deadline: now + ttl }, { ttl });
+    this.#marks.set(method, { method, reason, deadline: now + ttlMs }, { ttl: ttlMs });
   }
 
-  #recordSlow(method: string): boolean {
-    const times = (this.#slow.get(method) ?? 0) + 1;
-    this.#slow.set(method, times % MAX_SLOW_CALLS);
-    return times === MAX_SLOW_CALLS;
+  /** @returns whether this is the last of MAX_SLOW_CALLS consecutive slow calls */
+  #recordSlowCall(method: string): boolean {
+    const count = (this.#slowCalls.get(method) ?? 0) + 1;
+    this.#slowCalls.set(method, count % MAX_SLOW_CALLS);
+    return count === MAX_SLOW_CALLS;
   }
 }

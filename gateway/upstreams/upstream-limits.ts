@@ -3,8 +3,8 @@ import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
 const MIN_WAIT_MS = 100;
 
 /**
- * How much of an upstream may be used, so that a plan is not overrun. What the gateway asks for itself is counted too,
- * but never refused, so that the account may fall below zero.
+ * Limits the request rate and concurrency of one upstream to its plan. Requests that the gateway itself makes, such as
+ * polls, also take tokens but are never rejected. The number of tokens can therefore be negative.
  */
 export class UpstreamLimits {
   readonly #perSecond: number;
@@ -28,7 +28,7 @@ export class UpstreamLimits {
 
   beginRequest(now: number): void {
     this.#refill(now);
-    // What the gateway asks for itself may go beyond, but callers need not pay that off for long.
+    // The gateway's own requests may exceed the limit, by one burst at most: that bounds the delay for callers.
     this.#tokens = Math.max(this.#tokens - 1, -this.#burst);
     this.#inFlight++;
   }
@@ -37,7 +37,7 @@ export class UpstreamLimits {
     this.#inFlight--;
   }
 
-  /** Until there may be room again. */
+  /** Estimated time until the upstream has capacity. */
   waitMs(now: number): number {
     this.#refill(now);
     if (this.#perSecond === Infinity) return MIN_WAIT_MS;

@@ -8,16 +8,16 @@ export interface UpstreamOptions {
   readonly name: string;
   readonly chainId: number;
   readonly transport: Transport;
-  /** Time for one attempt. */
+  /** For one attempt. */
   readonly timeoutMs: number;
   readonly priority?: number | undefined;
   readonly archive?: boolean | undefined;
   readonly limits?: UpstreamLimitsConfig | undefined;
-  /** A node that we start ourselves: calls wait until it is ready. */
+  /** Resolves when the local node that the gateway starts is ready; calls wait for it. */
   readonly starting?: Promise<unknown>;
-  /** Over which it tells what is new. */
+  /** For subscriptions. */
   readonly webSocket?: SubscriptionLink & Pick<Transport, 'close'>;
   readonly metrics: UpstreamMetrics;
-  /** Of its network. */
+  /** The log of the network. */
   readonly log: Log;
 }

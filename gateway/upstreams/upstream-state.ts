@@ -5,22 +5,21 @@ import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 export interface MarkState {
   readonly method: string;
   readonly reason: MarkReason;
-  /** Seconds until it is asked again as before. */
+  /** Seconds until the mark expires. */
   readonly forS: number;
 }
 
-/** What an upstream knows of itself, for people. Nothing in it is secret. */
+/** State of an upstream for the status page. Contains no secrets. */
 export interface UpstreamState {
   readonly name: string;
-  /** `unused`: nothing was asked of it yet. `failing`: so it did when it was last asked. */
+  /** `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. */
   readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
-  /** Of the last minutes, oldest first. */
+  /** Buckets of the last minutes, oldest first. */
   readonly history: readonly HistoryBucket[];
-  /** Methods for which others are asked first. */
+  /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
 
-/** The parts of an upstream that its state is made of. */
 interface UpstreamParts {
   readonly name: string;
   readonly circuit: CircuitBreaker;
@@ -28,7 +27,7 @@ interface UpstreamParts {
   readonly methods: UnsupportedMethods;
 }
 
-/** @param hasResponded to anything, ever */
+/** @param hasResponded whether the upstream has ever responded */
 export function upstreamStateOf(
   { name, circuit, isOnOtherChain, methods }: UpstreamParts,
   hasResponded: boolean,
@@ -40,8 +39,8 @@ export function upstreamStateOf(
     name,
     state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
     history,
-    marks: methods.marks().map(({ method, reason, deadline: until }) => {
-      return { method, reason, forS: Math.max(0, Math.round((until - now) / 1000)) };
+    marks: methods.marks().map(({ method, reason, deadline }) => {
+      return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),
   };
 }

@@ -2,31 +2,31 @@ import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
 export interface UpstreamStatus extends UpstreamState {
-  /** Of the newest block seen at it; undefined where none was. */
+  /** Number of the newest block that the upstream returned; undefined if there is none. */
   readonly head: number | undefined;
-  /** Seconds since that was looked at. */
+  /** Seconds since that head was polled. */
   readonly headSeenS: number | undefined;
-  /** Blocks behind the network's head; undefined where it has none. */
+  /** Blocks behind the network's head; undefined without a head. */
   readonly lag: number | undefined;
 }
 
-/** What is known of a network's upstreams, best first. */
+/** Status of a network and of its upstreams, by priority. */
 export interface NetworkStatus {
-  /** What they agree on, and how long ago the last of them was seen to have it. */
+  /** The agreed head, and seconds since an upstream last returned it. */
   readonly head: number | undefined;
   readonly headSeenS: number | undefined;
   readonly upstreams: readonly UpstreamStatus[];
 }
 
-/** What was seen of heads; made elsewhere (`heads/`). */
+/** Heads of the upstreams. `heads/` implements it. */
 export interface ObservedHeads {
   readonly number: bigint | undefined;
   headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
   lagOf(upstream: Upstream): number;
 }
 
-/** For probes: how many upstreams there are, and how many answered when last asked. */
-export function summaryOf(all: readonly Upstream[]): { upstreams: number; up: number } {
+/** For probes: the number of upstreams, and of those whose circuit is closed. */
+export function summariseUpstreams(all: readonly Upstream[]): { upstreams: number; up: number } {
   return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
 }
 

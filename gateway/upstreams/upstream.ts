@@ -10,25 +10,25 @@ import type { MethodGroup } from '../spec/method-group.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parsed, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
-import type { FailedVerdict, Verdict } from './verdict.ts';
+import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
-import { upstreamStateOf } from './upstream-state.ts';
-import type { UpstreamState } from './upstream-state.ts';
+import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
 import { withTimeout } from './with-timeout.ts';
 
-/** Whoever had less time, at the end of a long batch, and did not answer has not failed. */
+/** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
 const MIN_FAIR_TIMEOUT_MS = 400;
-const SLOW_BATCH_MS = 20;
+/** Slow calls within this time count once. */
+const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
-/** Characters: to write 5 MB takes 5 ms. */
-const LARGE_PARAMS = 100_000;
+/** Writing 5 MB takes 5 ms. */
+const LARGE_PARAMS_CHARS = 100_000;
 
-/** One node of a network. It is asked for its chain id before anything else, and never used when that is another's. */
+/** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
   readonly name: string;
   readonly timeoutMs: number;
@@ -37,7 +37,7 @@ export class Upstream {
   readonly latencyScore = new LatencyScore();
   readonly methods: UnsupportedMethods;
   readonly sampler = new Sampler(SAMPLE_INTERVAL_MS);
-  readonly #slowSampler = new Sampler(SLOW_BATCH_MS);
+  readonly #slowSampler = new Sampler(SLOW_SAMPLE_INTERVAL_MS);
   readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
   readonly metrics: UpstreamMetrics;
@@ -64,9 +64,9 @@ export class Upstream {
   }
 
   /**
-   * Asks one call, and takes note of how it went.
+   * Sends one call, and records its latency.
    * @param params as JSON text
-   * @param group of the method, where it may go together with others
+   * @param group of the method, if the call may share a batch with others
    * @throws UpstreamFailure, Cancelled
    */
   async request(
@@ -81,10 +81,10 @@ export class Upstream {
     const startedAt = performance.now();
     this.limits?.beginRequest(startedAt);
     try {
-      const leftMs = this.#hasCheckedChain ? timeLimitMs : await this.#prepare(startedAt + timeLimitMs);
-      if (params.length > LARGE_PARAMS) await timeSlicer.next();
+      const remainingMs = this.#hasCheckedChain ? timeLimitMs : await this.#prepare(startedAt + timeLimitMs);
+      if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
-      const raw = await this.#send(id, method, params, Math.min(leftMs, this.timeoutMs), cancellation, group);
+      const raw = await this.#send(id, method, params, Math.min(remainingMs, this.timeoutMs), cancellation, group);
       const pause = raw.body.length < LARGE_RESPONSE_BYTES ? undefined : timeSlicer.next();
       if (pause !== undefined) await pause;
       const response = readResponse(raw.status, raw.body, id, raw.retryAfter);
@@ -95,7 +95,7 @@ export class Upstream {
       if (error instanceof Cancelled) metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
-      const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while others were answered') : error;
+      const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout =
         error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_FAIR_TIMEOUT_MS);
       metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
@@ -105,68 +105,68 @@ export class Upstream {
     }
   }
 
-  /** Whether it has replied to anything since then. */
+  /** @param since on the clock of performance.now() */
   hasResponded(since: number): boolean {
     return this.#respondedAt > since;
   }
 
-  /** Whether it belongs to another network, as it said when it was last asked. */
+  /** Whether the last check returned the chain id of another network. */
   get isOnOtherChain(): boolean {
     return this.#isOnOtherChain;
   }
 
-  /** What is known of it, for people. Asks nobody. @param now on the clock of performance.now() */
+  /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
     return upstreamStateOf(this, this.#respondedAt !== -Infinity, this.metrics.history(), now);
   }
 
-  /** Whether a call may go there now, by its health and its limits; one that is on trial gets one at a time. */
+  /** Whether limits and circuit permit a call now. A half-open circuit permits one call at a time. */
   canTakeCall(now: number): boolean {
     if (this.limits?.hasCapacity(now) === false) return false;
     if (this.circuit.isClosed) return true;
     return this.circuit.allowsCall(now);
   }
 
-  /** Its reply was of use. */
   recordSuccess(method: string): void {
-    if (!this.circuit.isClosed) this.#options.log.info({ upstream: this.name }, 'upstream is back');
+    if (!this.circuit.isClosed) this.#options.log.info({ upstream: this.name }, 'upstream recovered');
     this.circuit.recordSuccess();
     this.methods.recordSuccess(method);
   }
 
-  /** Its reply was of no use, or none came. @returns whether it was up until now */
-  recordFailure(method: string, { failure, response, retryAfterMs }: FailedVerdict, now: number): boolean {
-    // Calls that went together took long together.
+  /** @returns whether this failure opened a closed circuit */
+  recordFailure(method: string, { failure, response, retryAfterMs }: FailedOutcome, now: number): boolean {
+    // The calls of one batch are slow together: they count once.
     if (failure === 'slow' && !this.#slowSampler.isDue('', now)) return false;
     this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
     const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
     if (response !== undefined) this.metrics.unusable(failure);
-    // What comes back may be another node.
+    // After the cooldown, another node may use the address.
     if (hasOpened) this.#hasCheckedChain = false;
     return hasOpened;
   }
 
   /**
-   * Asks for ourselves, not for a caller.
+   * Sends a request of the gateway itself, such as a poll.
    * @param params as JSON text
-   * @throws UpstreamFailure, for an error reply too
+   * @throws UpstreamFailure, also for a JSON-RPC error
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
-    const { metrics } = this;
-    this.limits?.beginRequest(performance.now());
+    const { metrics, timeoutMs } = this;
+    const startedAt = performance.now();
+    this.limits?.beginRequest(startedAt);
     try {
-      const leftMs = this.#hasCheckedChain ? this.timeoutMs : await this.#prepare(performance.now() + this.timeoutMs);
-      const response = parsed(await this.#exchange(method, params, leftMs));
+      const remainingMs = this.#hasCheckedChain ? timeoutMs : await this.#prepare(startedAt + timeoutMs);
+      const response = parseResponse(await this.#exchange(method, params, remainingMs));
       this.#respondedAt = performance.now();
       if (response.kind === 'error') throw new UpstreamFailure('node-state', response.message);
       metrics.polled('response');
-      // As good a trial as a caller's call: who stands below one that works may not get any.
+      // A poll is a trial too: an upstream that is ranked below a working one may get no call.
       if (!this.circuit.isClosed && this.circuit.isCooldownOver(this.#respondedAt)) this.recordSuccess(method);
       return response.result;
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      // What comes back may be another node.
+      // Another node may use the address later.
       if (error.failure === 'transport') this.#hasCheckedChain = false;
       metrics.polled(error.failure);
       throw error;
@@ -175,7 +175,7 @@ export class Upstream {
     }
   }
 
-  /** Has the node tell of what is new. Undefined where it has no WebSocket. */
+  /** Opens a subscription. Undefined without a WebSocket. */
   subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
     const { webSocket, chainId, timeoutMs } = this.#options;
     const nextId = (): number => ++this.#id;
@@ -187,8 +187,8 @@ export class Upstream {
   }
 
   /**
-   * Waits for a node of ours to start, and checks the chain id; one check serves all who wait.
-   * @returns the time that is left
+   * Waits for a local node to start, and checks the chain id. Concurrent calls share one check.
+   * @returns the remaining time in ms
    */
   async #prepare(deadline: number): Promise<number> {
     const timedOut = (): UpstreamFailure => new TimedOut();
@@ -220,11 +220,11 @@ export class Upstream {
     this.#isOnOtherChain = false;
   }
 
-  /** A verdict on what it said, fit for callers and the log. */
-  withoutSecrets<Kind extends Verdict>(verdict: Kind): Kind {
-    const { response } = verdict;
-    if (response?.kind !== 'error') return verdict;
-    return { ...verdict, response: { ...response, message: withoutSecrets(response.message, this.#secrets) } };
+  /** The outcome without the upstream's secrets in error messages, for callers and the log. */
+  withoutSecrets<Kind extends Outcome>(outcome: Kind): Kind {
+    const { response } = outcome;
+    if (response?.kind !== 'error') return outcome;
+    return { ...outcome, response: { ...response, message: withoutSecrets(response.message, this.#secrets) } };
   }
 
   async #exchange(method: string, params: string, timeLimitMs: number): Promise<UpstreamResponse> {
@@ -233,7 +233,7 @@ export class Upstream {
     return readResponse(status, body, id, retryAfter);
   }
 
-  /** @throws UpstreamFailure, Cancelled (or rejects with it) */
+  /** @throws UpstreamFailure, Cancelled; both may also reject the promise */
   #send(
     id: number,
     method: string,

@@ -1,6 +1,6 @@
 /**
- * Waits for what others may be waiting for too, but only so long. It goes on all the same.
- * @throws what `tooLate` makes when it takes longer
+ * Waits for a promise at most `timeoutMs`. The work behind the promise continues, because others may wait for it.
+ * @throws the error from `makeError` after `timeoutMs`
  */
 export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, makeError: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

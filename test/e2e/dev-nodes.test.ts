@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { encodePanic, encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodePanic, encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startGanache, type Ganache } from '../support/ganache.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
@@ -65,7 +65,7 @@ describe('anvil and ganache have the same responses through the gateway', () => 
       gateway.call(node, method, [{ to, data }, 'latest']);
 
     it.each(Object.entries(payloads))('of a contract that reverts with %s', async (_, data) => {
-      const reason = reasonOf(data);
+      const reason = decodeReason(data);
       const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
       const expected = { jsonrpc: '2.0', id: 1, error: { code: 3, message, data } };
       expect(await sendCall('anvil', reverting['anvil'], data)).toEqual(expected);

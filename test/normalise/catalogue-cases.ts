@@ -30,22 +30,22 @@ export interface Expected {
 
 const file = join(packageRoot, '../shared/data/node-variants.json');
 
-/** Undefined where the catalogue is not there. */
+/** Undefined if the catalogue is absent. */
 export function readCases(): readonly Case[] | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Case[]) : undefined;
 }
 
-/** Cases in which the gateway does something else, and why. */
+/** Cases in which the gateway deviates from the catalogue, with the reason. */
 const overruled: Readonly<Record<string, string>> = {
-  'obs-hardhat-3-18-0-shape-tx-legacy': 'design §5: chainId as the node gave it, never invented',
-  'obs-ganache-cli-6-12-2-shape-tx-legacy': 'design §5: chainId and type as the node gave them, never invented',
-  'obs-ganache-cli-6-12-2-shape-receipt-legacy': 'design §5: what a node leaves out is null, never invented',
-  'obs-anvil-1-7-1-protocol-batch': 'the answer to a batch: the gateway sends calls one by one',
-  'glif-batch-refused': 'the answer to a batch: the gateway sends calls one by one',
-  'unichain-deposit-tx': 'design §5: chainId as the node gave it, never invented',
+  'obs-hardhat-3-18-0-shape-tx-legacy': 'design §5: chainId unchanged, never added',
+  'obs-ganache-cli-6-12-2-shape-tx-legacy': 'design §5: chainId and type unchanged, never added',
+  'obs-ganache-cli-6-12-2-shape-receipt-legacy': 'design §5: a field that a node omits is null, never computed',
+  'obs-anvil-1-7-1-protocol-batch': 'the response to a batch: the gateway sends calls one by one',
+  'glif-batch-refused': 'the response to a batch: the gateway sends calls one by one',
+  'unichain-deposit-tx': 'design §5: chainId unchanged, never added',
 };
 
-/** Why a case is left out; undefined: it is tried. */
+/** Why a case is excluded; undefined: it is tested. */
 export function reasonToLeaveOut({ id, method, evidence, expected }: Case): string | undefined {
   if (overruled[id] !== undefined) return overruled[id];
   if (expected.undetectable === true) return 'undetectable';
@@ -54,7 +54,7 @@ export function reasonToLeaveOut({ id, method, evidence, expected }: Case): stri
   return methodOf({ method }) === undefined ? `${method} is not served` : undefined;
 }
 
-/** What to ask for a case; some hold for any method. */
+/** The method of a case; some cases apply to any method. */
 export function methodOf({ method }: Pick<Case, 'method'>): string | undefined {
   if (method.startsWith('(')) return 'eth_getStorageAt';
   return methods.find(({ name, handledBy: response }) => name === method && response !== 'local')?.name;
@@ -80,7 +80,7 @@ const params: Readonly<Record<string, readonly unknown[]>> = {
   zks_estimateFee: [call],
 };
 
-/** Parameters under which the case's result is what was asked for. */
+/** Parameters that match the case's result. */
 export function paramsOf(name: string, { upstream_response: body }: Case): readonly unknown[] {
   const given = params[name] ?? [];
   const [identified] = methods.find((method) => method.name === name)?.identity ?? [];

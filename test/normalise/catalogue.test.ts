@@ -17,7 +17,7 @@ const CHAIN_ID = 7;
 const all = readCases();
 const cases = (all ?? []).filter((one) => reasonToLeaveOut(one) === undefined);
 
-/** How the catalogue's classes are called here. A slow node is in one of several straits. */
+/** The failure classes for each class of the catalogue. */
 const classes: Readonly<Record<string, readonly string[]>> = {
   node_state: ['node-state', 'no-block', 'not-found'],
   rate_limit: ['rate'],
@@ -26,18 +26,18 @@ const classes: Readonly<Record<string, readonly string[]>> = {
   timeout: ['rate', 'node-state', 'transport'],
   request_too_large: ['too-large'],
   unsupported: ['unsupported'],
-  // An estimate of 0x0 is what Erigon says of a block that it does not have.
+  // Erigon returns an estimate of 0x0 for a block that it does not have.
   malformed: ['malformed', 'transport', 'auth', 'node-state'],
   node_error: ['unknown'],
 };
 
 describe.skipIf(all !== undefined)('the catalogue of node variants', () => {
-  it('is not here (../shared/data/node-variants.json): what nodes said is tested by test/recorded only', () => {
+  it('is absent (../shared/data/node-variants.json): only test/recorded is tested', () => {
     expect(cases).toEqual([]);
   });
 });
 
-/** A network for each case with one node that says it, and one with a good node behind it; so no case rests another's. */
+/** Each case has its own networks, with one node and with a working second one: circuits are not shared. */
 describe.runIf(all !== undefined)('the catalogue of node variants, from end to end', () => {
   let bad: FakeNode;
   let good: FakeNode;
@@ -60,16 +60,17 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
     console.log(table(all ?? [], passed));
   }, 60_000);
 
-  it('is whole, and most of it is tried', () => {
+  it('is complete, and most cases are tested', () => {
     expect(all?.length).toBeGreaterThanOrEqual(327);
     expect(cases.length).toBeGreaterThanOrEqual(170);
   });
 
   it.each(cases.map((one, index) => [one.id, one, index] as const))('%s', async (_, one, index) => {
     const name = methodOf(one) ?? '';
-    bad.always(saying(one));
-    bad.always(name === 'eth_getBlockByNumber' ? saying(one) : undefined, 'eth_getBlockByNumber');
-    if (name !== 'eth_call') bad.always(one.expected.needs === undefined ? undefined : telling(one), 'eth_call');
+    bad.always(respondWith(one));
+    bad.always(name === 'eth_getBlockByNumber' ? respondWith(one) : undefined, 'eth_getBlockByNumber');
+    if (name !== 'eth_call')
+      bad.always(one.expected.needs === undefined ? undefined : respondWithPayload(one), 'eth_call');
     const ask = (network: string): Promise<JsonRpcResponse> => gateway.call(network, name, paramsOf(name, one));
     const alone = await ask(`alone-${index}`);
     if (one.expected.action === 'failover') {
@@ -105,7 +106,7 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
     expect(elsewhere).toMatchObject({ jsonrpc: '2.0', id: 1, result });
   }
 
-  /** The same without the second call: what the catalogue says is left then. */
+  /** The same without a follow-up: the fallback of the catalogue. */
   async function checkWithoutFollowUp(one: Case, ask: (network: string) => Promise<JsonRpcResponse>, index: number) {
     if (one.expected.needs === undefined) return;
     bad.always(undefined, 'eth_call');
@@ -136,17 +137,17 @@ function checkFields({ result }: JsonRpcResponse, given: Readonly<Record<string,
   for (const name of expected.keep ?? []) expect(fields[name], name).toEqual(given[name]);
 }
 
-/** What is said when every upstream has answered so. Design §3 goes before the catalogue where they differ. */
+/** The response if all upstreams fail so. Design §3 takes precedence over the catalogue. */
 function checkExhausted({ if_exhausted: said }: Expected, body: unknown, { result, error }: JsonRpcResponse): void {
   if (said?.startsWith('result null') === true) {
     expect({ result, error }).toEqual({ result: null, error: undefined });
     return;
   }
-  if (result === null) return; // a lookup of which nobody knows anything
+  if (result === null) return; // a lookup without a result at any upstream
   expect(result).toBeUndefined();
   const given = (body as { error?: { code?: number; message?: string } }).error;
   const words = given?.message;
-  // Of a block that is not there, the node's own code and message are passed on.
+  // For a missing block, the node's code and message are passed on.
   if (![-32_601, -32_005, -32_603, -32_000].includes(error?.code ?? 0)) {
     expect(error).toMatchObject({ code: given?.code, message: words });
   }
@@ -155,14 +156,14 @@ function checkExhausted({ if_exhausted: said }: Expected, body: unknown, { resul
   else if (said?.startsWith('pass') === true) expect(error?.message).toContain(words);
 }
 
-/** A node that says what the case has. */
-function saying({ upstream_response: body, http_status: status }: Case): Behaviour {
+/** Responds with the case's response. */
+function respondWith({ upstream_response: body, http_status: status }: Case): Behaviour {
   const type = typeof body === 'string' ? 'text/html' : 'application/json';
   return ({ id, response }) => void response.writeHead(status ?? 200, { 'content-type': type }).end(bodyOf(body, id));
 }
 
-/** A node whose eth_call has the payload that its estimate lost, as ganache-cli 6 has it. */
-function telling({ expected }: Case): Behaviour {
+/** Responds to eth_call with the payload that the estimate omits, like ganache-cli 6. */
+function respondWithPayload({ expected }: Case): Behaviour {
   const data = { [`0x${'cd'.repeat(32)}`]: { error: 'revert', return: expected.error?.data }, name: 'c' };
   const error = { code: -32_000, message: 'VM Exception while processing transaction: revert', data };
   return ({ id, response }) => void response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
@@ -179,7 +180,7 @@ function fetchResult(method: string): unknown {
   return '0x5208';
 }
 
-/** How many of which kind passed, and what was left out, and why. */
+/** Passed cases of each kind, and the excluded ones with their reasons. */
 function table(every: readonly Case[], passed: ReadonlySet<string>): string {
   const kinds = [...new Set(every.map(({ kind }) => kind))];
   const rows = kinds.map((kind) => {
@@ -194,5 +195,5 @@ function table(every: readonly Case[], passed: ReadonlySet<string>): string {
     if (reason !== undefined) left.set(reason, [...(left.get(reason) ?? []), one.id]);
   }
   const lines = [...left].map(([reason, ids]) => `  ${reason} (${ids.length}): ${ids.join(', ')}`);
-  return ['The catalogue of node variants, end to end:', ...rows, 'Left out:', ...lines].join('\n');
+  return ['The catalogue of node variants, end to end:', ...rows, 'Excluded:', ...lines].join('\n');
 }

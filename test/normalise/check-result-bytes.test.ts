@@ -23,15 +23,15 @@ const recorded: Sample[] = readdirSync(folder).flatMap((file) =>
       name: string;
       method: string;
       params?: unknown[];
-      reply: { result?: unknown };
+      upstreamResponse: { result?: unknown };
     }[]
   )
-    .filter(({ reply: response }) => typeof response.result === 'object' && response.result !== null)
-    .map(({ name, method, params = [], reply: response }) => ({
+    .filter(({ upstreamResponse: { result } }) => typeof result === 'object' && result !== null)
+    .map(({ name, method, params = [], upstreamResponse: { result } }) => ({
       name: `${file}: ${name}`,
       method,
       params,
-      result: response.result,
+      result,
     })),
 );
 
@@ -76,7 +76,7 @@ const block = {
     transactions: [transaction, transaction],
   },
 };
-/** What nodes say every day. */
+/** Common results of nodes. */
 const usual: Sample[] = [
   { name: 'a block', method: 'eth_getBlockByHash', params: [hash('a'), true], result: block },
   { name: 'a block by number', method: 'eth_getBlockByNumber', params: ['0x10', true], result: block },
@@ -102,31 +102,34 @@ const passThrough: MethodSpec = {
 };
 const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) ?? passThrough;
 
-/** Either way gives the same, or the bytes are left to be parsed. @returns whether the bytes were enough */
-function agree({ method, params }: Sample, text: string): boolean {
+/** Expects equal results with and without parsing. @returns whether the result did not need parsing */
+function compareBoth({ method, params }: Sample, text: string): boolean {
   const spec = specOf(method);
   const passed = checkResultBytes(spec, params, Buffer.from(text));
-  const { response, ...verdict } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
-  // As it came it passes only where nothing was changed.
+  const { response, ...outcome } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
+  // The text is passed on only if the result is unchanged.
   if (response?.kind === 'result' && response.text !== undefined)
     expect(response.result).toEqual(JSON.parse(response.text));
   if (passed === undefined) return false;
-  expect(verdict.final).toBe(true);
+  expect(outcome.final).toBe(true);
   expect(JSON.parse(Buffer.concat(passed).toString())).toEqual(
     response?.kind === 'result' ? response.result : undefined,
   );
   return true;
 }
 
-describe('a result judged by its bytes', () => {
-  it.each(usual.map((sample) => [sample.name, sample] as const))('need not be parsed: %s', (_, sample) => {
-    expect(agree(sample, JSON.stringify(sample.result))).toBe(true);
-    expect(agree(sample, JSON.stringify(sample.result).replaceAll(':', ' : '))).toBe(true);
+describe('a result that is checked as bytes', () => {
+  it.each(usual.map((sample) => [sample.name, sample] as const))('does not need parsing: %s', (_, sample) => {
+    expect(compareBoth(sample, JSON.stringify(sample.result))).toBe(true);
+    expect(compareBoth(sample, JSON.stringify(sample.result).replaceAll(':', ' : '))).toBe(true);
   });
 
-  it.each([...usual, ...recorded].map((sample) => [sample.name, sample] as const))('is as parsed: %s', (_, sample) => {
-    agree(sample, JSON.stringify(sample.result));
-  });
+  it.each([...usual, ...recorded].map((sample) => [sample.name, sample] as const))(
+    'is equal to the parsed result: %s',
+    (_, sample) => {
+      compareBoth(sample, JSON.stringify(sample.result));
+    },
+  );
 
   it.each<[string, Record<string, unknown>]>([
     ['a padded quantity of a block', { gasUsed: '0x01' }],
@@ -148,15 +151,15 @@ describe('a result judged by its bytes', () => {
     expect(
       checkResultBytes(specOf(sample.method), sample.params, Buffer.from(JSON.stringify({ ...block, ...changed }))),
     ).toBe(undefined);
-    for (const indent of [undefined, 1]) agree(sample, JSON.stringify({ ...block, ...changed }, null, indent));
+    for (const indent of [undefined, 1]) compareBoth(sample, JSON.stringify({ ...block, ...changed }, null, indent));
   });
 
-  it('must be parsed where hashes were asked for and transactions came', () => {
+  it('must be parsed if it has transactions in place of the requested hashes', () => {
     const text = Buffer.from(JSON.stringify(block));
     expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), false], text)).toBeUndefined();
   });
 
-  it('is as parsed, whatever was changed in it', () => {
+  it('is equal to the parsed result after random changes', () => {
     const values = fc.oneof(
       fc.constantFrom(
         null,
@@ -185,7 +188,7 @@ describe('a result judged by its bytes', () => {
     );
     const names = [block, receipt, transaction, log].flatMap((object) => Object.keys(object));
     const name = fc.constantFrom(...names, 'chainID', 'root', 'status', 'l1Fee', '', 'ha\\sh', 'é');
-    let enough = 0;
+    let unparsed = 0;
     fc.assert(
       fc.property(
         fc.constantFrom<Sample>(...usual, ...recorded),
@@ -199,39 +202,39 @@ describe('a result judged by its bytes', () => {
             if (value === undefined) delete object?.[field];
             else if (object !== undefined) object[field] = structuredClone(value);
           }
-          if (agree(sample, JSON.stringify(result, null, indent))) enough++;
+          if (compareBoth(sample, JSON.stringify(result, null, indent))) unparsed++;
         },
       ),
       { numRuns: 3_000 },
     );
-    expect(enough).toBeGreaterThan(300);
+    expect(unparsed).toBeGreaterThan(300);
   });
 
-  it.each(['', '{}', '[{}]', 'null', '1', '"x"', '{"hash":1', '[1,', '{"hash":"0x1"}}', '[]]'])('is not %j', (text) => {
-    for (const { name, params } of [
-      { name: 'eth_getBlockByHash', params: [hash('a'), true] },
-      { name: 'eth_getLogs', params: [{}] },
-    ]) {
-      if (name === 'eth_getLogs' && text === '[]') continue;
-      expect(checkResultBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
-    }
-  });
-
-  it.each([String.raw`\q`, '\n', '\u0000', 'é', '\u007f', '"'])(
-    'is parsed when %j stands in one of its strings',
-    (odd) => {
-      const text = JSON.stringify([{ ...log, logEntry: 'NOTE' }]).replace('NOTE', odd);
-      const passed = checkResultBytes(specOf('eth_getLogs'), [{}], Buffer.from(text));
-      expect(passed === undefined).toBe(odd !== '\u007f');
+  it.each(['', '{}', '[{}]', 'null', '1', '"x"', '{"hash":1', '[1,', '{"hash":"0x1"}}', '[]]'])(
+    'must be parsed for %j',
+    (text) => {
+      for (const { name, params } of [
+        { name: 'eth_getBlockByHash', params: [hash('a'), true] },
+        { name: 'eth_getLogs', params: [{}] },
+      ]) {
+        if (name === 'eth_getLogs' && text === '[]') continue;
+        expect(checkResultBytes(specOf(name), params, Buffer.from(text))).toBeUndefined();
+      }
     },
   );
 
-  it('may hide no name behind an escape', () => {
+  it.each([String.raw`\q`, '\n', '\u0000', 'é', '\u007f', '"'])('is parsed if one of its strings has %j', (odd) => {
+    const text = JSON.stringify([{ ...log, logEntry: 'NOTE' }]).replace('NOTE', odd);
+    const passed = checkResultBytes(specOf('eth_getLogs'), [{}], Buffer.from(text));
+    expect(passed === undefined).toBe(odd !== '\u007f');
+  });
+
+  it('must be parsed if a name has an escape sequence', () => {
     const text = JSON.stringify(block).replace('"hash"', String.raw`"has\u0068"`);
     expect(checkResultBytes(specOf('eth_getBlockByHash'), [hash('a'), true], Buffer.from(text))).toBeUndefined();
   });
 
-  it('of a method without schema is any JSON', () => {
+  it('of a pass-through method is any JSON', () => {
     expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,null]}]'))?.join('')).toBe('[{"a":[1.5,null]}]');
     expect(checkResultBytes(passThrough, [], Buffer.from('[{"a":[1.5,nil]}]'))).toBeUndefined();
   });

@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { rpcResponse, elsewhere, hash, ofError, ofResult, word } from './normalised.ts';
+import { finalResult, failed, hash, ofError, ofResult, word } from './normalised.ts';
 
 const place = { blockHash: hash('a'), blockNumber: '0x10', transactionIndex: '0x1' };
 const receipt = (more: object = {}): object => ({ ...place, transactionHash: hash('b'), status: '0x01', ...more });
 
 describe('a text', () => {
   it.each(['0x', '0x00', '0xABcd', `0x${'ab'.repeat(100_000)}`])('of bytes is passed on', (bytes) => {
-    for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(rpcResponse(bytes));
+    for (const method of ['eth_call', 'eth_getCode']) expect(ofResult(method, bytes)).toEqual(finalResult(bytes));
   });
 
-  it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is no bytes: %j', (given) => {
-    expect(ofResult('eth_call', given)).toMatchObject(elsewhere('malformed'));
+  it.each(['0x1', 'ab', '', '0xzz', 5, false, [], {}])('is not bytes: %j', (given) => {
+    expect(ofResult('eth_call', given)).toMatchObject(failed('malformed'));
   });
 
   it('of a sent transaction is a hash', () => {
-    expect(ofResult('eth_sendRawTransaction', hash('b'))).toEqual(rpcResponse(hash('b')));
-    expect(ofResult('eth_sendRawTransaction', '0x1')).toMatchObject(elsewhere('malformed'));
+    expect(ofResult('eth_sendRawTransaction', hash('b'))).toEqual(finalResult(hash('b')));
+    expect(ofResult('eth_sendRawTransaction', '0x1')).toMatchObject(failed('malformed'));
   });
 
   it('of a quantity has digits', () => {
     for (const method of ['eth_gasPrice', 'eth_getBalance', 'eth_getBlockTransactionCountByHash']) {
-      expect(ofResult(method, '0x0')).toEqual(rpcResponse('0x0'));
-      expect(ofResult(method, '0x')).toMatchObject(elsewhere('malformed'));
-      expect(ofResult(method, 5)).toMatchObject(elsewhere('malformed'));
+      expect(ofResult(method, '0x0')).toEqual(finalResult('0x0'));
+      expect(ofResult(method, '0x')).toMatchObject(failed('malformed'));
+      expect(ofResult(method, 5)).toMatchObject(failed('malformed'));
     }
   });
 });
@@ -33,31 +33,31 @@ describe('null', () => {
   it.each([
     ...['eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getTransactionByBlockHashAndIndex'],
     ...['eth_getUncleCountByBlockNumber', 'zks_getBlockDetails'],
-  ])('is the answer where %s finds nothing', (method) => {
-    expect(ofResult(method, null)).toEqual(rpcResponse(null));
+  ])('is final if %s finds nothing', (method) => {
+    expect(ofResult(method, null)).toEqual(finalResult(null));
   });
 
   it.each(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getProof', 'eth_syncing', 'eth_sendRawTransaction'])(
-    'is no answer to %s',
+    'is an upstream failure for %s',
     (method) => {
-      expect(ofResult(method, null)).toMatchObject(elsewhere('node-state'));
+      expect(ofResult(method, null)).toMatchObject(failed('node-state'));
     },
   );
 });
 
 describe('eth_syncing', () => {
   it('is false or an object', () => {
-    expect(ofResult('eth_syncing', false)).toEqual(rpcResponse(false));
+    expect(ofResult('eth_syncing', false)).toEqual(finalResult(false));
     const status = { startingBlock: '0x0', currentBlock: '0x1', highestBlock: '0x2', healedTrienodes: '0x0' };
-    expect(ofResult('eth_syncing', { ...status })).toEqual(rpcResponse(status));
-    for (const given of ['false', 0, []]) expect(ofResult('eth_syncing', given)).toMatchObject(elsewhere('malformed'));
+    expect(ofResult('eth_syncing', { ...status })).toEqual(finalResult(status));
+    for (const given of ['false', 0, []]) expect(ofResult('eth_syncing', given)).toMatchObject(failed('malformed'));
   });
 });
 
-describe('a block that is not the one asked for makes another upstream be asked', () => {
+describe('a block that is not the requested one is an upstream failure', () => {
   const block = (number: unknown): object => ({ number, hash: hash('a') });
 
-  it('by number, whatever zeros lead it', () => {
+  it('by number, with any leading zeros', () => {
     for (const [requested, given] of [
       ['0x10', '0x10'],
       ['0x0010', '0x10'],
@@ -68,7 +68,7 @@ describe('a block that is not the one asked for makes another upstream be asked'
       expect(ofResult('eth_getBlockByNumber', block(given), [requested, false])).toMatchObject({ final: true });
     }
     for (const given of ['0x11', '0x1', null, undefined, 16]) {
-      expect(ofResult('eth_getBlockByNumber', block(given), ['0x10', false])).toMatchObject(elsewhere('malformed'));
+      expect(ofResult('eth_getBlockByNumber', block(given), ['0x10', false])).toMatchObject(failed('malformed'));
     }
   });
 
@@ -86,16 +86,16 @@ describe('a transaction of a block', () => {
     ofResult('eth_getTransactionByBlockNumberAndIndex', { hash: hash('b'), ...transaction }, [block, '0x01']);
 
   it('is completed', () => {
-    for (const verdict of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
-      expect(verdict).toMatchObject({ final: true, response: { result: { ...place, r: '0x1', value: null } } });
+    for (const outcome of [byHash({ ...place, r: word('1') }), byNumber({ ...place, r: word('1') })]) {
+      expect(outcome).toMatchObject({ final: true, response: { result: { ...place, r: '0x1', value: null } } });
     }
   });
 
   it('must be of that block and at that place', () => {
     for (const wrong of [{ blockHash: hash('c') }, { transactionIndex: '0x2' }, { blockHash: null }]) {
-      expect(byHash({ ...place, ...wrong })).toMatchObject(elsewhere('malformed'));
+      expect(byHash({ ...place, ...wrong })).toMatchObject(failed('malformed'));
     }
-    expect(byNumber({ ...place, blockNumber: '0x11' })).toMatchObject(elsewhere('malformed'));
+    expect(byNumber({ ...place, blockNumber: '0x11' })).toMatchObject(failed('malformed'));
     expect(byNumber({ ...place, blockNumber: '0x11' }, 'latest')).toMatchObject({ final: true });
   });
 });
@@ -115,27 +115,27 @@ describe('the receipts of a block', () => {
       },
     });
     expect(anvils).not.toHaveProperty('root');
-    expect(of([])).toEqual(rpcResponse([]));
+    expect(of([])).toEqual(finalResult([]));
   });
 
   it('must be of that block, by number or by hash', () => {
     const others = [receipt(), receipt({ blockNumber: '0x11' })];
-    expect(of(others)).toMatchObject(elsewhere('malformed'));
+    expect(of(others)).toMatchObject(failed('malformed'));
     expect(of(others, 'latest')).toMatchObject({ final: true });
     for (const block of [hash('a'), { blockHash: hash('a') }]) {
       expect(of([receipt()], block)).toMatchObject({ final: true });
-      expect(of([receipt(), receipt({ blockHash: hash('c') })], block)).toMatchObject(elsewhere('malformed'));
+      expect(of([receipt(), receipt({ blockHash: hash('c') })], block)).toMatchObject(failed('malformed'));
     }
-    expect(of([receipt()], { blockNumber: '0x11' })).toMatchObject(elsewhere('malformed'));
+    expect(of([receipt()], { blockNumber: '0x11' })).toMatchObject(failed('malformed'));
   });
 
-  it('are another upstream’s where one has neither root nor status, or is none', () => {
-    expect(of([receipt(), receipt({ status: null })])).toMatchObject(elsewhere('node-state'));
-    for (const none of [null, 5, '0x', []]) expect(of([receipt(), none])).toMatchObject(elsewhere('malformed'));
+  it('are an upstream failure if one has neither root nor status, or is malformed', () => {
+    expect(of([receipt(), receipt({ status: null })])).toMatchObject(failed('node-state'));
+    for (const none of [null, 5, '0x', []]) expect(of([receipt(), none])).toMatchObject(failed('malformed'));
   });
 
   it('of the pending block are null', () => {
-    expect(of([receipt({ blockHash: null })], 'pending')).toEqual(rpcResponse(null));
+    expect(of([receipt({ blockHash: null })], 'pending')).toEqual(finalResult(null));
   });
 });
 
@@ -143,26 +143,26 @@ describe('logs', () => {
   const log = { blockHash: hash('a'), topics: [], address: `0x${'1'.repeat(40)}` };
   const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
 
-  it('have every field that the specification names', () => {
+  it('have every field of the specification', () => {
     expect(of([{ ...log }], {})).toMatchObject({ final: true, response: { result: [{ ...log, data: null }] } });
   });
 
   it('of one block must be of that block', () => {
     expect(of([{ ...log }], { blockHash: hash('a') })).toMatchObject({ final: true });
-    expect(of([{ ...log }], { blockHash: hash('b') })).toMatchObject(elsewhere('malformed'));
+    expect(of([{ ...log }], { blockHash: hash('b') })).toMatchObject(failed('malformed'));
     expect(of([{ ...log }], { fromBlock: '0x1', toBlock: '0x2' })).toMatchObject({ final: true });
   });
 
   it('are a list', () => {
-    for (const none of [{}, { ...log }, '0x', false]) expect(of(none, {})).toMatchObject(elsewhere('malformed'));
-    for (const none of [[], null, '0x', 5]) expect(of([{ ...log }, none], {})).toMatchObject(elsewhere('malformed'));
+    for (const none of [{}, { ...log }, '0x', false]) expect(of(none, {})).toMatchObject(failed('malformed'));
+    for (const none of [[], null, '0x', 5]) expect(of([{ ...log }, none], {})).toMatchObject(failed('malformed'));
   });
 });
 
-it('a method that the spec does not know gives whatever the node gives', () => {
+it('a pass-through method returns any result of the node', () => {
   const spec = passThrough('debug_traceTransaction');
   for (const result of [null, 5, '', 'x', {}, [], false, { structLogs: [] }]) {
-    expect(normalise(spec, [], { kind: 'result', result })).toEqual(rpcResponse(result));
+    expect(normalise(spec, [], { kind: 'result', result })).toEqual(finalResult(result));
   }
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { rpcResponse, elsewhere, error, ofError, specOf } from './normalised.ts';
+import { finalResult, failed, finalError, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -12,11 +12,11 @@ const others = ['eth_getStorageAt', 'eth_estimateGas', 'zks_estimateFee'];
 
 describe('a resource that was not found', () => {
   it.each(lookups)('is null for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toEqual(rpcResponse(null));
+    expect(ofError(method, -32_001, 'Resource not found')).toEqual(finalResult(null));
   });
 
-  it.each(others)('is something that another node may have for %s', (method) => {
-    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(elsewhere('no-block'));
+  it.each(others)('is an upstream failure for %s', (method) => {
+    expect(ofError(method, -32_001, 'Resource not found')).toMatchObject(failed('no-block'));
   });
 
   it.each([
@@ -28,7 +28,7 @@ describe('a resource that was not found', () => {
   });
 });
 
-describe('what a node says of a block that it does not know', () => {
+describe('an error for an unknown block', () => {
   it.each([
     [-32_000, 'header not found'],
     [-32_000, 'header for hash not found'],
@@ -37,23 +37,23 @@ describe('what a node says of a block that it does not know', () => {
     [-32_000, 'unknown block'],
     [-39_001, 'Unknown block'],
     [-32_001, 'block not found: hash 0x00000000deadbeef'],
-  ])('%i %s: another is asked', (code, message) => {
-    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(elsewhere('not-found'));
-    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+  ])('%i %s is an upstream failure', (code, message) => {
+    for (const method of lookups) expect(ofError(method, code, message), method).toMatchObject(failed('not-found'));
+    for (const method of others) expect(ofError(method, code, message), method).toMatchObject(failed('no-block'));
   });
 
   it.each([
     [-32_602, 'BlockOutOfRangeError: block height is 3 but requested was 16777215'],
     [-32_602, 'block range extends beyond current head block'],
     [-32_000, 'request beyond head block: requested 65535, head 0'],
-  ])('%i %s: of a lookup, too', (code, message) => {
+  ])('%i %s is an upstream failure for lookups, too', (code, message) => {
     for (const method of [...lookups, ...others, 'eth_getLogs']) {
-      expect(ofError(method, code, message), method).toMatchObject(elsewhere('no-block'));
+      expect(ofError(method, code, message), method).toMatchObject(failed('no-block'));
     }
   });
 });
 
-describe('a node that lacks what the call needs is no reason for null:', () => {
+describe('missing data at a node is not a reason for null:', () => {
   it.each([
     [-32_000, 'missing trie node 5ac1 (path ) state 0x5ac1 is not available, not found'],
     [-32_000, 'transaction indexing is in progress'],
@@ -69,12 +69,12 @@ describe('a node that lacks what the call needs is no reason for null:', () => {
     [6, 'Tree API is temporarily unavailable'],
   ])('%i %s', (code, message) => {
     for (const method of [...lookups, ...others]) {
-      expect(ofError(method, code, message), method).toMatchObject(elsewhere('node-state'));
+      expect(ofError(method, code, message), method).toMatchObject(failed('node-state'));
     }
   });
 });
 
-describe('an upstream that will not answer now is told from one that cannot:', () => {
+describe('an error of an upstream gets its failure class:', () => {
   it.each([
     ['rate', 429, 'Too many requests'],
     ['rate', -32_005, 'project ID request rate exceeded'],
@@ -96,11 +96,11 @@ describe('an upstream that will not answer now is told from one that cannot:', (
     ['unknown', -32_000, ''],
     ['unknown', -32_003, 'transaction rejected'],
   ] as const)('%s: %i %s', (failure, code, message) => {
-    expect(ofError('eth_getStorageAt', code, message)).toMatchObject(elsewhere(failure));
+    expect(ofError('eth_getStorageAt', code, message)).toMatchObject(failed(failure));
   });
 });
 
-describe('the rules are anchored: what only contains a known text is not known', () => {
+describe('rules are anchored: a message that only contains a known text is unknown', () => {
   it.each([
     'the oracle says: header not found',
     'no more: out of gas',
@@ -109,28 +109,28 @@ describe('the rules are anchored: what only contains a known text is not known',
     'it is a nonce too low',
     'why invalid opcode: INVALID',
   ])('%s', (message) => {
-    expect(ofError('eth_estimateGas', -32_000, message)).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_000, message)).toMatchObject(failed('unknown'));
   });
 });
 
 describe('the data of an error', () => {
-  it.each(['0xab', '0xABCD'])('is kept when it is hexadecimal: %s', (data) => {
-    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no', data));
+  it.each(['0xab', '0xABCD'])('is passed on if it is hexadecimal: %s', (data) => {
+    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no', data));
   });
 
   it.each(['', '0x', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
-    'is dropped when it is not, or is empty: %j',
+    'is removed if it is not hexadecimal, or is empty: %j',
     (data) => {
-      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(error(-32_602, 'no'));
+      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no'));
     },
   );
 });
 
-it('a positive code, which JSON-RPC does not know, becomes -32000', () => {
+it('a positive code, which JSON-RPC does not define, becomes -32000', () => {
   expect(ofError('eth_getStorageAt', 11, 'no')).toMatchObject({ response: { code: -32_000, message: 'no' } });
 });
 
-describe('what a limit says of its end is heard', () => {
+describe('a rate limit with a waiting time sets retryAfterMs', () => {
   it.each([
     [{ rate: { allowed_rps: 50, backoff_seconds: 30 } }, 'request rate exceeded', 30_000],
     [{ rate: { backoff_seconds: 0 } }, 'request rate exceeded', undefined],
@@ -145,7 +145,7 @@ describe('what a limit says of its end is heard', () => {
     expect(retryAfterMs).toBe(ms);
   });
 
-  it('and Retry-After goes before it', () => {
+  it('but Retry-After takes precedence', () => {
     const error = {
       kind: 'error',
       code: -32_005,
@@ -157,7 +157,7 @@ describe('what a limit says of its end is heard', () => {
   });
 });
 
-describe('an error in words that nobody knows is what its HTTP status says', () => {
+describe('an error with an unknown text is classified by its HTTP status', () => {
   it.each([
     [429, 'rate'],
     [402, 'quota'],
@@ -172,11 +172,11 @@ describe('an error in words that nobody knows is what its HTTP status says', () 
   ] as const)('%i: %s', (status, failure) => {
     const error = { kind: 'error', code: -32_000, message: 'something new', data: undefined, status } as const;
     for (const method of [...lookups, ...others]) {
-      expect(normalise(specOf(method), [], error)).toMatchObject(elsewhere(failure));
+      expect(normalise(specOf(method), [], error)).toMatchObject(failed(failure));
     }
   });
 
-  it('but never against words that are known', () => {
+  it('but a known text takes precedence over the HTTP status', () => {
     const error = { kind: 'error', code: 3, message: 'execution reverted', data: '0xab' } as const;
     for (const status of [400, 401, 429, 503]) {
       expect(normalise(specOf('eth_estimateGas'), [], { ...error, status })).toMatchObject({ response: { code: 3 } });
@@ -185,20 +185,20 @@ describe('an error in words that nobody knows is what its HTTP status says', () 
 });
 
 describe('an error inside another', () => {
-  it('speaks for it, where the outer one says nothing', () => {
+  it('is used if the outer one has no meaningful message', () => {
     const inner = { code: 3, message: 'insufficient funds for transfer', data: '0x' };
     expect(ofError('eth_estimateGas', -32_603, 'Internal JSON-RPC error.', inner)).toEqual(
-      error(-32_000, 'insufficient funds for transfer'),
+      finalError(-32_000, 'insufficient funds for transfer'),
     );
   });
 
-  it('does not, where the outer one has words of its own', () => {
+  it('is not used if the outer one has a meaningful message', () => {
     const inner = { hash: null, programCounter: 711, result: '0x', message: 'invalid opcode' };
     const message = 'VM Exception while processing transaction: invalid opcode';
-    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(error(-32_000, message));
+    expect(ofError('eth_estimateGas', -32_000, message, inner)).toEqual(finalError(-32_000, message));
   });
 
-  it('may be nested without an end', () => {
+  it('can be nested very deeply', () => {
     let data: unknown = 'no';
     for (let depth = 0; depth < 10_000; depth++) data = { code: -32_000, message: `Internal error: ${depth}`, data };
     expect(ofError('eth_estimateGas', -32_000, 'Internal error: '.repeat(4_000), data)).toMatchObject({ final: false });
@@ -206,7 +206,7 @@ describe('an error inside another', () => {
 });
 
 describe('a message', () => {
-  it('is passed on up to 4 kB of it', () => {
+  it('is truncated to 4 kB', () => {
     const { response } = ofError('eth_estimateGas', -32_000, `out of gas: ${'💥'.repeat(10_000)}`) as {
       response: { message: string };
     };

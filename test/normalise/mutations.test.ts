@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ofError } from './normalised.ts';
 
-/** What clients say, with what is theirs to say left open. Rules that know only what was once recorded fail here. */
+/** Errors of node software with random variable parts. Rules that only match recorded texts fail here. */
 const SEED = 4;
 
 interface NodeError {
@@ -13,7 +13,7 @@ interface NodeError {
   readonly data?: unknown;
 }
 
-/** Contracts say what they like; much of it sounds like a node. */
+/** Reasons of contracts, many of which look like errors of nodes. */
 const reason = fc.oneof(
   fc.constantFrom(
     'rate limit exceeded',
@@ -45,7 +45,7 @@ const number = fc.integer({ min: 1, max: 2_000_000_000 });
 const word = fc.stringMatching(/^[a-z]{3,9}$/);
 const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex'));
 
-/** Another error around it, as proxies, wallets and gRPC put it. */
+/** Nests an error in another one, like proxies, wallets and gRPC. */
 const wrap = fc.constantFrom<((error: NodeError) => NodeError)[]>(
   (error) => error,
   (error) => ({ ...error, message: `rpc error: code = Unknown desc = ${error.message}` }),
@@ -60,16 +60,16 @@ const wrap = fc.constantFrom<((error: NodeError) => NodeError)[]>(
   (error) => ({ code: -32_603, message: 'Internal error', data: { code: 0, message: 'Server error', data: error } }),
 );
 
-function check<T>(arbitrary: fc.Arbitrary<T>, validity: (value: T) => void): void {
-  fc.assert(fc.property(arbitrary, validity), { seed: SEED, numRuns: 300 });
+function check<T>(arbitrary: fc.Arbitrary<T>, verify: (value: T) => void): void {
+  fc.assert(fc.property(arbitrary, verify), { seed: SEED, numRuns: 300 });
 }
 
 const method = fc.constantFrom('eth_estimateGas', 'zks_estimateFee');
 
-describe('a revert of which the node gives the payload', () => {
+describe('a revert with a payload', () => {
   const families: Readonly<Record<string, (payload: string, text: string, n: number) => NodeError>> = {
     geth: (data, text) => ({ code: 3, message: `execution reverted: ${text}`, data }),
-    'geth, without words': (data) => ({ code: -32_000, message: 'execution reverted', data }),
+    'geth, without a reason': (data) => ({ code: -32_000, message: 'execution reverted', data }),
     besu: (data) => ({ code: 3, message: 'Execution reverted (ABI decode error)', data }),
     'hardhat 3': (data, text) => ({
       code: 3,
@@ -108,10 +108,10 @@ describe('a revert of which the node gives the payload', () => {
     }),
   };
 
-  it.each(Object.entries(families))('%s', (_, say) => {
+  it.each(Object.entries(families))('%s', (_, makeError) => {
     check(fc.tuple(method, payload, reason, number, wrap), ([name, bytes, text, n, around]) => {
-      const { code, message, data } = around(say(bytes, text, n));
-      const words = reasonOf(bytes);
+      const { code, message, data } = around(makeError(bytes, text, n));
+      const words = decodeReason(bytes);
       expect(ofError(name, code, message, data)).toMatchObject({
         final: true,
         response: {
@@ -123,15 +123,15 @@ describe('a revert of which the node gives the payload', () => {
     });
   });
 
-  it('a client that nobody has heard of, by its payload', () => {
+  it('is found by its payload for unknown node software', () => {
     check(fc.tuple(method, reason.map(encodeReason), word, number), ([name, bytes, text, n]) => {
-      const said = ofError(name, -32_000 - (n % 100), `${text} ${n}: the contract would not`, bytes);
-      expect(said).toMatchObject({ final: true, response: { code: 3, data: bytes } });
+      const outcome = ofError(name, -32_000 - (n % 100), `${text} ${n}: the contract would not`, bytes);
+      expect(outcome).toMatchObject({ final: true, response: { code: 3, data: bytes } });
     });
   });
 });
 
-describe('a revert of which the node gives no more than the reason', () => {
+describe('a revert with a reason only', () => {
   const families: Readonly<Record<string, (text: string) => NodeError>> = {
     'zkevm-node': (text) => ({ code: -32_000, message: `execution reverted: ${text}` }),
     'geth 1.9.14': (text) => ({ code: -32_000, message: `always failing transaction (execution reverted) (${text})` }),
@@ -144,10 +144,10 @@ describe('a revert of which the node gives no more than the reason', () => {
     'java-tron': (text) => ({ code: -32_000, message: `REVERT opcode executed: ${text}`, data: {} }),
   };
 
-  it.each(Object.entries(families))('%s', (_, say) => {
+  it.each(Object.entries(families))('%s', (_, makeError) => {
     check(fc.tuple(method, reason, wrap), ([name, text, around]) => {
       fc.pre(text !== '' && !/^0x|: invalid request$|supplied gas/.test(text));
-      const { code, message, data } = around(say(text));
+      const { code, message, data } = around(makeError(text));
       const expected = { code: 3, message: `execution reverted: ${text}`, data: encodeReason(text) };
       expect(ofError(name, code, message, data)).toMatchObject({
         final: true,
@@ -158,7 +158,7 @@ describe('a revert of which the node gives no more than the reason', () => {
   });
 });
 
-describe('what is no revert, and the same everywhere, keeps its words and never has code 3', () => {
+describe('a final error that is not a revert keeps its message and never has code 3', () => {
   const families: Readonly<Record<string, (text: string, n: number) => string>> = {
     'out of gas': (_, n) => `Out of gas: gas required exceeds allowance: ${n}`,
     allowance: (_, n) => `gas required exceeds allowance (${n})`,
@@ -177,10 +177,10 @@ describe('what is no revert, and the same everywhere, keeps its words and never 
     lotus: (_, n) => `message execution failed (exit=[${34 + (n % 6)}], revert reason=[none], vm error=[x])`,
   };
 
-  it.each(Object.entries(families))('%s', (_, say) => {
+  it.each(Object.entries(families))('%s', (_, makeError) => {
     const code = fc.constantFrom(3, -32_000, -32_003, -32_603, 2);
     check(fc.tuple(method, word, number, wrap, code), ([name, text, n, around, given]) => {
-      const words = say(text, n);
+      const words = makeError(text, n);
       const error = around({ code: given, message: words, data: '0x' });
       const { final, response } = ofError(name, error.code, error.message, error.data);
       expect(final, error.message).toBe(true);
@@ -190,7 +190,7 @@ describe('what is no revert, and the same everywhere, keeps its words and never 
   });
 });
 
-describe('a class is known by its words, not by what is between them', () => {
+describe('a failure class is found by the fixed parts of a message', () => {
   const families: readonly (readonly [FailureClass, string, (text: string, n: number, hex: string) => NodeError])[] = [
     ['node-state', 'trie', (_, n, hex) => ({ code: -32_000, message: `missing trie node ${hex} (path ${n}) <nil>` })],
     [
@@ -242,9 +242,9 @@ describe('a class is known by its words, not by what is between them', () => {
   ];
   const nameOf = fc.constantFrom('eth_estimateGas', 'eth_getStorageAt', 'zks_estimateFee');
 
-  it.each(families)('%s: %s', (failure, _, say) => {
+  it.each(families)('%s: %s', (failure, _, makeError) => {
     check(fc.tuple(nameOf, word, number, hash, wrap), ([name, text, n, hex, around]) => {
-      const { code, message, data } = around(say(text, n, hex));
+      const { code, message, data } = around(makeError(text, n, hex));
       expect(ofError(name, code, message, data), message).toMatchObject({ final: false, failure });
     });
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { decodeErrorResult, encodeErrorResult, parseAbi, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, isPayload, reasonOf } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodeReason, isPayload, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 
 const abi = parseAbi(['error Error(string)', 'error Panic(uint256)', 'error Custom(string, uint256)']);
 const encodeError = (reason: string): Hex => encodeErrorResult({ abi, errorName: 'Error', args: [reason] });
@@ -34,14 +34,14 @@ const words = fc.array(
   ),
   { maxLength: 6 },
 );
-/** What a contract may return instead: all of it, or all but the selector, is made up. */
-const hostile = fc.oneof(
+/** Malicious payloads: random bytes, with or without a known selector. */
+const malicious = fc.oneof(
   bytes.map((tail) => `0x${tail}`),
   fc
     .tuple(fc.constantFrom('08c379a0', '08C379A0', '4e487b71'), words, bytes)
     .map(([selector, list, tail]) => `0x${selector}${list.map(word).join('')}${tail}`),
 );
-/** A good payload with bytes changed, cut off and added. */
+/** A valid payload with changed, missing and additional bytes. */
 const damaged = fc
   .record({
     payload: fc.oneof(anyText.map(encodeError), fc.bigInt({ min: 0n, max: 300n }).map(encodePanic)),
@@ -56,40 +56,42 @@ const damaged = fc
   });
 
 describe('the reason in a revert’s payload', () => {
-  it('is what Error(string) says, whatever it says', () => {
+  it('is the text of Error(string), for any text', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(reasonOf(encodeError(text))).toBe(wellFormed(text));
+        expect(decodeReason(encodeError(text))).toBe(wellFormed(text));
       }),
       { numRuns: 300 },
     );
   });
 
   it('is the empty text for Error("")', () => {
-    expect(reasonOf(encodeError(''))).toBe('');
+    expect(decodeReason(encodeError(''))).toBe('');
   });
 
   it.each([...panics])('is geth’s for Panic(%i): %s', (code, reason) => {
-    expect(reasonOf(encodePanic(code))).toBe(reason);
+    expect(decodeReason(encodePanic(code))).toBe(reason);
   });
 
   it('names the code of any other panic', () => {
     const code = fc.oneof(fc.bigInt({ min: 0n, max: 0x60n }), fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }));
     fc.assert(
       fc.property(code, (given) => {
-        expect(reasonOf(encodePanic(given))).toBe(panics.get(given) ?? `unknown panic code: 0x${given.toString(16)}`);
+        expect(decodeReason(encodePanic(given))).toBe(
+          panics.get(given) ?? `unknown panic code: 0x${given.toString(16)}`,
+        );
       }),
     );
   });
 
-  it('is the one that viem decodes, wherever viem decodes one', () => {
+  it('is the one that viem decodes, if viem decodes one', () => {
     let decoded = 0;
     fc.assert(
-      fc.property(fc.oneof(damaged, hostile), (payload) => {
+      fc.property(fc.oneof(damaged, malicious), (payload) => {
         const expected = decodedByViem(payload);
         if (expected === undefined) return;
         decoded++;
-        expect(reasonOf(payload)).toBe(expected);
+        expect(decodeReason(payload)).toBe(expected);
       }),
       { numRuns: 2_000 },
     );
@@ -98,14 +100,14 @@ describe('the reason in a revert’s payload', () => {
 
   it.each([
     ['with a tail that is not padded', `0x08c379a0${word(32n)}${word(3n)}616263`, 'abc'],
-    ['with junk behind it', `0x08c379a0${word(32n)}${word(3n)}${'616263'.padEnd(64, '0')}deadbeef`, 'abc'],
+    ['with additional bytes', `0x08c379a0${word(32n)}${word(3n)}${'616263'.padEnd(64, '0')}deadbeef`, 'abc'],
     ['with dirty padding', `0x08c379a0${word(32n)}${word(3n)}${'616263'.padEnd(64, 'f')}`, 'abc'],
     ['at another offset', `0x08c379a0${word(64n)}${word(0n)}${word(3n)}616263`, 'abc'],
     ['with a selector in upper case', `0x08C379A0${word(32n)}${word(3n)}616263`, 'abc'],
     ['of bytes that are not UTF-8', `0x08c379a0${word(32n)}${word(4n)}61fffe62`, 'a\ufffd\ufffdb'],
-    ['of a panic with junk behind it', `0x4e487b71${word(0x11n)}dead`, 'arithmetic underflow or overflow'],
+    ['of a panic with additional bytes', `0x4e487b71${word(0x11n)}dead`, 'arithmetic underflow or overflow'],
   ])('is read %s', (_, payload, reason) => {
-    expect(reasonOf(payload)).toBe(reason);
+    expect(decodeReason(payload)).toBe(reason);
   });
 
   it.each([
@@ -117,20 +119,20 @@ describe('the reason in a revert’s payload', () => {
     ['a custom error', encodeErrorResult({ abi, errorName: 'Custom', args: ['abc', 1n] })],
     ['raw text', '0x77726f6e672d63616c6c6461746173697a65'],
     ['an offset of 2^256-1', `0x08c379a0${'f'.repeat(64)}${word(3n)}616263`],
-    ['an offset behind the end', `0x08c379a0${word(65n)}${word(3n)}616263`],
+    ['an offset after the end', `0x08c379a0${word(65n)}${word(3n)}616263`],
     ['a length of 2^256-1', `0x08c379a0${word(32n)}${'f'.repeat(64)}`],
     ['a length that is one too large', `0x08c379a0${word(32n)}${word(4n)}616263`],
     ['a length above 2^32 whose low bytes would fit', `0x08c379a0${word(32n)}${word(2n ** 32n + 3n)}616263`],
-  ])('is not there in %s', (_, payload) => {
-    expect(reasonOf(payload)).toBeUndefined();
+  ])('is undefined for %s', (_, payload) => {
+    expect(decodeReason(payload)).toBeUndefined();
   });
 });
 
-describe('a hostile payload', () => {
-  it('never throws, and gives no more text than it has bytes', () => {
+describe('a malicious payload', () => {
+  it('never throws, and decodes to no more text than it has bytes', () => {
     fc.assert(
-      fc.property(fc.oneof(hostile, damaged), (payload) => {
-        const reason = reasonOf(payload);
+      fc.property(fc.oneof(malicious, damaged), (payload) => {
+        const reason = decodeReason(payload);
         if (!payload.toLowerCase().startsWith('0x4e487b71')) {
           expect(reason?.length ?? 0).toBeLessThanOrEqual(payload.length / 2);
         }
@@ -142,7 +144,7 @@ describe('a hostile payload', () => {
   it('allocates nothing by the length that it claims', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (const claimed of [2n ** 30n, 2n ** 31n - 1n, 2n ** 32n - 1n, 2n ** 53n, 2n ** 256n - 1n]) {
-      for (let times = 0; times < 100; times++) reasonOf(`0x08c379a0${word(32n)}${word(claimed)}616263`);
+      for (let times = 0; times < 100; times++) decodeReason(`0x08c379a0${word(32n)}${word(claimed)}616263`);
     }
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5_000_000);
   });
@@ -150,17 +152,17 @@ describe('a hostile payload', () => {
   it('of tens of megabytes is read', () => {
     const payload = `0x08c379a0${word(32n)}${word(15_000_000n)}${'61'.repeat(15_000_000)}`;
     expect(isPayload(payload)).toBe(true);
-    expect(reasonOf(payload)).toHaveLength(15_000_000);
+    expect(decodeReason(payload)).toHaveLength(15_000_000);
   });
 });
 
-describe('a payload made of a reason', () => {
-  it('is the one that viem makes, and gives the reason back', () => {
+describe('a payload encoded from a reason', () => {
+  it('is the one that viem encodes, and decodes to the reason', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const payload = encodeReason(text);
         expect(payload).toBe(encodeError(text));
-        expect(reasonOf(payload)).toBe(wellFormed(text));
+        expect(decodeReason(payload)).toBe(wellFormed(text));
       }),
     );
   });
@@ -182,14 +184,14 @@ function decodedByViem(payload: string): string | undefined {
     const { errorName, args } = decodeErrorResult({ abi, data: payload.toLowerCase() as Hex });
     if (errorName === 'Panic') return panics.get(args[0]) ?? `unknown panic code: 0x${args[0].toString(16)}`;
     if (errorName !== 'Error') return undefined;
-    // viem's TextDecoder takes a byte order mark away; geth keeps it, and so do we.
+    // viem's TextDecoder takes a byte order mark away; geth and the gateway keep it.
     return /^0x.{136}efbbbf/i.test(payload) || args[0].includes('\ufeff') ? undefined : args[0];
   } catch {
     return undefined;
   }
 }
 
-/** As it comes out of UTF-8: half surrogate pairs become U+FFFD. */
+/** The text after UTF-8 encoding: half surrogate pairs become U+FFFD. */
 function wellFormed(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8');
 }

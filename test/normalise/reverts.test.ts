@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { elsewhere, error, ofError } from './normalised.ts';
+import { failed, finalError, ofError } from './normalised.ts';
 
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
 
@@ -10,12 +10,14 @@ describe('a revert', () => {
   it.each(['eth_estimateGas', 'zks_estimateFee'])('of %s has code 3, the reason and the payload', (method) => {
     const payload = encodeReason('no more');
     expect(ofError(method, 3, 'execution reverted: no more', payload)).toEqual(
-      error(3, 'execution reverted: no more', payload),
+      finalError(3, 'execution reverted: no more', payload),
     );
   });
 
   it.each([3, -32_000, -32_603, -32_015, 1, 0])('needs no code 3: %i', (code) => {
-    expect(ofError('eth_estimateGas', code, 'execution reverted', '0x')).toEqual(error(3, 'execution reverted', '0x'));
+    expect(ofError('eth_estimateGas', code, 'execution reverted', '0x')).toEqual(
+      finalError(3, 'execution reverted', '0x'),
+    );
   });
 
   it.each([
@@ -23,21 +25,23 @@ describe('a revert', () => {
     ['execution reverted', 'arithmetic underflow or overflow'],
     ['Execution reverted (some words)', 'arithmetic underflow or overflow'],
     ['execution reverted: something else', 'arithmetic underflow or overflow'],
-  ])('has its message made from the payload, in geth’s words: %s', (message, reason) => {
-    expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(error(3, `execution reverted: ${reason}`, panic));
-  });
-
-  it('with a custom error has no reason, whatever the node makes of it', () => {
-    const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
-    expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
-      error(3, 'execution reverted', payload),
+  ])('has geth’s message, made from the payload: %s', (message, reason) => {
+    expect(ofError('eth_estimateGas', 3, message, panic)).toEqual(
+      finalError(3, `execution reverted: ${reason}`, panic),
     );
   });
 
-  it('with an empty reason keeps the space behind the colon', () => {
+  it('with a custom error has no reason, whatever the message is', () => {
+    const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
+    expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
+      finalError(3, 'execution reverted', payload),
+    );
+  });
+
+  it('with an empty reason keeps the space after the colon', () => {
     const payload = encodeReason('');
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
-      error(3, 'execution reverted: ', payload),
+      finalError(3, 'execution reverted: ', payload),
     );
   });
 
@@ -49,15 +53,15 @@ describe('a revert', () => {
     '0x1234',
     '{"code":-32005}',
     'NUL\0',
-  ])('has its reason as it is: %j', (reason) => {
+  ])('has its reason unchanged: %j', (reason) => {
     const payload = encodeReason(reason);
     expect(ofError('eth_estimateGas', 3, 'execution reverted', payload)).toEqual(
-      error(3, `execution reverted: ${reason}`, payload),
+      finalError(3, `execution reverted: ${reason}`, payload),
     );
   });
 });
 
-describe('a contract may say anything: a revert stays one whose reason is', () => {
+describe('a revert is recognised with any reason of a contract:', () => {
   it.each([
     'rate limit exceeded',
     'Too many requests',
@@ -77,9 +81,9 @@ describe('a contract may say anything: a revert stays one whose reason is', () =
     'failed to validate the transaction. reason: Validation revert',
   ])('%s', (reason) => {
     const payload = encodeReason(reason);
-    const expected = error(3, `execution reverted: ${reason}`, payload);
+    const expected = finalError(3, `execution reverted: ${reason}`, payload);
     expect(ofError('eth_estimateGas', 3, `execution reverted: ${reason}`, payload)).toEqual(expected);
-    // The same where the node has lost the payload.
+    // The same without a payload.
     expect(ofError('eth_estimateGas', -32_000, `execution reverted: ${reason}`)).toMatchObject(expected);
   });
 });
@@ -88,51 +92,53 @@ describe('the payload of a revert', () => {
   const payload = encodeReason('plain');
 
   it.each([
-    ['by itself', payload],
+    ['as data itself', payload],
     ['in an object', { data: payload }],
     ['in an object with more in it', { message: 'Error: VM Exception', data: payload, txHash: '0x1' }],
   ])('is found %s', (_, data) => {
     expect(ofError('eth_estimateGas', 3, 'execution reverted', data)).toEqual(
-      error(3, 'execution reverted: plain', payload),
+      finalError(3, 'execution reverted: plain', payload),
     );
   });
 
   it.each([undefined, null, '', '0x', {}, { data: '' }, { data: null }, [], 7, 'plain', '0x123'])(
-    'is made from the reason where the node gives %j',
+    'is made from the reason if the node returns %j',
     (data) => {
       expect(ofError('eth_estimateGas', 3, 'execution reverted: plain', data)).toMatchObject(
-        error(3, 'execution reverted: plain', payload),
+        finalError(3, 'execution reverted: plain', payload),
       );
     },
   );
 
-  it.each([undefined, null, '', '0x', {}])('is empty where there is no reason either: %j', (data) => {
+  it.each([undefined, null, '', '0x', {}])('is empty without a reason: %j', (data) => {
     expect(ofError('eth_estimateGas', -32_000, 'execution reverted', data)).toMatchObject(
-      error(3, 'execution reverted', '0x'),
+      finalError(3, 'execution reverted', '0x'),
     );
   });
 
   it('may be tens of megabytes', () => {
     const large = `0x${'ab'.repeat(15_000_000)}`;
-    expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(error(3, 'execution reverted', large));
-    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(error(-32_602, 'no', large));
+    expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(
+      finalError(3, 'execution reverted', large),
+    );
+    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(finalError(-32_602, 'no', large));
   });
 
-  it('is looked for no deeper than nodes put it', () => {
+  it('is only searched to the depth that nodes use', () => {
     const depth = 200_000;
     const deep = JSON.parse(`${'{"data":'.repeat(depth)}"0xab"${'}'.repeat(depth)}`) as unknown;
     expect(ofError('eth_estimateGas', 3, 'execution reverted', deep)).toMatchObject(
-      error(3, 'execution reverted', '0x'),
+      finalError(3, 'execution reverted', '0x'),
     );
   });
 });
 
-describe('a revert in words that no rule knows', () => {
+describe('a revert with an unknown text', () => {
   it.each(['out of gas', 'nonce too low', 'header not found', 'insufficient funds for transfer', 'no'])(
-    'is one whose payload holds these very words: %s',
+    'is recognised if the payload has the same text: %s',
     (reason) => {
       const payload = encodeReason(reason);
-      const expected = error(3, `execution reverted: ${reason}`, payload);
+      const expected = finalError(3, `execution reverted: ${reason}`, payload);
       expect(ofError('eth_estimateGas', -32_000, reason, payload)).toEqual(expected);
       expect(ofError('eth_estimateGas', -32_603, 'Internal error', { message: reason, data: payload })).toEqual(
         expected,
@@ -140,50 +146,52 @@ describe('a revert in words that no rule knows', () => {
     },
   );
 
-  it.each([encodeReason('no'), panic])('is one whose payload decodes: %s', (payload) => {
+  it.each([encodeReason('no'), panic])('is recognised if the payload decodes: %s', (payload) => {
     expect(ofError('eth_estimateGas', -32_603, 'it went wrong', payload)).toMatchObject({
       response: { code: 3, data: payload },
     });
   });
 
-  it('is one whose code is 3 and whose payload has a selector at the least', () => {
+  it('is recognised by code 3 and a payload with a selector', () => {
     expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9e3')).toEqual(
-      error(3, 'execution reverted', '0xd144d9e3'),
+      finalError(3, 'execution reverted', '0xd144d9e3'),
     );
-    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(elsewhere('unknown'));
-    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_000, 'it went wrong', '0xd144d9e3')).toMatchObject(failed('unknown'));
+    expect(ofError('eth_estimateGas', 3, 'it went wrong', '0xd144d9')).toMatchObject(failed('unknown'));
   });
 
   it('may be the whole message of old nethermind: a guess, which is not final', () => {
     expect(ofError('eth_estimateGas', -32_015, 'mv')).toMatchObject({
-      ...elsewhere('unknown'),
-      response: error(3, 'execution reverted: mv', encodeReason('mv')).response,
+      ...failed('unknown'),
+      response: finalError(3, 'execution reverted: mv', encodeReason('mv')).response,
     });
-    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(error(3, 'execution reverted', '0xd144d9e3'));
-    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32_015, '0xd144d9e3')).toEqual(
+      finalError(3, 'execution reverted', '0xd144d9e3'),
+    );
+    expect(ofError('eth_estimateGas', -32_000, 'mv')).toMatchObject(failed('unknown'));
   });
 
   it.each([
     [3, 'failed to validate the transaction. reason: Validation revert: no', encodeReason('no')],
     [3, 'message execution failed (exit=[34], revert reason=[none], vm error=[x])', '0xd144d9e3'],
     [3, 'out of gas', encodeReason('something else')],
-  ])('is none whose words are known to be another thing: %i %s', (code, message, data) => {
-    expect(ofError('eth_estimateGas', code, message, data)).toEqual(error(-32_000, message));
+  ])('is not assumed if the text is another known error: %i %s', (code, message, data) => {
+    expect(ofError('eth_estimateGas', code, message, data)).toEqual(finalError(-32_000, message));
   });
 
   it.each(['out of gas', 'VM execution error.', 'StackUnderflow'])(
-    'is none under -32015 whose words are known to be a halt: %s',
+    'is not assumed for a known halt with -32015: %s',
     (message) => {
-      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(error(-32_015, message));
+      expect(ofError('eth_estimateGas', -32_015, message)).toEqual(finalError(-32_015, message));
     },
   );
 
-  it('is none under -32015 when a proxy says so', () => {
-    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(elsewhere('transport'));
+  it('is not assumed for the error of a proxy with -32015', () => {
+    expect(ofError('eth_estimateGas', -32_015, 'gateway timeout')).toMatchObject(failed('transport'));
   });
 });
 
-describe('what is no revert never has code 3:', () => {
+describe('an error that is not a revert never has code 3:', () => {
   it.each([
     'invalid opcode: INVALID',
     'invalid jump destination',
@@ -212,31 +220,31 @@ describe('what is no revert never has code 3:', () => {
     'EVM error InvalidFEOpcode',
     'EVM error OutOfGas',
   ])('%s', (message) => {
-    // Nor is it asked again: every node says the same.
-    expect(ofError('eth_estimateGas', -32_000, message)).toEqual(error(-32_000, message));
-    expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(error(-32_000, message));
-    expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(error(-32_000, message));
+    // It is final: every node returns the same.
+    expect(ofError('eth_estimateGas', -32_000, message)).toEqual(finalError(-32_000, message));
+    expect(ofError('eth_estimateGas', 3, message, '0x')).toEqual(finalError(-32_000, message));
+    expect(ofError('zks_estimateFee', 3, message, '0xab')).toEqual(finalError(-32_000, message));
   });
 
   it.each(['transaction execution reverted', 'reverting', 'execution revertedly', 'EXECUTION', 'the reason: revert'])(
-    'a text that only resembles one, %j, gets another try',
+    'a text that only resembles a revert, %j, is an upstream failure',
     (message) => {
       expect(ofError('eth_estimateGas', 3, message, '0x')).toMatchObject({
-        ...elsewhere('unknown'),
+        ...failed('unknown'),
         response: { code: -32_000, message, data: undefined },
       });
     },
   );
 
-  it('the same words from a method that executes nothing', () => {
+  it('the same text from a method that executes no code is unknown', () => {
     expect(ofError('eth_getStorageAt', 3, 'execution reverted', '0xab')).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: -32_000 },
     });
   });
 });
 
-describe('a revert that a dev node tells of a transaction it has mined', () => {
+describe('a revert of a transaction that a development node has mined', () => {
   it.each([
     [
       3,
@@ -245,23 +253,23 @@ describe('a revert that a dev node tells of a transaction it has mined', () => {
     ],
     [-32_000, 'VM Exception while processing transaction: revert rate limit exceeded', { hash: '0x1', result: '0x' }],
     [-32_603, 'Error: VM Exception while processing transaction: revert header not found', undefined],
-  ])('is the last word: the transaction is never sent elsewhere: %i %s', (code, message, data) => {
+  ])('is final: the transaction is not sent to another upstream: %i %s', (code, message, data) => {
     const { final, response } = ofError('eth_sendRawTransaction', code, message, data);
     expect({ final, response }).toMatchObject({ final: true, response: { kind: 'error', message } });
     expect(response).not.toMatchObject({ code: 3 });
   });
 });
 
-it('a trace that tells of a revert is no rate limit, whatever the contract says', () => {
-  const said = {
+it('a trace with a revert is not a rate limit, whatever the reason is', () => {
+  const response = {
     kind: 'error',
     code: -32_000,
     message: 'execution reverted: too many requests',
     data: undefined,
   } as const;
-  expect(normalise(passThrough('debug_traceCall'), [], said)).toMatchObject({
+  expect(normalise(passThrough('debug_traceCall'), [], response)).toMatchObject({
     final: false,
     failure: 'unknown',
-    response: said,
+    response,
   });
 });

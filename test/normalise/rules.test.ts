@@ -18,16 +18,16 @@ const reverts = [...revertRules, bareReason];
 const rules = [...executionErrorRules, ...transactionRules, ...errorRules, ...reverts];
 
 describe('every rule', () => {
-  it('bears a client and a source', () => {
+  it('has a client and a source', () => {
     for (const { client, source } of [...rules, ...wrappers])
       expect([client, source]).toEqual([expect.any(String), expect.any(String)]);
     expect(rules.filter(({ client, source }) => client === '' || source === '')).toEqual([]);
   });
 
-  it('is anchored, unless it is for methods that execute nothing, or for one code', () => {
+  it('is anchored, unless it is for methods that execute no code, or for one error code', () => {
     for (const { text, ...rule } of rules) {
-      const isFree = 'of' in rule && (rule.of === 'reads' || rule.of === 'lookups by hash');
-      if (text === undefined || isFree || rule.codes?.length === 1) continue;
+      const canBeUnanchored = 'methods' in rule && (rule.methods === 'reads' || rule.methods === 'lookups by hash');
+      if (text === undefined || canBeUnanchored || rule.codes?.length === 1) continue;
       expect(
         alternatives(text.source).filter((one) => !one.startsWith('^')),
         text.source,
@@ -35,11 +35,11 @@ describe('every rule', () => {
     }
   });
 
-  it('has no whole message of a node in it, but for words that are always the same', () => {
+  it('contains no whole recorded message, except fixed texts', () => {
     const folder = join(packageRoot, 'test/recorded');
     const recorded = readdirSync(folder)
-      .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { reply: WithError }[])
-      .map(({ reply: response }) => response);
+      .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { upstreamResponse: WithError }[])
+      .map(({ upstreamResponse }) => upstreamResponse);
     const catalogue = (readCases() ?? []).map((one) => one.upstream_response as WithError);
     const messages = [...recorded, ...catalogue]
       .map((response) => response.error?.message)
@@ -51,7 +51,7 @@ describe('every rule', () => {
     }
   });
 
-  it('takes no time over hostile texts', () => {
+  it('takes less than 100 ms for malicious texts', () => {
     const texts = ['execution reverted: ', 'a ', '429 A: ', 'Internal error: ', '((((', '0x00', 'rate limit ', '\n'];
     for (const text of [...rules.map((rule) => rule.text), ...wrappers.map(({ pattern }) => pattern)]) {
       for (const part of texts) {
@@ -65,7 +65,7 @@ describe('every rule', () => {
   });
 });
 
-/** The alternatives at the top of a regular expression. */
+/** The top-level alternatives of a regular expression. */
 function alternatives(source: string): string[] {
   const parts = [''];
   let depth = 0;

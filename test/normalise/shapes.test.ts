@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rpcResponse, elsewhere, hash, ofResult, word } from './normalised.ts';
+import { finalResult, failed, hash, ofResult, word } from './normalised.ts';
 
 const header =
   'number hash parentHash nonce sha3Uncles logsBloom transactionsRoot stateRoot receiptsRoot miner difficulty totalDifficulty extraData size gasLimit gasUsed timestamp uncles mixHash';
@@ -23,18 +23,18 @@ const ofReceipt = (receipt: object) =>
   ofResult('eth_getTransactionReceipt', { transactionHash: hash('b'), ...receipt }, [hash('b')]);
 
 describe('a block', () => {
-  it('has every field that the specification names, null where the node left it out', () => {
+  it('has every field of the specification, null if the node omits it', () => {
     expect(ofBlock({ number: '0x5' })).toEqual(
-      rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
+      finalResult({ ...nulls(header), transactions: null, hash: hash('a'), number: '0x5' }),
     );
   });
 
-  it('keeps fields that the specification does not name, and gets none of them', () => {
+  it('keeps other fields, and gets none of them', () => {
     const extra = { baseFeePerGas: '0x7', withdrawals: [], author: null, step: '319565598', signature: '00' };
-    expect(ofBlock(extra)).toEqual(rpcResponse({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
+    expect(ofBlock(extra)).toEqual(finalResult({ ...nulls(header), transactions: null, hash: hash('a'), ...extra }));
   });
 
-  it('has whole transactions completed, and hashes left alone', () => {
+  it('has its whole transactions completed, and its hashes unchanged', () => {
     const whole = { hash: hash('b'), blockHash: hash('a'), r: word('1'), chainID: '0x7' };
     const { response } = ofBlock({ transactions: [whole] }) as { response: { result: object } };
     const completed = { ...nulls(transactionFields), ...whole, r: '0x1', chainId: '0x7' };
@@ -54,19 +54,19 @@ describe('a block', () => {
     [false, [hash('b'), { hash: hash('c') }]],
     [false, [5]],
     [false, {}],
-  ])('asked for with %s, whose transactions are %j, is an upstream failure', (isFull, transactions) => {
-    expect(ofBlock({ transactions }, isFull)).toMatchObject(elsewhere('malformed'));
+  ])('requested with %s, whose transactions are %j, is an upstream failure', (isFull, transactions) => {
+    expect(ofBlock({ transactions }, isFull)).toMatchObject(failed('malformed'));
     const params = ['latest', isFull];
     expect(ofResult('eth_getBlockByNumber', { number: '0x5', transactions }, params)).toMatchObject(
-      elsewhere('malformed'),
+      failed('malformed'),
     );
   });
 
-  it.each([true, false])('asked for with %s may have no transactions', (isFull) => {
+  it.each([true, false])('requested with %s may have no transactions', (isFull) => {
     expect(ofBlock({ transactions: [] }, isFull)).toMatchObject({ response: { result: { transactions: [] } } });
   });
 
-  it('has uncles as the node gave them', () => {
+  it('has its uncles unchanged', () => {
     expect(ofBlock({ uncles: [hash('c')], transactions: [] })).toMatchObject({
       response: { result: { uncles: [hash('c')] } },
     });
@@ -86,7 +86,7 @@ describe('a transaction inside a block', () => {
   );
 });
 
-describe('a quantity that came as a JSON number', () => {
+describe('a quantity that is a JSON number', () => {
   it('is hexadecimal in blocks, transactions, receipts and logs', () => {
     expect(ofBlock({ number: 5, baseFeePerGas: 7, transactions: [{ nonce: 0, yParity: 1 }] })).toMatchObject({
       response: { result: { number: '0x5', baseFeePerGas: '0x7', transactions: [{ nonce: '0x0', yParity: '0x1' }] } },
@@ -98,11 +98,11 @@ describe('a quantity that came as a JSON number', () => {
     });
   });
 
-  it.each([0.5, -1, 2 ** 60])('stays as it is when it is none: %d', (gasUsed) => {
+  it.each([0.5, -1, 2 ** 60])('stays unchanged if it is not a valid quantity: %d', (gasUsed) => {
     expect(ofBlock({ gasUsed })).toMatchObject({ response: { result: { gasUsed } } });
   });
 
-  it('stays as it is in fields that the specification does not name', () => {
+  it('stays unchanged in fields outside the specification', () => {
     expect(ofBlock({ l1BatchNumber: 5, ratio: [0.5] })).toMatchObject({
       response: { result: { l1BatchNumber: 5, ratio: [0.5] } },
     });
@@ -136,7 +136,7 @@ describe('a quantity with leading zeros', () => {
     });
   });
 
-  it('keeps them in hashes, bytes, nonces of blocks and fields that the schema does not name', () => {
+  it('keeps them in hashes, bytes, nonces of blocks and fields outside the schema', () => {
     const given = { nonce: '0x0000000000000042', extraData: '0x00', mixHash: hash('0'), l1Fee: '0x00ff' };
     expect(ofBlock(given)).toMatchObject({ response: { result: given } });
   });
@@ -169,41 +169,41 @@ describe('an empty address', () => {
 });
 
 describe('the pending block', () => {
-  // geth 1.17.5; Hardhat 3 and ganache 7 give the number and hash of the block that is to be, or of the latest one.
+  // geth 1.17.5; Hardhat 3 and ganache 7 return the number and hash of the next block, or of the latest one.
   it.each([
     [{ number: null, hash: null, nonce: null, miner: null, logsBloom: '0x00', transactions: [] }],
     [{ number: '0x05', hash: hash('a'), logsBloom: '0x00', transactions: [] }],
     [{ number: '0x5', parentHash: hash('a') }],
-  ])('of %j is passed on as the upstream gave it', (given) => {
+  ])('of %j is passed on unchanged', (given) => {
     for (const isFull of [true, false]) {
       const response = { kind: 'result', result: structuredClone(given) } as const;
-      expect(ofResult('eth_getBlockByNumber', response.result, ['pending', isFull])).toEqual(rpcResponse(given));
+      expect(ofResult('eth_getBlockByNumber', response.result, ['pending', isFull])).toEqual(finalResult(given));
     }
   });
 
-  it('has transactions as the flag asked', () => {
+  it('has transactions as the flag requests', () => {
     const whole = { transactions: [{ hash: hash('b'), blockHash: null, blockNumber: '0x5', r: '0x1' }] };
-    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(rpcResponse(whole));
-    expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(elsewhere('malformed'));
+    expect(ofResult('eth_getBlockByNumber', structuredClone(whole), ['pending', true])).toEqual(finalResult(whole));
+    expect(ofResult('eth_getBlockByNumber', whole, ['pending', false])).toMatchObject(failed('malformed'));
   });
 });
 
 describe('an uncle', () => {
   it('has the fields of a block and no transactions', () => {
     expect(ofUncle({ hash: hash('c'), transactions: [hash('d')] })).toEqual(
-      rpcResponse({ ...nulls(header), hash: hash('c') }),
+      finalResult({ ...nulls(header), hash: hash('c') }),
     );
   });
 
-  it('may bear any hash, because the block’s was asked for', () => {
+  it('may have any hash, because the parameter is the block’s hash', () => {
     expect(ofUncle({ hash: hash('a') })).toMatchObject({ final: true });
   });
 });
 
 describe('a transaction', () => {
-  it('has every field that the specification names and does not call optional', () => {
+  it('has every required field of the specification', () => {
     const given = { blockHash: hash('a'), blockNumber: '0x1' };
-    expect(ofTransaction(given)).toEqual(rpcResponse({ ...nulls(transactionFields), ...given, hash: hash('b') }));
+    expect(ofTransaction(given)).toEqual(finalResult({ ...nulls(transactionFields), ...given, hash: hash('b') }));
   });
 
   it.each([
@@ -236,7 +236,7 @@ describe('a transaction', () => {
     [{ chainId: '0x7', chainID: '0x8' }, { chainId: '0x7' }],
     [{ chainId: null, chainID: '0x8' }, { chainId: '0x8' }],
     [{}, {}],
-  ])('has %j as %j: chainId is spelt so, and never invented', (given, chainId) => {
+  ])('has %j as %j: chainId is renamed, and never added', (given, chainId) => {
     const { response } = ofTransaction({ blockHash: hash('a'), ...given }) as { response: { result: object } };
     expect(Object.entries(response.result).filter(([name]) => /^chainid$/i.test(name))).toEqual(
       Object.entries(chainId),
@@ -254,7 +254,7 @@ describe('a transaction', () => {
     });
   });
 
-  it.each(['0x7e', '0x6a', '0x71', '0xff', '0x7b'])('may be of a type like %s, which we do not know', (type) => {
+  it.each(['0x7e', '0x6a', '0x71', '0xff', '0x7b'])('may be of an unknown type like %s', (type) => {
     const given = { blockHash: hash('a'), type, sourceHash: hash('e'), mint: '0x0', accessList: null };
     expect(ofTransaction(given)).toMatchObject({ final: true, response: { result: given } });
   });
@@ -263,13 +263,13 @@ describe('a transaction', () => {
 describe('a receipt', () => {
   const place = { blockHash: hash('a'), blockNumber: '0x1' };
 
-  it('has every field that the specification names', () => {
+  it('has every field of the specification', () => {
     expect(ofReceipt({ ...place, status: '0x1' })).toEqual(
-      rpcResponse({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
+      finalResult({ ...nulls(receiptFields), ...place, status: '0x1', transactionHash: hash('b') }),
     );
   });
 
-  it('has logs with every field that the specification names', () => {
+  it('has logs with every field of the specification', () => {
     const log = { address: `0x${'1'.repeat(40)}`, transactionLogIndex: '0x0' };
     expect(ofReceipt({ ...place, status: '0x1', logs: [log, {}] })).toMatchObject({
       response: { result: { logs: [{ ...nulls(logFields), ...log }, nulls(logFields)] } },
@@ -300,8 +300,8 @@ describe('a receipt', () => {
     [{ root: null, status: null }],
     [{ root: '0x' }],
     [{ root: '0x', status: null }],
-  ])('with %j for root and status is none: another upstream is asked', (given) => {
-    expect(ofReceipt({ ...place, ...given })).toMatchObject(elsewhere('node-state'));
+  ])('with %j for root and status is an upstream failure', (given) => {
+    expect(ofReceipt({ ...place, ...given })).toMatchObject(failed('node-state'));
   });
 
   it.each([
@@ -310,16 +310,16 @@ describe('a receipt', () => {
     [{ blockNumber: null, logs: [] }],
     [{ blockHash: hash('0'), blockNumber: '0x0', status: '0x1' }],
   ])('of a pending transaction, %j, is null', (given) => {
-    expect(ofReceipt(given)).toEqual(rpcResponse(null));
+    expect(ofReceipt(given)).toEqual(finalResult(null));
   });
 
-  it('has a blockTimestamp in hexadecimal, where anvil gives a number', () => {
+  it('has a hexadecimal blockTimestamp if anvil returns a number', () => {
     expect(ofReceipt({ ...place, status: '0x1', blockTimestamp: 1_795_219_666 })).toMatchObject({
       response: { result: { blockTimestamp: '0x6b00e0d2' } },
     });
   });
 
-  it('keeps what layers 2 add, decimal fractions included', () => {
+  it('keeps the fields of layers 2, decimal fractions included', () => {
     const extra = {
       l1Fee: '0xe780df01003bc',
       l1FeeScalar: '0.684',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { rpcResponse, elsewhere, error, hash, ofError, specOf } from './normalised.ts';
+import { finalResult, failed, finalError, hash, ofError, specOf } from './normalised.ts';
 
 const lookups = [
   'eth_getBlockByHash',
@@ -12,7 +12,7 @@ const lookups = [
   'eth_getBlockReceipts',
 ];
 
-describe('what a layer below the node lacks is no evidence that something does not exist:', () => {
+describe('missing data in a database or proxy does not prove that an object does not exist:', () => {
   const texts: (readonly [number, string, unknown?])[] = [
     // Databases.
     [-32000, 'pebble: not found'],
@@ -61,20 +61,20 @@ describe('what a layer below the node lacks is no evidence that something does n
 
   it.each(cases)('$code $message $data', ({ code, message, data }) => {
     for (const method of lookups) {
-      const { final, ...verdict } = ofError(method, code, message, data);
+      const { final, ...outcome } = ofError(method, code, message, data);
       expect({ method, final }).toEqual({ method, final: false });
-      // `not-found` becomes null when nobody says otherwise.
-      expect(verdict).not.toMatchObject({ failure: 'not-found' });
+      // `not-found` becomes null if no upstream has the object.
+      expect(outcome).not.toMatchObject({ failure: 'not-found' });
     }
   });
 
-  it.each([401, 403, 404, 410, 500, 502])('nor is anything under HTTP %i', (status) => {
+  it.each([401, 403, 404, 410, 500, 502])('and no text with HTTP %i does', (status) => {
     for (const message of ['Resource not found', 'transaction not found', 'block not found', 'Not Found']) {
-      const said = { kind: 'error', code: -32000, message, data: undefined, status } as const;
+      const response = { kind: 'error', code: -32000, message, data: undefined, status } as const;
       for (const method of lookups) {
-        const { final, ...verdict } = normalise(specOf(method), [], said);
+        const { final, ...outcome } = normalise(specOf(method), [], response);
         expect({ method, message, final }).toEqual({ method, message, final: false });
-        expect(verdict).not.toMatchObject({ failure: 'not-found' });
+        expect(outcome).not.toMatchObject({ failure: 'not-found' });
       }
     }
   });
@@ -85,13 +85,13 @@ describe('the general "not found" is node state', () => {
     '%s',
     (text) => {
       for (const method of [...lookups, 'eth_getBalance', 'eth_getLogs']) {
-        expect(ofError(method, -32000, text), method).toMatchObject(elsewhere('node-state'));
+        expect(ofError(method, -32000, text), method).toMatchObject(failed('node-state'));
       }
     },
   );
 });
 
-describe('what a node says of a thing that does not exist is null:', () => {
+describe('an error for an object that does not exist is null:', () => {
   it.each([
     [-32001, 'Resource not found'],
     [-32001, '[Request ID: 4f43afe1-de8b-4db7-b58d-ad733858c7af] Requested resource not found. '],
@@ -101,23 +101,23 @@ describe('what a node says of a thing that does not exist is null:', () => {
     [-32604, 'Record not found'],
     [-32000, `Error: transaction hash not found (txHash="${hash('a')}", code=UNKNOWN_ERROR, version=x)`],
   ])('%i %s', (code, message) => {
-    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(rpcResponse(null));
+    expect(ofError('eth_getTransactionReceipt', code, message)).toEqual(finalResult(null));
     expect(ofError('eth_getTransactionReceipt', -32603, 'Internal JSON-RPC error.', { code, message })).toEqual(
-      rpcResponse(null),
+      finalResult(null),
     );
   });
 
-  it('an uncle, at nethermind to 1.14', () => {
+  it('an uncle, with nethermind up to 1.14', () => {
     for (const method of ['eth_getUncleByBlockHashAndIndex', 'eth_getUncleByBlockNumberAndIndex']) {
-      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(rpcResponse(null));
-      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(rpcResponse(null));
-      expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(elsewhere('node-state'));
+      expect(ofError(method, -32602, 'Position Index is incorrect')).toEqual(finalResult(null));
+      expect(ofError(method, -32001, `${hash('a')} could not be found`)).toEqual(finalResult(null));
+      expect(ofError(method, -32001, '4294967295 could not be found')).toMatchObject(failed('node-state'));
     }
-    expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_getBalance', -32001, `${hash('a')} could not be found`)).toMatchObject(failed('unknown'));
   });
 });
 
-describe('a bound of the provider is not the last word, under whatever code:', () => {
+describe('a limit of a provider is not final, with any code:', () => {
   const texts = [
     'query block range exceeds server limit, narrow your filter: 5',
     'query exceeds max block range 5000',
@@ -149,10 +149,10 @@ describe('a bound of the provider is not the last word, under whatever code:', (
 
   it.each(texts)('%s', (text) => {
     for (const code of [-32602, -32600, -32000, -32614, -32005, 35]) {
-      expect(ofError('eth_getLogs', code, text), String(code)).toMatchObject(elsewhere('too-large'));
+      expect(ofError('eth_getLogs', code, text), String(code)).toMatchObject(failed('too-large'));
     }
-    expect(ofError('eth_getLogs', -32602, 'Invalid params', text)).toMatchObject(elsewhere('too-large'));
-    expect(ofError('eth_getLogs', -32602, 'invalid params', { message: text })).toMatchObject(elsewhere('too-large'));
+    expect(ofError('eth_getLogs', -32602, 'Invalid params', text)).toMatchObject(failed('too-large'));
+    expect(ofError('eth_getLogs', -32602, 'invalid params', { message: text })).toMatchObject(failed('too-large'));
   });
 
   it.each([
@@ -161,8 +161,8 @@ describe('a bound of the provider is not the last word, under whatever code:', (
     "can't specify fromBlock/toBlock with blockHash",
     'fromBlock is greater than toBlock',
     'cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other',
-  ])('but of a filter that is wrong everywhere it is: %s', (text) => {
-    expect(ofError('eth_getLogs', -32602, text)).toEqual(error(-32602, text));
+  ])('but an invalid filter is final: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toEqual(finalError(-32602, text));
   });
 
   it.each([
@@ -171,14 +171,14 @@ describe('a bound of the provider is not the last word, under whatever code:', (
     'toBlock exceeds latest block',
     'block number is greater than the latest height',
     'request beyond head block: requested 2, head 1',
-  ])('and a block to come is no such block: %s', (text) => {
+  ])('and a future block is no-block: %s', (text) => {
     for (const code of [-32602, -32000]) {
-      expect(ofError('eth_getLogs', code, text)).toMatchObject(elsewhere('no-block'));
+      expect(ofError('eth_getLogs', code, text)).toMatchObject(failed('no-block'));
     }
   });
 });
 
-describe('a plan, a quota or a key of ours, in words that no rule has seen:', () => {
+describe('a plan, a quota or the gateway’s key, in unrecorded texts:', () => {
   it.each([
     ['quota', 'Your plan limit has been reached'],
     ['quota', 'credits exhausted for this account'],
@@ -199,13 +199,13 @@ describe('a plan, a quota or a key of ours, in words that no rule has seen:', ()
   ] as const)('%s: %s', (failure, text) => {
     for (const code of [-32602, -32000, -32603]) {
       for (const method of ['eth_getStorageAt', 'eth_getLogs', 'eth_getTransactionByHash']) {
-        expect(ofError(method, code, text), method).toMatchObject(elsewhere(failure));
+        expect(ofError(method, code, text), method).toMatchObject(failed(failure));
       }
     }
   });
 });
 
-describe('-32602 is not final where the text is about a plan or a limit of the upstream:', () => {
+describe('-32602 is not final if the text concerns a plan or a limit of the upstream:', () => {
   it.each([
     'Your plan does not support archive requests',
     'free tier limit reached',
@@ -222,32 +222,32 @@ describe('-32602 is not final where the text is about a plan or a limit of the u
     'limit exceeded',
     'eth_getLogs requests are restricted to paid users',
     'Please specify an address in your request or, to remove restrictions, order a dedicated full node here',
-  ])('of eth_getLogs too: %s', (text) => {
-    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(elsewhere('too-large'));
+  ])('for eth_getLogs, too: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(failed('too-large'));
   });
 
   it.each(['invalid argument 0: hex string without 0x prefix', 'missing value for required argument 0'])(
-    'and is final where it is about the parameters: %s',
+    'and is final if it concerns the parameters: %s',
     (text) => {
       for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs']) {
-        expect(ofError(method, -32602, text), method).toEqual(error(-32602, text));
+        expect(ofError(method, -32602, text), method).toEqual(finalError(-32602, text));
       }
     },
   );
 });
 
-describe('a node that keeps the newest state only', () => {
+describe('a node that has only the newest state', () => {
   it.each(['QUANTITY not supported, just support TAG as latest', 'TAG [earliest | pending | finalized] not supported'])(
-    'is not the last to ask: %s',
+    'is an upstream failure: %s',
     (text) => {
       for (const method of ['eth_getBalance', 'eth_getStorageAt', 'eth_call', 'eth_estimateGas']) {
-        expect(ofError(method, -32602, text), method).toMatchObject(elsewhere('node-state'));
+        expect(ofError(method, -32602, text), method).toMatchObject(failed('node-state'));
       }
     },
   );
 });
 
-describe('what became of a transaction of the chain is not final for a read', () => {
+describe('an error about a transaction of the chain is not final for a read', () => {
   it.each([
     'getReceipts error: could not apply tx 0: insufficient funds for gas * price + value: have 1 want 2',
     'getReceipts error: nonce too low: address 0x1, tx: 1 state: 2',
@@ -263,14 +263,14 @@ describe('what became of a transaction of the chain is not final for a read', ()
     }
   });
 
-  it('but it is for what executes', () => {
+  it('but it is final for methods that execute code', () => {
     for (const method of ['eth_call', 'eth_estimateGas', 'eth_createAccessList', 'eth_simulateV1']) {
       expect(ofError(method, -32000, 'nonce too high: tx 9, state 1')).toMatchObject({ final: true });
     }
   });
 });
 
-describe('under -32015', () => {
+describe('with code -32015', () => {
   it.each([
     'execution timeout',
     'execution timed out',
@@ -281,11 +281,11 @@ describe('under -32015', () => {
     'Node is still syncing',
     'the node is not yet synced',
     'node is catching up',
-  ])('a time-out or a sync is node state and no revert: %s', (text) => {
+  ])('a timeout or a sync is node state, not a revert: %s', (text) => {
     for (const method of ['eth_estimateGas', 'eth_call', 'zks_estimateFee', 'eth_getStorageAt']) {
-      const verdict = ofError(method, -32015, text);
-      expect(verdict, method).toMatchObject(elsewhere('node-state'));
-      expect(verdict.response, method).toMatchObject({ code: -32015, message: text });
+      const outcome = ofError(method, -32015, text);
+      expect(outcome, method).toMatchObject(failed('node-state'));
+      expect(outcome.response, method).toMatchObject({ code: -32015, message: text });
     }
   });
 
@@ -297,10 +297,10 @@ describe('under -32015', () => {
     ['transport', 'backend offline'],
     ['quota', 'Monthly capacity limit exceeded'],
     ['node-state', 'missing trie node 5ac1 (path ) <nil>'],
-  ] as const)('what is known keeps its class, %s: %s', (failure, text) => {
-    const verdict = ofError('eth_estimateGas', -32015, text);
-    expect(verdict).toMatchObject(elsewhere(failure));
-    expect(verdict.response).toMatchObject({ code: -32015 });
+  ] as const)('a known text keeps its class, %s: %s', (failure, text) => {
+    const outcome = ofError('eth_estimateGas', -32015, text);
+    expect(outcome).toMatchObject(failed(failure));
+    expect(outcome.response).toMatchObject({ code: -32015 });
   });
 
   it.each([
@@ -316,7 +316,7 @@ describe('under -32015', () => {
     'backend timeout',
     'gas estimation timed out',
     'not enough peers',
-  ])('nor is %s ever taken for a contract’s reason', (message) => {
+  ])('%s is not taken for a contract’s reason', (message) => {
     expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
       final: false,
       response: { code: -32015, message },
@@ -326,36 +326,36 @@ describe('under -32015', () => {
   it('an execution error of parity is not taken for a contract’s reason', () => {
     const message = 'Transaction execution error.';
     expect(ofError('eth_estimateGas', -32015, message)).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: -32015, message },
     });
     const data = 'NotEnoughCash { required: 21000, got: 0 }';
-    expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(error(-32015, message));
-    expect(ofError('eth_estimateGas', -32015, message, 'Internal("trie is gone")')).toMatchObject(elsewhere('unknown'));
+    expect(ofError('eth_estimateGas', -32015, message, data)).toEqual(finalError(-32015, message));
+    expect(ofError('eth_estimateGas', -32015, message, 'Internal("trie is gone")')).toMatchObject(failed('unknown'));
   });
 
-  it('an unknown text is a guess at a revert for eth_estimateGas, and nothing elsewhere', () => {
+  it('an unknown text is a guessed revert for eth_estimateGas, and unknown for other methods', () => {
     expect(ofError('eth_estimateGas', -32015, 'mv')).toMatchObject({
-      ...elsewhere('unknown'),
+      ...failed('unknown'),
       response: { code: 3, message: 'execution reverted: mv' },
       followUp: { method: 'eth_call' },
     });
     for (const method of ['eth_call', 'zks_estimateFee', 'eth_createAccessList', 'eth_getStorageAt']) {
       expect(ofError(method, -32015, 'mv'), method).toMatchObject({
-        ...elsewhere('unknown'),
+        ...failed('unknown'),
         response: { code: -32015, message: 'mv' },
       });
     }
   });
 });
 
-it('a simulation that failed is final at IoTeX', () => {
+it('a failed simulation of IoTeX is final', () => {
   const message = 'execution simulation failed: status = 101';
-  expect(ofError('eth_estimateGas', 13, message)).toEqual(error(-32000, message));
-  expect(ofError('eth_estimateGas', -32000, message)).toMatchObject(elsewhere('unknown'));
+  expect(ofError('eth_estimateGas', 13, message)).toEqual(finalError(-32000, message));
+  expect(ofError('eth_estimateGas', -32000, message)).toMatchObject(failed('unknown'));
 });
 
-it('a bill that is not paid is no lack of funds of the sender', () => {
+it('an unpaid plan is not an error about the sender’s funds', () => {
   for (const text of ['insufficient balance, please top up your account', 'Insufficient funds: upgrade your plan']) {
     for (const method of ['eth_call', 'eth_estimateGas', 'eth_sendRawTransaction']) {
       expect(ofError(method, -32000, text), text).toMatchObject({ final: false });
@@ -363,7 +363,7 @@ it('a bill that is not paid is no lack of funds of the sender', () => {
   }
 });
 
-it('a database that fails below the EVM is no halt', () => {
+it('a database failure inside the EVM is not a halt', () => {
   expect(ofError('eth_call', -32603, 'EVM error: Database(disk is full)')).toMatchObject({ final: false });
   expect(ofError('eth_call', -32603, 'EVM error: OutOfGas(Basic)')).toMatchObject({ final: true });
 });

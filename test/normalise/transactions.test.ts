@@ -6,13 +6,13 @@ const send = 'eth_sendRawTransaction';
 const codes = [-32000, -32003, -32010, -32602, -32603, 3] as const;
 const hash = `0x${'ab'.repeat(32)}`;
 
-/** Final by the list, or by what a node says of a transaction that it has. */
-function isAboutIt(code: number, message: string): boolean {
+/** Final by the closed list, or an error about a known transaction. */
+function isAboutTransaction(code: number, message: string): boolean {
   return ofError(send, code, message).final || classifySendRejection(message) !== undefined;
 }
 
-describe('a verdict about the transaction itself is final:', () => {
-  const verdicts: Readonly<Record<string, readonly string[]>> = {
+describe('an error about the transaction itself is final:', () => {
+  const texts: Readonly<Record<string, readonly string[]>> = {
     nonce: [
       'nonce too low: next nonce 4, tx nonce 3',
       'nonce too high: tx nonce 9, gapped nonce 4',
@@ -123,7 +123,7 @@ describe('a verdict about the transaction itself is final:', () => {
       'failed to recover sender',
       'Transaction sender is not an EOA (see EIP-3607)',
     ],
-    'no transaction at all': [
+    'malformed bytes': [
       'rlp: expected input list for types.LegacyTx',
       'typed transaction too short',
       'failed to decode signed transaction',
@@ -151,24 +151,22 @@ describe('a verdict about the transaction itself is final:', () => {
     ],
   };
 
-  it.each(Object.entries(verdicts))('%s', (_, texts) => {
-    for (const text of texts) for (const code of codes) expect(isAboutIt(code, text), `${code} ${text}`).toBe(true);
+  it.each(Object.entries(texts))('%s', (_, messages) => {
+    for (const text of messages)
+      for (const code of codes) expect(isAboutTransaction(code, text), `${code} ${text}`).toBe(true);
   });
 
-  it.each(['nonce too low', 'invalid sender', 'oversized data'])(
-    'in the words of reth, behind its hash: %s',
-    (text) => {
-      expect(isAboutIt(-32000, `[${hash}]: ${text}`)).toBe(true);
-    },
-  );
+  it.each(['nonce too low', 'invalid sender', 'oversized data'])('after a hash, as reth writes it: %s', (text) => {
+    expect(isAboutTransaction(-32000, `[${hash}]: ${text}`)).toBe(true);
+  });
 
-  it('and so are wrong parameters at besu, by their code', () => {
-    expect(isAboutIt(-32602, 'Invalid params')).toBe(true);
-    expect(isAboutIt(-32000, 'Invalid params')).toBe(false);
+  it('and so are invalid parameters of besu, by their code', () => {
+    expect(isAboutTransaction(-32602, 'Invalid params')).toBe(true);
+    expect(isAboutTransaction(-32000, 'Invalid params')).toBe(false);
   });
 });
 
-describe('any other refusal is about the node or its provider:', () => {
+describe('any other rejection concerns the node or its provider:', () => {
   it.each([
     // Pools.
     'txpool is full',
@@ -233,7 +231,7 @@ describe('any other refusal is about the node or its provider:', () => {
   ])('%s', (text) => {
     for (const code of [...codes, -32005, -32015, -32601, 429]) {
       if (code === -32601 && text === '') continue;
-      expect(isAboutIt(code, text), String(code)).toBe(false);
+      expect(isAboutTransaction(code, text), String(code)).toBe(false);
     }
   });
 });

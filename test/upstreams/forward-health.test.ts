@@ -6,7 +6,7 @@ import { shiftClock, until, withNodes, word } from '../routing/with-nodes.ts';
 
 const limits = { UPSTREAM_TIMEOUT_MS: '150' };
 
-it('an upstream is asked for its chain id once, not with every call', async () => {
+it('the chain id of an upstream is checked once, not with every call', async () => {
   const { nodes, request: ask } = await withNodes(1);
   await Promise.all([ask(), ask(), ask()]);
   await ask();
@@ -14,7 +14,7 @@ it('an upstream is asked for its chain id once, not with every call', async () =
 });
 
 describe('an upstream that is too slow for one call', () => {
-  it('does not rest where it answered others meanwhile', async () => {
+  it('keeps its circuit closed if other calls were successful meanwhile', async () => {
     const { nodes, gateway, request: ask, send } = await withNodes(2, limits);
     await ask();
     nodes[0]?.always(hang, 'eth_gasPrice');
@@ -29,7 +29,7 @@ describe('an upstream that is too slow for one call', () => {
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
 
-  it('rests where it answered nobody since', async () => {
+  it('opens its circuit if no other call was successful since', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
     await ask();
     nodes[0]?.next(hang);
@@ -39,7 +39,7 @@ describe('an upstream that is too slow for one call', () => {
   });
 });
 
-it('a reply of any sort shows that an upstream is there', async () => {
+it('any JSON-RPC response closes the circuit of an upstream', async () => {
   const clock = shiftClock();
   const { nodes, request: ask, gateway, requestCounts } = await withNodes(2);
   nodes[0]?.next(status(503));
@@ -52,7 +52,7 @@ it('a reply of any sort shows that an upstream is there', async () => {
 });
 
 describe('an upstream that fails', () => {
-  it('rests a second, and then comes back', async () => {
+  it('is skipped for a second, and then gets calls again', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
@@ -65,7 +65,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()).toEqual([3, 2]);
   });
 
-  it('comes back by the clock on the wall, too', async () => {
+  it('gets calls again after a second of real time, too', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     await ask();
@@ -74,7 +74,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()).toEqual([2, 1]);
   });
 
-  it('rests twice as long when it fails again', async () => {
+  it('is skipped twice as long when it fails again', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
@@ -89,7 +89,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()).toEqual([3, 4]);
   });
 
-  it('rests no longer because many calls failed at once', async () => {
+  it('is not skipped longer because many calls failed at once', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     await ask();
@@ -101,7 +101,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()[1]).toBe(20);
   });
 
-  it('holds up one call at a time, when it hangs, and not all of them', async () => {
+  it('delays only one call when it still hangs after the cooldown', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(hang);
@@ -111,7 +111,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()).toEqual([2, 6]);
   });
 
-  it('is asked all the same when the others fail too', async () => {
+  it('gets a call as the last resort when the others fail too', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     nodes[1]?.always(status(503));
@@ -120,7 +120,7 @@ describe('an upstream that fails', () => {
     expect(requestCounts()).toEqual([2, 1]);
   });
 
-  it('counts as down in the metrics until it has answered', async () => {
+  it('is down in the metrics until a call is successful', async () => {
     const { gateway, nodes, request: ask, requestCounts } = await withNodes(1);
     nodes[0]?.next(status(503));
     await ask();
@@ -132,7 +132,7 @@ describe('an upstream that fails', () => {
 });
 
 describe('a kept-alive connection that the only upstream has closed', () => {
-  /** As a server does whose time for idle connections is up just as the call arrives. */
+  /** Like a server whose keep-alive timeout expires when the call arrives. */
   const close: Behaviour = ({ response }) => void response.socket?.destroy();
 
   it('is not visible to the caller: the call is sent once more', async () => {
@@ -143,7 +143,7 @@ describe('a kept-alive connection that the only upstream has closed', () => {
     expect(requestCounts()).toEqual([3]);
   });
 
-  it('is tried once more and not again', async () => {
+  it('causes one second attempt, not more', async () => {
     const { nodes, send, requestCounts } = await withNodes(1);
     await send();
     nodes[0]?.always(close);
@@ -151,7 +151,7 @@ describe('a kept-alive connection that the only upstream has closed', () => {
     expect(requestCounts()).toEqual([3]);
   });
 
-  it('is replaced when the upstream was started anew', async () => {
+  it('is replaced when the upstream was restarted', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(1);
     await Promise.all([ask(), ask(), ask()]);
     await nodes[0]?.refuse();
@@ -163,23 +163,23 @@ describe('a kept-alive connection that the only upstream has closed', () => {
 });
 
 describe('the head', () => {
-  it('is looked at after a call, and then while there are calls, at most every 15 seconds', async () => {
+  it('is polled after a call, and then at most every 15 seconds while there are calls', async () => {
     const clock = shiftClock();
     const { nodes, request: ask } = await withNodes(1);
-    const looks = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
-    expect(looks()).toBe(0);
+    const polls = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
+    expect(polls()).toBe(0);
     await ask();
-    await until(() => looks() === 1);
+    await until(() => polls() === 1);
     await ask();
     clock.forward(14_000);
     await ask();
-    expect(looks()).toBe(1);
+    expect(polls()).toBe(1);
     clock.forward(1_100);
     await ask();
-    await until(() => looks() === 2);
+    await until(() => polls() === 2);
   });
 
-  it('is left alone while there are no calls', async () => {
+  it('is not polled while there are no calls', async () => {
     const clock = shiftClock();
     const { gateway, nodes } = await withNodes(1);
     clock.forward(60_000);
@@ -188,7 +188,7 @@ describe('the head', () => {
     expect(nodes[0]?.calls).toEqual([]);
   });
 
-  it('may fail to come without harm to calls', async () => {
+  it('can fail to be polled without affecting calls', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     await ask();

@@ -3,18 +3,18 @@ import { status } from '../support/behaviours.ts';
 import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 
 describe('an upstream of another chain', () => {
-  it('never gets a call, from the first one on', async () => {
+  it('never gets a call, not even the first one', async () => {
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
     const responses = await Promise.all([ask(), ask(), ask(), ask()]);
     expect(new Set(responses.map(({ result }) => result))).toEqual(new Set([word(2)]));
     await ask();
     expect(requestCounts()).toEqual([0, 5]);
-    // One check serves all who wait for it.
+    // Concurrent calls share one check.
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
   });
 
-  it('is none, where it is the only one', async () => {
+  it('is not used even if it is the only one', async () => {
     const { nodes, send } = await withNodes(1);
     nodes[0]?.response('eth_chainId', '0x8');
     expect(await send()).toMatchObject({ status: 503, response: { error: { message: 'no upstream could answer' } } });
@@ -23,7 +23,7 @@ describe('an upstream of another chain', () => {
     expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
   });
 
-  it('is asked again after a while, and used once it is right', async () => {
+  it('is checked again after a minute, and used once the chain id is right', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
@@ -38,7 +38,7 @@ describe('an upstream of another chain', () => {
     expect(requestCounts()).toEqual([2, 2]);
   });
 
-  it('is no last resort either, while it is known to be one', async () => {
+  it('is not the last resort either', async () => {
     const { nodes, send } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
     nodes[1]?.always(status(503));
@@ -46,7 +46,7 @@ describe('an upstream of another chain', () => {
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
   });
 
-  it('is found out when it takes the place of one that went down', async () => {
+  it('is detected when it replaces an upstream that was down', async () => {
     const clock = shiftClock();
     const { nodes, request: ask, requestCounts } = await withNodes(2);
     expect(await ask()).toMatchObject({ result: word(1) });
@@ -58,21 +58,21 @@ describe('an upstream of another chain', () => {
     expect(requestCounts()).toEqual([2, 2]);
   });
 
-  it.each([['0x7'], ['0x07']])('is not meant by %s, which is this one', async (chainId) => {
+  it.each([['0x7'], ['0x07']])('is not detected for %s, which is the right chain id', async (chainId) => {
     const { nodes, request: ask, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
     expect(await ask()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([1]);
   });
 
-  it.each([[7], ['7'], [null], ['0x'], [{}]])('may be behind an eth_chainId of %j', async (chainId) => {
+  it.each([[7], ['7'], [null], ['0x'], [{}]])('is assumed if eth_chainId returns %j', async (chainId) => {
     const { nodes, send, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
     expect(await send()).toMatchObject({ status: 503 });
     expect(requestCounts()).toEqual([0]);
   });
 
-  it('gets a transaction once its chain is right again, where nobody else is left, and none before', async () => {
+  it('gets a transaction only once its chain id is right, even if it is the last upstream', async () => {
     const clock = shiftClock();
     const { nodes, send } = await withNodes(2);
     for (const node of nodes) node.response('eth_sendRawTransaction', word(5));

@@ -12,7 +12,7 @@ const blockSinceTheMerge = {
 };
 const name = 'gatehouse_upstream_result_deviations_total';
 
-describe('a result that is not quite as the spec says', () => {
+describe('a result that deviates from the spec', () => {
   it('is passed on, and counted', async () => {
     const clock = shiftClock();
     const { nodes, gateway, send, requestCounts } = await withNodes(1);
@@ -29,7 +29,7 @@ describe('a result that is not quite as the spec says', () => {
       response: { result: { baseFeePerGas: [] } },
     });
     expect(await counted('eth_feeHistory')).toBe(1);
-    // One a second.
+    // At most one check per second.
     await send('eth_feeHistory', fees);
     expect(await counted('eth_feeHistory')).toBe(1);
     clock.forward(1_100);
@@ -38,7 +38,7 @@ describe('a result that is not quite as the spec says', () => {
     expect(requestCounts()).toEqual([4]);
   });
 
-  it('is found in large results too, and nulls that the gateway put there are none', async () => {
+  it('is counted in large results too, but not for nulls that the gateway adds', async () => {
     const { nodes, gateway, send, requestCounts } = await withNodes(1);
     const log = {
       ...{ address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', blockNumber: '0x10', transactionHash: hash },
@@ -46,7 +46,7 @@ describe('a result that is not quite as the spec says', () => {
     };
     nodes[0]?.response('eth_getLogs', [...Array.from({ length: 100 }, () => log), { ...log, logIndex: 'x' }]);
     await send('eth_getLogs', [{}]);
-    // As nodes have them since the merge: without a total difficulty.
+    // Since the merge, blocks have no total difficulty.
     nodes[0]?.response('eth_getBlockByHash', blockSinceTheMerge);
     expect(await send('eth_getBlockByHash', [hash, false])).toMatchObject({
       response: { result: { hash, totalDifficulty: null } },

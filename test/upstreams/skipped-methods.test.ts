@@ -6,7 +6,7 @@ import { shiftClock, storageParams, until, withNodes, word } from '../routing/wi
 
 const unsupported = rpcError(-32_601, 'the method is not available');
 
-it('an upstream that lacks a method is not asked for it again for ten minutes', async () => {
+it('an upstream that does not support a method gets no calls of it for ten minutes', async () => {
   const clock = shiftClock();
   const { nodes, request: ask, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
@@ -20,7 +20,7 @@ it('an upstream that lacks a method is not asked for it again for ten minutes', 
   expect(await ask()).toMatchObject({ result: word(1) });
 });
 
-it('it is asked for other methods', async () => {
+it('an upstream that does not support a method gets calls of other methods', async () => {
   const { nodes, request: ask, gateway } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
   for (const node of nodes) node.response('eth_getTransactionReceipt', null);
@@ -29,7 +29,7 @@ it('it is asked for other methods', async () => {
   expect(nodes[0]?.callsOf('eth_getTransactionReceipt')).toHaveLength(1);
 });
 
-it('it is asked all the same when the others fail', async () => {
+it('an upstream that does not support a method gets calls of it if the others fail', async () => {
   const { nodes, request: ask, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
   await ask();
@@ -39,7 +39,7 @@ it('it is asked all the same when the others fail', async () => {
   expect(requestCounts()).toEqual([2, 2]);
 });
 
-it('a method that all lack is -32601, and one of them is asked for it again every ten seconds', async () => {
+it('a method that no upstream supports is -32601, and one upstream is tried every ten seconds', async () => {
   const clock = shiftClock({ isStopped: true });
   const { nodes, send, requestCounts } = await withNodes(2);
   const codeOf = async () => (await send('eth_getStorageAt', storageParams)).response.error?.code;
@@ -52,7 +52,7 @@ it('a method that all lack is -32601, and one of them is asked for it again ever
   clock.forward(1);
   for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
   expect(requestCounts()).toEqual([2, 1]);
-  // The next time it is the other one, which has the method by now.
+  // The next trial is at the other upstream, which supports the method by now.
   nodes[1]?.response('eth_getStorageAt', word(2));
   clock.forward(10_000);
   for (let times = 0; times < 3; times++) {
@@ -65,29 +65,32 @@ it.each([
   [1, -32_601, 'the method eth_getTransactionReceipt does not exist/is not available'],
   [2, -32_601, 'Method not available at the moment'],
   [2, -32_004, 'method not supported'],
-])('one error of %i upstreams (%i %s) does not silence a method that was answered', async (count, code, message) => {
-  const { nodes, send } = await withNodes(count);
-  const receipt = { transactionHash: word(7), blockHash: word(8), blockNumber: '0x1', status: '0x1' };
-  const ask = async () => (await send('eth_getTransactionReceipt', [word(7)])).response;
-  for (const node of nodes) node.response('eth_getTransactionReceipt', receipt);
-  expect((await ask()).result).toMatchObject(receipt);
-  // The second has never answered the method: its error would mark it.
-  nodes[0]?.response('eth_getTransactionReceipt', rpcError(code, message));
-  const given = await ask();
-  if (count === 1) expect(given.error?.code).toBe(-32_601);
-  else expect(given.result).toMatchObject(receipt);
-  nodes[0]?.response('eth_getTransactionReceipt', receipt);
-  expect((await ask()).result).toMatchObject(receipt);
-  expect(nodes.map((node) => node.callsOf('eth_getTransactionReceipt').length)).toEqual(count === 1 ? [3] : [3, 1]);
-});
+])(
+  'one error of %i upstreams (%i %s) does not mark a method that was successful before',
+  async (count, code, message) => {
+    const { nodes, send } = await withNodes(count);
+    const receipt = { transactionHash: word(7), blockHash: word(8), blockNumber: '0x1', status: '0x1' };
+    const ask = async () => (await send('eth_getTransactionReceipt', [word(7)])).response;
+    for (const node of nodes) node.response('eth_getTransactionReceipt', receipt);
+    expect((await ask()).result).toMatchObject(receipt);
+    // The second has no success of the method: its error would mark it.
+    nodes[0]?.response('eth_getTransactionReceipt', rpcError(code, message));
+    const given = await ask();
+    if (count === 1) expect(given.error?.code).toBe(-32_601);
+    else expect(given.result).toMatchObject(receipt);
+    nodes[0]?.response('eth_getTransactionReceipt', receipt);
+    expect((await ask()).result).toMatchObject(receipt);
+    expect(nodes.map((node) => node.callsOf('eth_getTransactionReceipt').length)).toEqual(count === 1 ? [3] : [3, 1]);
+  },
+);
 
-it('a marked upstream that works is asked when the others are on trial and the retry budget is used up', async () => {
+it('a marked upstream that works gets the call when the others are half-open and the retry budget is exhausted', async () => {
   const clock = shiftClock({ isStopped: true });
   const all = await withNodes(3, {}, { hedge: 'off' });
   const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
   marked.response('eth_getStorageAt', { not: 'a word' });
   expect(await all.request()).toMatchObject({ result: word(2) });
-  // Fifty calls go from the second to the third, which is more than the budget has.
+  // Fifty calls go from the second to the third, which exhausts the budget.
   const held: Exchange[] = [];
   second.always((exchange) => void held.push(exchange));
   const calls = Array.from({ length: 50 }, all.request);
@@ -100,20 +103,20 @@ it('a marked upstream that works is asked when the others are on trial and the r
     const { value } = await readMetrics(all.gateway.address);
     return value('gatehouse_retry_budget_exhausted_total', { what: 'retry' }) ?? 0;
   };
-  const refusedBefore = await rejected();
+  const rejectedBefore = await rejected();
   marked.response('eth_getStorageAt', word(1));
   clock.forward(1_100);
   for (const node of all.nodes) node.calls.length = 0;
   expect(await all.request()).toMatchObject({ result: word(1) });
   expect(all.requestCounts()).toEqual([1, 1, 0]);
-  expect(await rejected()).toBe(refusedBefore + 1);
+  expect(await rejected()).toBe(rejectedBefore + 1);
 });
 
-it('marks are on the status page until the method is answered again', async () => {
+it('marks are on the status page until the method works again', async () => {
   const clock = shiftClock({ isStopped: true });
   const { nodes, request: ask, gateway } = await withNodes(2);
   const marksOf = async () => {
-    // The page's text is at most a second old.
+    // The page is cached for a second.
     clock.forward(1_000);
     const response = await fetch(`${gateway.address}/test`, { headers: { accept: 'application/json' } });
     const { networks } = (await response.json()) as { networks: { upstreams: { marks: unknown[] }[] }[] };
@@ -129,7 +132,7 @@ it('marks are on the status page until the method is answered again', async () =
   expect(await marksOf()).toEqual([[], []]);
 });
 
-it('an upstream that gives an impossible result of one method is passed over for that one, for half a minute', async () => {
+it('an upstream with an impossible result is skipped for that method for 30 s', async () => {
   const clock = shiftClock();
   const { nodes, request: ask, send, requestCounts } = await withNodes(2);
   for (const node of nodes) node.response('eth_gasPrice', '0x1');

@@ -8,7 +8,7 @@ const method = 'eth_getLogs';
 const newMethods = (): UnsupportedMethods => new UnsupportedMethods('node-0', openLog('silent'));
 
 describe('a method at an upstream', () => {
-  it('is passed over when it took too long three times in a row, while others were answered', () => {
+  it('is skipped after three consecutive timeouts, while other methods were successful', () => {
     const methods = newMethods();
     methods.recordFailure(method, 'slow', false, 0);
     methods.recordFailure(method, 'slow', false, 0);
@@ -17,7 +17,7 @@ describe('a method at an upstream', () => {
     methods.recordFailure(method, 'slow', false, 0);
     expect(methods.isSkipped(method)).toBe(false);
     methods.recordFailure(method, 'slow', false, 0);
-    // It is not lacking: nobody is told that the method does not exist.
+    // A slow method is not unsupported: callers do not get -32601.
     expect([methods.isSkipped(method), methods.isUnsupported(method)]).toEqual([true, false]);
     expect(methods.isSkipped('eth_call')).toBe(false);
   });
@@ -27,14 +27,17 @@ describe('a method at an upstream', () => {
     ['malformed', true, true, false],
     ['malformed', false, false, false],
     ['transport', false, false, false],
-  ] as const)('after %s (with a reply: %s) is passed over: %s, lacking: %s', (failure, hasResponded, has, hasNot) => {
-    const methods = newMethods();
-    methods.recordFailure('eth_call', failure, hasResponded, 0);
-    expect([methods.isSkipped('eth_call'), methods.isUnsupported('eth_call')]).toEqual([has, hasNot]);
-  });
+  ] as const)(
+    'after %s (with a response: %s) is skipped: %s, unsupported: %s',
+    (failure, hasResponded, isSkipped, isUnsupported) => {
+      const methods = newMethods();
+      methods.recordFailure('eth_call', failure, hasResponded, 0);
+      expect([methods.isSkipped('eth_call'), methods.isUnsupported('eth_call')]).toEqual([isSkipped, isUnsupported]);
+    },
+  );
 
   it.each(['unsupported', 'malformed'] as const)(
-    'that was answered is marked after three errors (%s) in a row over 10 s, and not before',
+    'that was successful before is marked after three consecutive errors (%s) over 10 s',
     (failure) => {
       const methods = newMethods();
       methods.recordSuccess(method);
@@ -42,7 +45,7 @@ describe('a method at an upstream', () => {
         for (const now of times) methods.recordFailure(method, failure, true, now);
         return methods.isSkipped(method);
       };
-      // Calls of one moment fail together.
+      // Concurrent calls fail together.
       expect(failedAt(0, 1, 2, 3, 4)).toBe(false);
       methods.recordSuccess(method);
       expect(failedAt(9_000, 18_999)).toBe(false);
@@ -52,7 +55,7 @@ describe('a method at an upstream', () => {
     },
   );
 
-  it('loses its mark with an answer', () => {
+  it('loses its mark after a success', () => {
     const methods = newMethods();
     methods.recordFailure(method, 'unsupported', true, 0);
     expect(methods.marks()).toEqual([{ method, reason: 'unsupported', deadline: 600_000 }]);
@@ -60,7 +63,7 @@ describe('a method at an upstream', () => {
     expect([methods.isSkipped(method), methods.marks()]).toEqual([false, []]);
   });
 
-  it('is in the log when it is marked, once, and when the mark is removed', () => {
+  it('is logged once when it is marked, and when the mark is removed', () => {
     const lines: unknown[] = [];
     const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
     const methods = new UnsupportedMethods('node-0', log);

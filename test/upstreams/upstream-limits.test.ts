@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { UpstreamLimits } from '../../gateway/upstreams/upstream-limits.ts';
 
-it('without a rate, a bound of concurrency has a wait that is a number', () => {
+it('a limit of concurrency without a rate gives a finite waiting time', () => {
   const limits = new UpstreamLimits({ concurrency: 1 });
   limits.beginRequest(0);
   expect(limits.hasCapacity(0)).toBe(false);
@@ -9,9 +9,9 @@ it('without a rate, a bound of concurrency has a wait that is a number', () => {
   expect(limits.waitMs(0)).toBeLessThan(10_000);
 });
 
-it('what the gateway asks for itself is paid off in the time of two bursts', () => {
+it('tokens for requests of the gateway itself are restored within the time of two bursts', () => {
   const limits = new UpstreamLimits({ perSecond: 5, burst: 5 });
-  for (let own = 0; own < 500; own++) {
+  for (let count = 0; count < 500; count++) {
     limits.beginRequest(0);
     limits.endRequest();
   }

@@ -5,25 +5,25 @@ import { errorRules } from './error-rules.ts';
 import { executionErrorRules } from './execution-error-rules.ts';
 import { transactionRules } from './transaction-rules.ts';
 
-/** What an error that is no revert means. The first rule that knows one of its layers decides. */
+/** Classifies an error that is not a revert. The first rule that matches one of the nested errors decides. */
 export function classify(method: MethodSpec, nestedErrors: readonly NestedError[], status: number): Meaning {
   if (isFinal(method, nestedErrors)) return 'final';
-  const means = find(errorRules, method, nestedErrors, status)?.means ?? 'unknown';
-  // Of a transaction only the closed list is final.
-  return means === 'final' && method.sends === true ? 'unknown' : means;
+  const meaning = findRule(errorRules, method, nestedErrors, status)?.means ?? 'unknown';
+  // For a sent transaction, only the errors of the closed list are final.
+  return meaning === 'final' && method.sends === true ? 'unknown' : meaning;
 }
 
 /**
- * Whether it is known for an outcome that is no revert and would be the same everywhere. In an error of a read such a
- * text is about a transaction of the chain, which the node executes again (erigon, for its receipts).
+ * Whether every node would return this error, which is not a revert. Such a text in the error of a read concerns a
+ * transaction of the chain, which the node executes again (erigon, for its receipts): then it is not final.
  */
 export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]): boolean {
   if (isRead(method)) return false;
-  if (find(executionErrorRules, method, nestedErrors, 200) !== undefined) return true;
-  return method.sends === true && find(transactionRules, method, nestedErrors, 200) !== undefined;
+  if (findRule(executionErrorRules, method, nestedErrors, 200) !== undefined) return true;
+  return method.sends === true && findRule(transactionRules, method, nestedErrors, 200) !== undefined;
 }
 
-function find(
+function findRule(
   rules: readonly ErrorRule[],
   method: MethodSpec,
   nestedErrors: readonly NestedError[],
@@ -32,19 +32,19 @@ function find(
   return rules.find(
     (rule) =>
       (rule.status === undefined || rule.status.includes(status)) &&
-      (rule.of === undefined || appliesToMethod(method, rule.of)) &&
+      (rule.methods === undefined || appliesToMethod(method, rule.methods)) &&
       (rule.means === 'null' || rule.means === 'not-found'
-        ? knowsAsWhole(rule, nestedErrors)
+        ? matchesWholeText(rule, nestedErrors)
         : nestedErrors.some((nestedError) => matches(rule, nestedError))),
   );
 }
 
 function matches({ codes, text }: ErrorRule, { code, texts }: NestedError): boolean {
-  return (codes?.includes(code) ?? true) && (text === undefined || texts.some((one) => text.test(one)));
+  return (codes?.includes(code) ?? true) && (text === undefined || texts.some((candidate) => text.test(candidate)));
 }
 
-/** Null needs the error's own text: what follows another text, or stands below it, is about that ("storage: not found"). */
-function knowsAsWhole({ codes, text }: ErrorRule, nestedErrors: readonly NestedError[]): boolean {
+/** Matches the outermost meaningful text as a whole: in "storage: not found", the rest concerns the storage. */
+function matchesWholeText({ codes, text }: ErrorRule, nestedErrors: readonly NestedError[]): boolean {
   for (const { code, texts } of nestedErrors) {
     const own = texts[0] ?? '';
     if ((codes?.includes(code) ?? true) && text?.test(own) === true) return true;
@@ -53,8 +53,8 @@ function knowsAsWhole({ codes, text }: ErrorRule, nestedErrors: readonly NestedE
   return false;
 }
 
-function appliesToMethod(method: MethodSpec, appliesTo: NonNullable<ErrorRule['of']>): boolean {
-  switch (appliesTo) {
+function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['methods']>): boolean {
+  switch (methods) {
     case 'lookups':
       return method.nullable;
     case 'lookups by hash':
@@ -62,7 +62,7 @@ function appliesToMethod(method: MethodSpec, appliesTo: NonNullable<ErrorRule['o
     case 'reads':
       return isRead(method);
     default:
-      return method.name === appliesTo;
+      return method.name === methods;
   }
 }
 

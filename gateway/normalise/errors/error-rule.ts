@@ -1,17 +1,18 @@
 import type { FailureClass } from '../../upstreams/transport/upstream-response.ts';
 
-/** `final`: the same on every node, so that it is passed on. `null`: there is no such thing. */
+/** `final`: every node would return it, so it is passed on. `null`: the object does not exist. */
 export type Meaning = 'final' | 'null' | FailureClass;
 
+/** A pattern for errors of node software, with its meaning. All given conditions must match. */
 export interface ErrorRule {
   readonly means: Meaning;
-  /** All that is given must fit. Texts are anchored where the method executes: a contract may have written the rest. */
   readonly codes?: readonly number[];
+  /** Anchored, unless `methods` is `reads`: a contract may have written the rest of the message. */
   readonly text?: RegExp;
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status?: readonly number[];
-  /** A method, or a kind of methods: `reads` are of the spec and execute nothing, so that no contract's text is in their errors. */
-  readonly of?: 'lookups' | 'lookups by hash' | 'reads' | (string & {});
+  /** A method or a group. `reads` have a schema and execute no code: their errors have no contract text. */
+  readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | (string & {});
   readonly client: string;
   readonly source: string;
 }

@@ -2,12 +2,12 @@ import type { ErrorRule } from './error-rule.ts';
 import { lookupRules } from './lookup-rules.ts';
 import { stateRules } from './state-rules.ts';
 
-/** The first row that knows the error decides. Reverts and halts were told apart before. */
+/** The first matching row decides. Reverts and EVM halts are classified before. */
 export const errorRules: readonly ErrorRule[] = [
   ...lookupRules,
   ...stateRules,
 
-  // What an upstream lacks, will not do for us, or has had enough of.
+  // Unsupported methods, limits, plans and credentials.
   {
     means: 'unsupported',
     codes: [-32601, -32201, -32612, -32613],
@@ -29,10 +29,10 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'unsupported',
-    of: 'eth_getLogs',
+    methods: 'eth_getLogs',
     codes: [-32005],
     text: /^limit exceeded$/,
-    client: 'public endpoints of BNB Smart Chain: disabled there, waiting does not help',
+    client: 'public endpoints of BNB Smart Chain: the method is disabled, so waiting does not help',
     source: 'bnb-chain/bsc#1215',
   },
   {
@@ -42,19 +42,19 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'dank_mids#772; infura#237; zksync-era error.rs#L38; go-ethereum rpc/errors.go#L60-72; proxyd backend.go',
   },
   {
-    // Nothing executes, and a list of logs is large in few ways: its range, its results, its addresses and topics.
+    // Not anchored, because eth_getLogs executes no code. Its limits concern ranges, results, addresses and topics.
     means: 'too-large',
-    of: 'eth_getLogs',
+    methods: 'eth_getLogs',
     text: /^(?=[^]*?\b(?:blocks?|ranges?|blockranges?|results?|logs?|response|entries|records|address(?:es)?|topics?|filters?)\b)(?=[^]*?\b(?:exceed(?:s|ed|ing)?|limit(?:s|ed|ation)?|max\w*|too (?:many|large|wide|big|high|long|far|broad)|(?:more|larger|bigger|greater|wider) than (?:the )?\d+|over \d+|up to|at most|narrow\w*|smaller|reduce|paginat\w+|blocks? distance|should work)\b)/i,
     client:
-      'erigon, reth, geth 1.16, nitro, coreth, Alchemy, QuickNode, Chainstack, dRPC, Cloudflare, public endpoints: each has its own bound',
+      'erigon, reth, geth 1.16, nitro, coreth, Alchemy, QuickNode, Chainstack, dRPC, Cloudflare, public endpoints: each with its own limit',
     source:
       'erigon#20424; reth rpc/src/eth/filter.rs#L976-979; go-ethereum eth/filters/filter.go#L149; scroll-tech/go-ethereum#529; erpc architecture/evm/error_normalizer.go',
   },
   {
     means: 'quota',
     codes: [402, -31999],
-    client: 'Infura; Ankr, of free users',
+    client: 'Infura; Ankr, free plan',
     source: 'Infura docs; ankr-docs#1645',
   },
   {
@@ -91,46 +91,46 @@ export const errorRules: readonly ErrorRule[] = [
   {
     means: 'rate',
     text: /^(?:429\b|too many requests|(?:\S+ ){0,2}(?:over |exceeded )?(?:rate|request|rps|call rate|capacity) ?-?limit|over rate limit|(?:\S+ ){0,2}request rate (?:exceeded|limited)|(?:you(?:r app)?(?:'ve)? )(?:has |have )?exceeded (?:its|your|the)|server is (?:busy|shutting down)|request timed out|(?:backend|server|service) is over capacity|try again later)/i,
-    client: 'all; geth -32002 of an own time limit',
+    client: 'all; geth -32002 for its own time limit',
     source: 'base-org/node#368; proxyd backend.go#L45-135; jsonrpsee types/src/error.rs; go-ethereum rpc/errors.go',
   },
   {
     means: 'rate',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:rate.?limit(?:ed|s)?|too many requests|request limit|requests? per second|compute units?|throttl(?:ed|ing))\b/i,
-    client: 'any, in words that we have not seen',
-    source: 'what the rows above have in common',
+    client: 'any, with unrecorded texts',
+    source: 'derived from the rows above',
   },
   {
-    // The method alone: what else the plan has still works.
+    // Only this method is unsupported: the other methods of the plan work.
     means: 'unsupported',
-    of: 'reads',
+    methods: 'reads',
     text: /^(?=[^]*?\b(?:method|api|endpoint|module|namespace|eth_\w+)\b)(?=[^]*?\b(?:not (?:available|included|supported|allowed|enabled|permitted|part)|requires?|only available|restricted)\b)(?=[^]*?\b(?:plan|tier|subscription|account|package)\b)/i,
-    client: 'any, in words that we have not seen: the plan lacks the method',
+    client: 'any, with unrecorded texts: the plan does not include the method',
     source: 'erpc architecture/evm/error_normalizer.go ("is not included in your current plan")',
   },
   {
     means: 'quota',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:quota|(?:plan|tier|subscription|account|trial|credits?|balance)(?:'s)? (?:\w+ ){0,2}(?:limit|expired|suspended|exhausted|exceeded|used up|reached)|upgrade (?:your|to|from)|top up|(?:insufficient|out of|no more|not enough) (?:\w+ )?credits?|\/billing|payment)\b/i,
-    client: 'any, in words that we have not seen',
-    source: 'what the rows above have in common; erpc architecture/evm/error_normalizer.go',
+    client: 'any, with unrecorded texts',
+    source: 'derived from the rows above; erpc architecture/evm/error_normalizer.go',
   },
   {
     means: 'auth',
-    of: 'reads',
+    methods: 'reads',
     text: /^(?=[^]*?\b(?:api[ _-]?key|access[ _-]?(?:key|token)|auth(?:entication|orization)?|token|credentials|project(?: id)?|jwt|origin|referer|ip(?: address)?|whitelist\w*|allowlist\w*)\b)(?=[^]*?\b(?:invalid|missing|required|requires|not (?:found|allowed|valid|provided|authorized|exist|active|permitted|included|in|on)|expired|revoked|disabled|inactive|suspended|blocked|denied|unknown)\b)/i,
-    client: 'any, in words that we have not seen: the upstream’s credentials, never the caller’s',
-    source: 'what the rows above have in common; erpc thirdparty/drpc.go, blockpi.go',
+    client: 'any, with unrecorded texts: the upstream’s credentials, never the caller’s',
+    source: 'derived from the rows above; erpc thirdparty/drpc.go, blockpi.go',
   },
   {
-    // A filter that is wrong is called wrong, not limited.
+    // A malformed filter is not described as limited.
     means: 'too-large',
-    of: 'eth_getLogs',
+    methods: 'eth_getLogs',
     codes: [-32602, -32600],
     text: /^(?=[^]*?\b(?:limit(?:ed|s)?|exceed(?:s|ed)?|restrict\w*|upgrade|paid|plan|tier|dedicated|specify an address)\b)/i,
-    client: 'any, in words that we have not seen: publicnode and others',
-    source: 'what the row for its ranges has in common; erpc architecture/evm/error_normalizer.go',
+    client: 'any, with unrecorded texts: publicnode and others',
+    source: 'derived from the row for eth_getLogs; erpc architecture/evm/error_normalizer.go',
   },
   {
     means: 'transport',
@@ -140,7 +140,7 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'transport',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:no (?:healthy|available|working) (?:backends?|upstreams?|nodes?|servers?|providers?|instances?)\b|all (?:backends?|upstreams?|nodes?|servers?|providers?) (?:\w+ ){0,2}(?:failed|down|unavailable|unhealthy)|(?:backends?|upstreams?|server|service|provider) (?:is |are )?(?:\w+ )?(?:down|unavailable|unreachable|offline|overloaded))\b/i,
     client: 'proxies and balancers: envoy, proxyd, dshackle, eRPC',
     source: 'proxyd backend.go#L45-135; erpc networks_test.go; envoy docs, response flags UH',
@@ -152,24 +152,24 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'zksync-era web3/backend_jsonrpsee/middleware.rs; erpc networks_test.go#L5117',
   },
 
-  // The text says nothing that we know: then HTTP's status does.
+  // No text matches: the HTTP status decides.
   { means: 'rate', status: [429], client: 'all', source: 'RFC 6585' },
   { means: 'quota', status: [402], client: 'Infura', source: 'RFC 9110' },
   { means: 'auth', status: [401, 403], client: 'all; never the caller’s', source: 'RFC 9110' },
   { means: 'too-large', status: [413], client: 'all', source: 'RFC 9110' },
   { means: 'transport', status: [408, 502, 503, 504, 520, 521, 522, 523, 524], client: 'all', source: 'RFC 9110' },
 
-  // Databases, caches and proxies say so of what they lack themselves: no evidence that it does not exist.
+  // Databases, caches and proxies use these texts for their own data: they do not prove that the object does not exist.
   {
     means: 'node-state',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:not found|unknown (?:block|transaction|tx|hash|uncle)|no (?:such )?(?:block|transaction|tx|receipt|uncle)|(?:unable|failed|could not|couldn't|can't|cannot) (?:to )?find|does ?n[o']t exist|no longer exists|index out of (?:range|bounds))\b|^unknown hash$/i,
-    client: 'any, in words that we have not seen',
+    client: 'any, with unrecorded texts',
     source:
       'pebble internal/base/error.go ErrNotFound; erigon rawdb "body not found for block"; cometbft state/errors.go',
   },
 
-  // The parameters passed our check, and still the node finds them wrong: so would the next one. A plan is not the caller's.
+  // The parameters passed the gateway's check; if one node rejects them, all do. Errors about plans are not final.
   {
     means: 'final',
     codes: [-32602],

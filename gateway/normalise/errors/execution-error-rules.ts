@@ -1,8 +1,8 @@
 import type { ErrorRule } from './error-rule.ts';
 
 /**
- * Halts of the EVM and transactions that no node would take: the same everywhere, final, and no reverts though some
- * clients give them code 3 (Hardhat 3, ethereumjs, zkSync Era, lotus).
+ * EVM halts, and errors about transactions that no node would accept. They are final, because every node returns them.
+ * They are not reverts, although some clients use code 3 (Hardhat 3, ethereumjs, zkSync Era, lotus).
  */
 export const executionErrorRules: readonly ErrorRule[] = [
   {
@@ -58,7 +58,7 @@ export const executionErrorRules: readonly ErrorRule[] = [
     means: 'final',
     codes: [-32015, -32016],
     text: /^(?:VM execution error\.?|The execution failed due to an exception\.?)$/,
-    client: 'parity, nethermind: what happened is in data, and is no revert',
+    client: 'parity, nethermind: the cause is in data, and is not a revert',
     source: 'openethereum errors.rs#L158-164, #L465-478',
   },
   {
@@ -71,13 +71,13 @@ export const executionErrorRules: readonly ErrorRule[] = [
     means: 'final',
     codes: [13],
     text: /^(?:execution )?simulation failed\b/,
-    client: 'IoTeX: no revert, with the status of the receipt',
+    client: 'IoTeX: not a revert, with the status of the receipt',
     source: 'iotex-core api/coreservice.go#L1867',
   },
   {
     means: 'final',
     text: /^message execution failed\b|^actor not found$/,
-    client: 'lotus, of exit codes other than 33',
+    client: 'lotus, for exit codes other than 33',
     source: 'lotus api/api_errors.go#L185-210; pull/13467',
   },
   {
@@ -108,7 +108,7 @@ export const executionErrorRules: readonly ErrorRule[] = [
   {
     means: 'final',
     text: /^max(?:imum)? ?(?:fee|priority fee) ?per ?gas\b|^(?:replacement )?transaction (?:gas price )?underpriced\b|^(?:already known|fee cap less than|tip higher than fee cap|tx fee \([^)]*\) exceeds|sender not an EOA|sender is over rate limit$)/i,
-    client: 'geth and its forks; the last: proxyd, one sequencer behind all',
+    client: 'geth and its forks; the last text: proxyd, with one sequencer behind all nodes',
     source: 'go-ethereum core/error.go, core/txpool/errors.go; proxyd backend.go#L45-135',
   },
   {

@@ -1,22 +1,23 @@
 import type { ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
 
-/** One error of those that are wrapped in one another. */
+/** One of several errors that are nested in one another. */
 export interface NestedError {
   readonly code: number;
-  /** As the node said it. */
+  /** The original message of the node. */
   readonly message: string;
   readonly data: unknown;
-  /** The message, and what is left of it without the words that clients and proxies put before another error's. */
+  /** The message, and the inner messages without the prefixes of clients and proxies. */
   readonly texts: readonly string[];
 }
 
+/** A text that clients or proxies write around the message of another error. */
 interface Wrapper {
   readonly pattern: RegExp;
   readonly client: string;
   readonly source: string;
 }
 
-/** What stands before (or around) another error's text. Anchored, and made of the client's words alone. */
+/** Anchored, so that only text of the client matches, not of a contract. */
 export const wrappers: readonly Wrapper[] = [
   {
     pattern: /^\[Request ID: [^\]]*\] (?<inner>[^]*)$/,
@@ -24,7 +25,7 @@ export const wrappers: readonly Wrapper[] = [
     source: 'hiero-json-rpc-relay#1738',
   },
   {
-    // The Cosmos SDK puts the class of the error behind it.
+    // The Cosmos SDK appends the class of the error.
     pattern: /^rpc error: code = \w+ desc = (?<inner>[^]*?)(?:: invalid request)?$/,
     client: 'ethermint, evmos, kava, cronos: gRPC',
     source: 'ethermint rpc/backend/call_tx.go#L306-340',
@@ -66,19 +67,18 @@ export const wrappers: readonly Wrapper[] = [
   },
   {
     pattern: /^(?:ALREADY_EXISTS|FEE_TOO_LOW|STALE|INVALID): (?<inner>[^]*)$/,
-    client: 'erigon, of transactions',
+    client: 'erigon, for transactions',
     source: 'erigon rpc/jsonrpc/send_transaction.go; erigon interfaces/txpool/txpool.proto ImportResult',
   },
   {
     pattern: /^\[0x[\da-f]{64}\]: (?<inner>[^]*)$/,
-    client: 'reth, of transactions',
+    client: 'reth, for transactions',
     source: 'reth transaction-pool/src/error.rs PoolError',
   },
   {
     pattern: /^(?:(?:transaction|tx) (?:rejected|invalid)|mpool push|failed to push message): (?<inner>[^]*)$/i,
-    client: 'proxies; lotus, of transactions',
-    source:
-      'lotus chain/messagepool; sent-transactions recorded in test/upstreams/transactions/send-transaction.test.ts',
+    client: 'proxies; lotus, for transactions',
+    source: 'lotus chain/messagepool; recorded in test/upstreams/transactions/send-transaction.test.ts',
   },
   {
     pattern: /^failed to forward tx to sequencer,[^']{0,60}'(?<inner>[^]*)'$/,
@@ -93,13 +93,13 @@ export const wrappers: readonly Wrapper[] = [
   },
 ];
 
-/** Wrapped in earnest are two or three; the bound is there for the malicious. */
+/** Nodes nest up to three errors; the limit is for malicious responses. */
 const MAX_NESTING = 6;
 
-/** Says that something went wrong, and leaves what to the error inside. */
+/** A message without information: the inner error has it. */
 const EMPTY_MESSAGE = /^(?:(?:internal|server|unknown|internal server|internal json-rpc) error)?\.?$/i;
 
-/** The errors that a node's error consists of, the outermost first. There is always one. */
+/** All errors in a node's error, the outermost first. There is at least one. */
 export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly NestedError[] {
   const nestedErrors = [nestedError(code, message, data)];
   for (let at = 0; at < nestedErrors.length && nestedErrors.length < MAX_NESTING; at++) {
@@ -112,12 +112,12 @@ export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly
   return nestedErrors;
 }
 
-/** The outermost layer that says something. */
+/** The outermost error with a meaningful message. */
 export function mainError(nestedErrors: readonly NestedError[]): NestedError {
   return nestedErrors.find(({ message }) => isMeaningful(message)) ?? (nestedErrors[0] as NestedError);
 }
 
-/** Whether a text is more than that something went wrong. */
+/** Whether a text describes the error. */
 export function isMeaningful(text: string): boolean {
   return !EMPTY_MESSAGE.test(text);
 }
@@ -144,7 +144,7 @@ function innerOf(text: string): string | undefined {
   return undefined;
 }
 
-/** Where clients, wallets and proxies put the error that they wrap. */
+/** The places where clients, wallets and proxies put a nested error. */
 function candidatesIn({ data, texts }: NestedError): unknown[] {
   const candidates: unknown[] = [typeof data === 'string' ? (parse(data) ?? data) : data];
   if (isObject(data)) candidates.push(data['originalError'], data['error'], data['cause']);
@@ -152,7 +152,7 @@ function candidatesIn({ data, texts }: NestedError): unknown[] {
   return candidates;
 }
 
-/** An error object, or a text in `data`, which then speaks for the error that it is part of. */
+/** An error object, or a text in `data`, which has the code of the outer error. */
 function asNestedError(value: unknown, outer: NestedError): NestedError | undefined {
   if (typeof value === 'string') {
     if (value === '' || value === outer.message || /^0x[\da-f]*$/i.test(value)) return undefined;

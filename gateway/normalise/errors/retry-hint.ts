@@ -2,7 +2,7 @@ import type { NestedError } from './nested-errors.ts';
 
 const SECOND_MS = 1_000;
 
-/** Where providers say how long to wait, when they do not say it in `Retry-After`. */
+/** Members of `error.data` in which providers give the waiting time, in place of `Retry-After`. */
 const fields: readonly { readonly path: readonly string[]; readonly client: string; readonly source: string }[] = [
   { path: ['rate', 'backoff_seconds'], client: 'Infura', source: 'INFURA/infura#201' },
   { path: ['try_again_in'], client: 'Chainstack', source: 'Chainstack docs, limits' },
@@ -10,23 +10,23 @@ const fields: readonly { readonly path: readonly string[]; readonly client: stri
 ];
 
 /** "retry in 10s" (Ankr), "try again in 2 seconds", "retry after 500ms". */
-const inWords = /\b(?:retry|again) (?:in|after) (?<amount>\d{1,6}(?:\.\d+)?) ?(?<unit>ms|m\b|s|minute)?/i;
+const hintInMessage = /\b(?:retry|again) (?:in|after) (?<amount>\d{1,6}(?:\.\d+)?) ?(?<unit>ms|m\b|s|minute)?/i;
 
-/** How long a rate limit's words ask to wait, in milliseconds. */
-export function retryHint(nestedErrors: readonly NestedError[]): number | undefined {
+/** Finds the waiting time in a rate limit error, in ms. */
+export function findRetryHint(nestedErrors: readonly NestedError[]): number | undefined {
   for (const { message, data } of nestedErrors) {
     for (const { path } of fields) {
-      const ms = durationMs(at(data, path));
+      const ms = parseDurationMs(valueAt(data, path));
       if (ms !== undefined) return ms;
     }
-    const { amount, unit } = inWords.exec(message)?.groups ?? {};
-    const ms = amount === undefined ? undefined : durationMs(`${amount}${unit ?? 's'}`);
+    const { amount, unit } = hintInMessage.exec(message)?.groups ?? {};
+    const ms = amount === undefined ? undefined : parseDurationMs(`${amount}${unit ?? 's'}`);
     if (ms !== undefined) return ms;
   }
   return undefined;
 }
 
-function at(data: unknown, path: readonly string[]): unknown {
+function valueAt(data: unknown, path: readonly string[]): unknown {
   let value = data;
   for (const name of path) {
     if (typeof value !== 'object' || value === null) return undefined;
@@ -35,8 +35,8 @@ function at(data: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Seconds, or a number with a unit. No time at all is no hint. */
-function durationMs(value: unknown): number | undefined {
+/** Parses seconds, or a number with a unit. Zero is not a hint. */
+function parseDurationMs(value: unknown): number | undefined {
   const { amount, unit = 's' } = /^(?<amount>\d+(?:\.\d+)?) ?(?<unit>ms|m|s)?/.exec(String(value))?.groups ?? {};
   if (amount === undefined) return undefined;
   const ms = Number(amount) * { ms: 1, s: SECOND_MS, m: 60 * SECOND_MS }[unit as 'ms' | 's' | 'm'];

@@ -1,4 +1,4 @@
-/** Selectors of the two errors that Solidity itself raises: Error(string), Panic(uint256). */
+/** Selectors of Solidity's own errors, Error(string) and Panic(uint256). */
 const ERROR = '08c379a0';
 const PANIC = '4e487b71';
 
@@ -16,57 +16,57 @@ const panicReasons: Readonly<Record<string, string>> = {
   '51': 'uninitialized function',
 };
 
-const WORD = 32;
+const WORD_BYTES = 32;
 
-/** Whole bytes as 0x-hex. The group must not capture: a capturing one overflows the stack on megabytes of data. */
+/** Whole bytes in hexadecimal with 0x. A capturing group would overflow the stack with megabytes of data. */
 export function isPayload(data: unknown): data is string {
   return typeof data === 'string' && /^0x(?:[0-9a-fA-F]{2})*$/.test(data);
 }
 
 /**
- * The reason in a revert's payload, in geth's words; undefined where there is none (custom errors, raw bytes).
- * Written by hand because strict ABI decoders refuse what real contracts return: a tail without padding, junk behind it.
- * @param payload 0x-hex of whole bytes; may be hostile
+ * Decodes the reason in a revert's payload, with geth's texts for panics. Undefined for custom errors and raw bytes.
+ * A strict ABI decoder would reject payloads of real contracts: with a tail without padding, or with bytes after it.
+ * @param payload whole bytes in hexadecimal with 0x; may be malicious
  */
-export function reasonOf(payload: string): string | undefined {
+export function decodeReason(payload: string): string | undefined {
   const selector = payload.slice(2, 10).toLowerCase();
-  if (selector === PANIC) return panicReason(payload.slice(10, 10 + 2 * WORD).toLowerCase());
+  if (selector === PANIC) return panicReason(payload.slice(10, 10 + 2 * WORD_BYTES).toLowerCase());
   if (selector !== ERROR) return undefined;
   const bytes = Buffer.from(payload.slice(10), 'hex');
   const offset = readLength(bytes, 0);
   if (offset === undefined) return undefined;
   const length = readLength(bytes, offset);
-  if (length === undefined || offset + WORD + length > bytes.length) return undefined;
-  return bytes.toString('utf8', offset + WORD, offset + WORD + length);
+  if (length === undefined || offset + WORD_BYTES + length > bytes.length) return undefined;
+  return bytes.toString('utf8', offset + WORD_BYTES, offset + WORD_BYTES + length);
 }
 
 /** The payload of Error(string) for a reason; `0x` for none. */
 export function encodeReason(reason: string | undefined): string {
   if (reason === undefined) return '0x';
   const bytes = Buffer.from(reason, 'utf8');
-  const tail = bytes.toString('hex').padEnd(Math.ceil(bytes.length / WORD) * WORD * 2, '0');
-  return `0x${ERROR}${word(WORD)}${word(bytes.length)}${tail}`;
+  const tail = bytes.toString('hex').padEnd(Math.ceil(bytes.length / WORD_BYTES) * WORD_BYTES * 2, '0');
+  return `0x${ERROR}${word(WORD_BYTES)}${word(bytes.length)}${tail}`;
 }
 
-/** The payload of Panic(uint256). @param digits up to 64 hexadecimal ones */
+/** The payload of Panic(uint256). @param digits up to 64 hexadecimal digits */
 export function encodePanic(digits: string): string {
-  return `0x${PANIC}${digits.padStart(2 * WORD, '0')}`;
+  return `0x${PANIC}${digits.padStart(2 * WORD_BYTES, '0')}`;
 }
 
 function panicReason(code: string): string | undefined {
-  if (code.length < 2 * WORD) return undefined;
+  if (code.length < 2 * WORD_BYTES) return undefined;
   const digits = code.replace(/^0+(?=.)/, '');
   return panicReasons[digits] ?? `unknown panic code: 0x${digits}`;
 }
 
-/** A word that says where or how long something is; undefined when it is not inside the bytes. */
+/** Reads a word that is an offset or a length; undefined if it exceeds the bytes. */
 function readLength(bytes: Buffer, at: number): number | undefined {
-  if (at + WORD > bytes.length) return undefined;
-  for (let index = at; index < at + WORD - 4; index++) if (bytes[index] !== 0) return undefined;
-  const value = bytes.readUInt32BE(at + WORD - 4);
+  if (at + WORD_BYTES > bytes.length) return undefined;
+  for (let index = at; index < at + WORD_BYTES - 4; index++) if (bytes[index] !== 0) return undefined;
+  const value = bytes.readUInt32BE(at + WORD_BYTES - 4);
   return value <= bytes.length ? value : undefined;
 }
 
 function word(value: number): string {
-  return value.toString(16).padStart(2 * WORD, '0');
+  return value.toString(16).padStart(2 * WORD_BYTES, '0');
 }

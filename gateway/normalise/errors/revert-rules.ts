@@ -1,16 +1,17 @@
+/** A text with which node software reports a revert. */
 export interface RevertRule {
   /**
-   * Anchored: the words of the client, never the contract's. What follows them may be the `reason`, the `payload` or
-   * the number of a `panic`, which are of use where the client has lost the payload.
+   * Anchored at the client's own text. The groups `reason`, `payload` and `panic` capture the contract's part, for
+   * errors without a payload in `data`.
    */
   readonly text: RegExp;
-  /** Must be the error's code, where it is given. */
+  /** If given, one of them must be the error's code. */
   readonly codes?: readonly number[];
   readonly client: string;
   readonly source: string;
 }
 
-/** How nodes say that the EVM executed REVERT. Code 3 proves nothing and is not needed. */
+/** Errors for an executed REVERT. Code 3 is neither sufficient nor necessary. */
 export const revertRules: readonly RevertRule[] = [
   {
     text: /^execution (?:was )?reverted(?:: ?(?<reason>[^]*)|\.)?$/i,
@@ -41,11 +42,11 @@ export const revertRules: readonly RevertRule[] = [
   },
   {
     text: /^VM Exception while processing transaction: Expected return data to contain a valid /,
-    client: 'hardhat 2, of a malformed payload',
+    client: 'hardhat 2, for a malformed payload',
     source: 'hardhat 2.29 observed',
   },
   {
-    // All that Hardhat infers about a revert without a payload. What is left out is a halt.
+    // Hardhat's texts for a revert without a payload. The excluded texts are halts.
     text: /^Transaction reverted(?: without a reason| and Hardhat couldn't infer the reason|: (?!trying to deploy a contract whose code is too large|contract code size))/,
     client: 'hardhat 2, 3',
     source: 'hardhat 3.18 observed',
@@ -93,26 +94,26 @@ export const revertRules: readonly RevertRule[] = [
   },
   {
     text: /^message execution failed(?: \(exit=\[33\]|: exit 33, revert reason: (?:none|Error\((?<reason>[^]*)\), vm error: |(?<payload>0x(?:[\da-f]{2})*)|))/,
-    client: 'lotus to 1.28, forest',
+    client: 'lotus up to 1.28, forest',
     source: 'ChainSafe/forest#4554',
   },
   {
     text: /^EVM revert instruction without description message$/,
-    client: 'skaled; of a reason it says nothing but the reason',
+    client: 'skaled; with a reason, the message is only the reason',
     source: 'skalenetwork/skaled#1931',
   },
 ];
 
 /**
- * An error whose whole text is a contract's reason, or the payload. Its code alone says that something was executed, and
- * proxies use the same code: a reason is a guess, for when no upstream has a usable response. A payload is none. A text
- * about time, capacity or a sync is left out: then the upstream's own error is passed on.
+ * An error whose whole text is a contract's reason, or the payload. Its code only indicates an execution, and proxies
+ * use the same code. A payload proves the revert; a reason is only a guess, for calls without a usable response. Texts
+ * about timeouts, capacity or synchronisation are excluded: for them, the upstream's own error is passed on.
  */
-export const bareReason: RevertRule & { readonly of: string } = {
-  of: 'eth_estimateGas',
+export const bareReason: RevertRule & { readonly method: string } = {
+  method: 'eth_estimateGas',
   text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
   codes: [-32015],
   client: 'nethermind 1.21-1.31',
   source:
-    'nethermind#8316, #6224; what is left out: proxyd backend.go#L45-135, hedera JsonRpcError.ts, openethereum errors.rs#L138-160',
+    'nethermind#8316, #6224; excluded texts: proxyd backend.go#L45-135, hedera JsonRpcError.ts, openethereum errors.rs#L138-160',
 };

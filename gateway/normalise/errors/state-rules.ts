@@ -1,6 +1,6 @@
 import type { ErrorRule } from './error-rule.ts';
 
-/** What a node without the history, the index, the state or the time says. Another may have it; never null. */
+/** Errors of nodes without the history, index, state or time for a call. Another node may have them; never null. */
 export const stateRules: readonly ErrorRule[] = [
   {
     means: 'node-state',
@@ -24,7 +24,7 @@ export const stateRules: readonly ErrorRule[] = [
   {
     means: 'node-state',
     text: /^(?:the )?(?:node|client|chain|blockchain|upstream|server) (?:is |has )?(?:still |currently |not (?:yet )?)?(?:(?:fully )?(?:in )?sync(?:ing|ed|hroni[sz]ing|hroni[sz]ed)?|catching up)\b/i,
-    client: 'nethermind 1.35: "node is syncing"; others in words like these',
+    client: 'nethermind 1.35: "node is syncing"; others with similar texts',
     source: 'nethermind Core/Messages/TxPoolErrorMessages.cs NodeIsSyncing; ethermint rpc/backend',
   },
   {
@@ -73,11 +73,11 @@ export const stateRules: readonly ErrorRule[] = [
   {
     means: 'node-state',
     text: /^(?:QUANTITY not supported, just support TAG as latest|TAG \[[^\]]*\] not supported)$/,
-    client: 'java-tron: it keeps the newest state only',
+    client: 'java-tron: it has only the newest state',
     source: 'java-tron TronJsonRpcImpl.java QUANTITY_NOT_SUPPORT_ERROR, TAG_NOT_SUPPORT_ERROR',
   },
   {
-    // The next one may be quicker, or allow more time.
+    // Another node may be faster, or have a longer time limit.
     means: 'node-state',
     text: /^(?:execution (?:aborted|timeout|timed out)\b|(?:the )?(?:call|operation|query|eth_\w+) (?:has )?(?:timeout|timed out)\b|timeout(?: expired| exceeded)?[.!]?$|timed out[.!]?$|context (?:deadline exceeded|canceled)|deadline exceeded|request timeout[.!]?$|execution took too long)/i,
     client: 'geth and its forks, reth, erigon, besu, nethermind; Go’s contexts',
@@ -92,16 +92,16 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'no-block',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:beyond|past|ahead of|higher than|greater than|exceeds?|after)(?: the)?(?: (?:current|latest|chain|network|last|known|best))*(?: (?:head|height|tip|latest|accepted|block number))\b/i,
-    client: 'any, in words that we have not seen: a block to come',
-    source: 'what the rows above have in common',
+    client: 'any, with unrecorded texts: a future block',
+    source: 'derived from the rows above',
   },
   {
     means: 'node-state',
-    of: 'reads',
+    methods: 'reads',
     text: /\b(?:prun(?:ed|ing)|(?:still |not )?sync(?:ing|ed)|index(?:ing|ed)|archive|unfinalized|historical (?:state|data)|state (?:is )?unavailable|data (?:is )?(?:un|not )available|missing trie node)\b/i,
-    client: 'any, in words that we have not seen',
-    source: 'what the rows above have in common',
+    client: 'any, with unrecorded texts',
+    source: 'derived from the rows above',
   },
 ];

@@ -5,10 +5,10 @@ import { isPendingBlock } from './check-result.ts';
 import { fieldNamed, isAt, viewOf, type Field, type ObjectView } from './object-view.ts';
 
 /**
- * Judges a large result without making values of it. That serves where nothing in it changes but for fields that are
- * missing at the end of a lone object, which is what most nodes say: blocks since the merge lack totalDifficulty.
+ * Checks a large result without parsing it. This works if the result needs no changes, except null fields that are
+ * added to the end of a single object. Most nodes need only that: their blocks since the merge have no totalDifficulty.
  * @param bytes the result, as JSON
- * @returns the result for the caller, in parts; undefined where it must be parsed, to be mended or refused
+ * @returns the result for the caller, in parts; undefined if it must be parsed, to be completed or classified as failed
  */
 export function checkResultBytes(
   method: MethodSpec,
@@ -23,7 +23,7 @@ export function checkResultBytes(
   }
 }
 
-/** Thrown, for it ends a walk from any depth; made once, for its stack tells nothing. */
+/** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
 const mustBeParsed = new Error('must be parsed');
 
 const QUOTE = 34;
@@ -36,13 +36,14 @@ const COLON = 58;
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
-/** Instead of the byte that an element begins with. */
+/** In place of the first byte of an element: all are accepted. */
 const ANY = 0;
 /** Bytes of `"0x0"`. */
 const ZERO_LENGTH = 5;
-/** How the hash begins that stands for none. */
-const NO_HASH = Buffer.from('"0x000000000000');
+/** The start of the zero hash. */
+const ZERO_HASH_START = Buffer.from('"0x000000000000');
 
+/** A field whose value a parameter determines, as bytes. */
 interface ExpectedBytes {
   readonly name: Buffer;
   readonly value: Buffer;
@@ -54,7 +55,7 @@ function checkBytes(method: MethodSpec, params: readonly unknown[], bytes: Buffe
   const isAny = resultKinds === undefined;
   if (!isAny && (kind === undefined || !resultKinds.includes(kind))) return undefined;
   if (shape === undefined) return endOfValue(bytes, 0) === bytes.length ? [bytes] : undefined;
-  // An uncle loses its transactions, a pending block stays as it is, and what demands fields is never large.
+  // Uncles lose a field, pending blocks stay unchanged, and shapes with demanded fields are never large.
   if (shape.type === 'Uncle' || shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
   const element = details === undefined ? ANY : params[details.param] === true ? OPEN_BRACE : QUOTE;
   const view = viewOf(shape);
@@ -64,14 +65,14 @@ function checkBytes(method: MethodSpec, params: readonly unknown[], bytes: Buffe
   }));
   if (kind === 'object') {
     return walkObject(view, bytes, 0, expected, element) === bytes.length
-      ? completed(view, bytes, expected)
+      ? addMissingFields(view, bytes, expected)
       : undefined;
   }
   return walkArray(bytes, 0, (_, at) => wholeObject(view, bytes, at, expected)) === bytes.length ? [bytes] : undefined;
 }
 
-/** Adds to the object what the walk through it did not find. */
-function completed(
+/** Adds the fields that the walk did not find, as null. */
+function addMissingFields(
   { fill, required, found }: ObjectView,
   bytes: Buffer,
   expected: readonly ExpectedBytes[],
@@ -84,7 +85,7 @@ function completed(
   return [bytes.subarray(0, -1), Buffer.from(`${nulls}}`)];
 }
 
-/** One of many, in which nothing may be missing. */
+/** Walks one object of an array, in which no field may be missing. */
 function wholeObject(view: ObjectView, bytes: Buffer, start: number, expected: readonly ExpectedBytes[]): number {
   const end = walkObject(view, bytes, start, expected, ANY);
   if (view.found !== view.whole) throw mustBeParsed;
@@ -92,8 +93,9 @@ function wholeObject(view: ObjectView, bytes: Buffer, start: number, expected: r
 }
 
 /**
- * @param element the byte that each transaction of a block begins with, as the caller's flag asks; ANY elsewhere
- * @returns where it ends; which fields it has stands in `view.found`
+ * Walks the members of an object, and sets `view.found` to its fields.
+ * @param element the first byte of each transaction in a block, by the caller's flag; ANY for other objects
+ * @returns the end of the object
  */
 function walkObject(
   view: ObjectView,
@@ -111,11 +113,11 @@ function walkObject(
     const nameEnd = at - 1;
     at = skipSpace(bytes, at);
     if (bytes[at] !== COLON) throw new NotJson();
-    const value = skipSpace(bytes, at + 1);
+    const valueStart = skipSpace(bytes, at + 1);
     const field = fieldNamed(view, bytes, nameStart, nameEnd);
     if (field !== undefined) found |= field.bit;
-    at = endOfMember(field, bytes, value, element);
-    if (expected.length > 0) compare(expected, bytes, nameStart, nameEnd, value, at);
+    at = endOfMember(field, bytes, valueStart, element);
+    if (expected.length > 0) compareIdentity(expected, bytes, nameStart, nameEnd, valueStart, at);
     at = skipSpace(bytes, at);
     if (bytes[at] === CLOSE_BRACE) break;
     if (bytes[at] !== COMMA) throw new NotJson();
@@ -125,7 +127,7 @@ function walkObject(
   return at + 1;
 }
 
-function compare(
+function compareIdentity(
   expected: readonly ExpectedBytes[],
   bytes: Buffer,
   nameStart: number,
@@ -140,18 +142,18 @@ function compare(
 
 function endOfMember(field: Field | undefined, bytes: Buffer, value: number, element: number): number {
   if (field === undefined) return endOfValue(bytes, value);
-  const { elements, mayHoldHashes } = field;
+  const { elements, canHaveHashes } = field;
   const isArray = bytes[value] === OPEN_BRACKET;
-  if (mayHoldHashes && element !== ANY && !isArray) throw mustBeParsed;
+  if (canHaveHashes && element !== ANY && !isArray) throw mustBeParsed;
   const end =
     elements !== undefined && isArray
-      ? walkElements(elements, bytes, value, mayHoldHashes ? element : ANY)
+      ? walkElements(elements, bytes, value, canHaveHashes ? element : ANY)
       : endOfValue(bytes, value);
   if (!isUnchanged(field, bytes, value, end)) throw mustBeParsed;
   return end;
 }
 
-/** Objects among them are looked into; hashes are not. */
+/** Checks the elements that are objects; hashes are only skipped. */
 function walkElements(view: ObjectView, bytes: Buffer, start: number, element: number): number {
   return walkArray(bytes, start, (_, at) => {
     if (element !== ANY && bytes[at] !== element) throw mustBeParsed;
@@ -162,18 +164,18 @@ function walkElements(view: ObjectView, bytes: Buffer, start: number, element: n
 function isUnchanged({ needsCompletion, rule }: Field, bytes: Buffer, start: number, end: number): boolean {
   if (needsCompletion) return false;
   const first = bytes[start] ?? 0;
-  // A number is made a quantity.
+  // A JSON number must become a hexadecimal quantity.
   if (first !== QUOTE) return rule !== 'block-hash' && rule !== 'status' && (rule !== 'quantity' || !isNumber(first));
   switch (rule) {
     case 'any':
       return true;
     case 'quantity':
-      // Not "0x", nor a zero behind 0x but in "0x0".
+      // Neither "0x" nor leading zeros, except in "0x0".
       return end - start === ZERO_LENGTH || (bytes[start + 3] !== ZERO && end - start !== ZERO_LENGTH - 1);
     case 'address':
       return end - start > ZERO_LENGTH;
     case 'block-hash':
-      return !isAt(NO_HASH, bytes, start, start + NO_HASH.length);
+      return !isAt(ZERO_HASH_START, bytes, start, start + ZERO_HASH_START.length);
     case 'status':
       return end - start === 5 && (bytes[start + 3] === ZERO || bytes[start + 3] === ONE);
   }

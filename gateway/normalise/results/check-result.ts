@@ -1,21 +1,21 @@
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
-import type { Verdict } from '../../upstreams/verdict.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex } from './complete-object.ts';
-import type { Outcome } from './object-rules.ts';
+import type { ObjectStatus } from './object-rules.ts';
 import { isPadded, withoutZeros } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** A result is trusted when its kind fits and it is what was asked for; else the upstream is at fault. */
-export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Verdict {
+/** A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure. */
+export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
   const { resultKinds } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
-  if (result === null) return method.nullable ? { final: true, response } : failElsewhere('node-state', result);
+  if (result === null) return method.nullable ? { final: true, response } : fail('node-state', result);
   const kind = Array.isArray(result) ? 'array' : typeof result;
-  if (!(resultKinds as readonly string[]).includes(kind)) return failElsewhere('malformed', result);
+  if (!(resultKinds as readonly string[]).includes(kind)) return fail('malformed', result);
   switch (kind) {
     case 'string':
       return checkText(method, result as string, response);
@@ -28,12 +28,12 @@ export function checkResult(method: MethodSpec, params: readonly unknown[], resp
   }
 }
 
-function checkText(method: MethodSpec, text: string, response: ResultResponse): Verdict {
+function checkText(method: MethodSpec, text: string, response: ResultResponse): Outcome {
   const { name, padResult, resultPattern, resultIsQuantity } = method;
-  // Erigon estimates 0x0 for a block that it does not have. A transaction without gas is impossible.
-  if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return failElsewhere('node-state', text);
+  // Erigon returns 0x0 for a block that it does not have. No transaction needs zero gas.
+  if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return fail('node-state', text);
   const padded = padResult === undefined ? text : padHex(text, padResult);
-  if (resultPattern !== undefined && !compiled(resultPattern).test(padded)) return failElsewhere('malformed', text);
+  if (resultPattern !== undefined && !compilePattern(resultPattern).test(padded)) return fail('malformed', text);
   if (resultIsQuantity === true && isPadded(text)) return final(withoutZeros(text));
   return padded === text ? { final: true, response } : final(padded);
 }
@@ -43,10 +43,10 @@ function checkObject(
   params: readonly unknown[],
   object: JsonObject,
   response: ResultResponse,
-): Verdict {
-  // ganache-cli 6 answers `{}` for an uncle that does not exist.
-  if (isEmptyObject(object)) return method.nullable ? final(null) : failElsewhere('malformed', object);
-  return verdict(checkIdentityAndRules(method, params, object), method, response);
+): Outcome {
+  // ganache-cli 6 returns `{}` for an uncle that does not exist.
+  if (isEmptyObject(object)) return method.nullable ? final(null) : fail('malformed', object);
+  return outcomeOf(checkObjectFields(method, params, object), method, response);
 }
 
 function checkArray(
@@ -54,49 +54,49 @@ function checkArray(
   params: readonly unknown[],
   array: readonly unknown[],
   response: ResultResponse,
-): Verdict {
+): Outcome {
   if (method.shape === undefined) return { final: true, response };
-  let all: Outcome = 'fits';
+  let all: ObjectStatus = 'fits';
   for (const element of array) {
     const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
-    const outcome = isObject ? checkIdentityAndRules(method, params, element as JsonObject) : 'malformed';
-    if (outcome === 'completed') all = outcome;
-    else if (outcome !== 'fits') return verdict(outcome, method, response);
+    const status = isObject ? checkObjectFields(method, params, element as JsonObject) : 'malformed';
+    if (status === 'completed') all = status;
+    else if (status !== 'fits') return outcomeOf(status, method, response);
   }
-  return verdict(all, method, response);
+  return outcomeOf(all, method, response);
 }
 
-/** Makes of an upstream's object, in place, what the spec promises, unless it is another than was asked for. */
-function checkIdentityAndRules(method: MethodSpec, params: readonly unknown[], object: JsonObject): Outcome {
+/** Checks that the object is the requested one, and completes it in place by its shape. */
+function checkObjectFields(method: MethodSpec, params: readonly unknown[], object: JsonObject): ObjectStatus {
   const { identity = none, details, shape } = method;
-  for (const one of identity) if (!isExpected(object, params, one)) return 'malformed';
+  for (const field of identity) if (!isExpected(object, params, field)) return 'malformed';
   if (details !== undefined && !hasDetails(object[details.field], params[details.param])) return 'malformed';
   return shape === undefined || isPendingBlock(shape, params) ? 'fits' : completeResult(object, shape);
 }
 
 /**
- * go-ethereum, alloy, web3j and ethers reject a pending block whose number or logsBloom is null, so that it is passed on
- * as the upstream gave it.
+ * Pending blocks are passed on unchanged: go-ethereum, alloy, web3j and ethers reject them if number or logsBloom is
+ * null.
  */
 export function isPendingBlock({ type }: ObjectShape, [block]: readonly unknown[]): boolean {
   return type === 'Block' && block === 'pending';
 }
 
-/** Whether all elements are objects, or none is, as the flag asked. A missing array is another rule's. */
-function hasDetails(elements: unknown, isComplete: unknown): boolean {
+/** Whether all elements are objects or all are hashes, by the caller's flag. Other rules check for a missing array. */
+function hasDetails(elements: unknown, wantsObjects: unknown): boolean {
   if (elements === undefined || elements === null) return true;
   if (!Array.isArray(elements)) return false;
-  const kind = isComplete === true ? 'object' : 'string';
+  const kind = wantsObjects === true ? 'object' : 'string';
   for (const element of elements as unknown[]) if (element === null || typeof element !== kind) return false;
   return true;
 }
 
-function verdict(outcome: Outcome, method: MethodSpec, response: ResultResponse): Verdict {
-  if (outcome === 'fits') return { final: true, response };
-  if (outcome === 'completed') return final(response.result);
-  if (outcome === 'not-found' && method.nullable) return final(null);
-  // Unusable is not the upstream's fault: on some chains every receipt is so.
-  return failElsewhere(outcome === 'malformed' ? 'malformed' : 'node-state', response.result);
+function outcomeOf(status: ObjectStatus, method: MethodSpec, response: ResultResponse): Outcome {
+  if (status === 'fits') return { final: true, response };
+  if (status === 'completed') return final(response.result);
+  if (status === 'not-found' && method.nullable) return final(null);
+  // `unusable` does not open the circuit: on some chains every receipt is unusable.
+  return fail(status === 'malformed' ? 'malformed' : 'node-state', response.result);
 }
 
 function isEmptyObject(object: JsonObject): boolean {
@@ -105,16 +105,16 @@ function isEmptyObject(object: JsonObject): boolean {
 }
 
 function isExpected(object: JsonObject, params: readonly unknown[], identity: Identity): boolean {
-  const given = object[identity.field];
+  const actual = object[identity.field];
   const expected = expectedValue(identity, params);
-  if (expected === undefined || given === expected) return true;
-  if (typeof given !== 'string') return false;
+  if (expected === undefined || actual === expected) return true;
+  if (typeof actual !== 'string') return false;
   return identity.kind === 'hash'
-    ? given.toLowerCase() === expected.toLowerCase()
-    : digitsOf(given) === digitsOf(expected);
+    ? actual.toLowerCase() === expected.toLowerCase()
+    : digitsOf(actual) === digitsOf(expected);
 }
 
-/** Without leading zeros, which some write: equal where the numbers are. */
+/** Digits without leading zeros, which some nodes write: equal for equal numbers. */
 function digitsOf(quantity: string): string {
   return quantity.toLowerCase().replace(/^0x0*/, '');
 }
@@ -123,17 +123,17 @@ const none: readonly Identity[] = [];
 
 const patterns = new Map<string, RegExp>();
 
-/** Patterns are the spec's, a handful. */
-function compiled(pattern: string): RegExp {
-  let found = patterns.get(pattern);
-  if (found === undefined) patterns.set(pattern, (found = new RegExp(pattern)));
-  return found;
+/** Compiles each pattern of the spec once; there are few. */
+function compilePattern(pattern: string): RegExp {
+  let compiled = patterns.get(pattern);
+  if (compiled === undefined) patterns.set(pattern, (compiled = new RegExp(pattern)));
+  return compiled;
 }
 
-function final(result: unknown): Verdict {
+function final(result: unknown): Outcome {
   return { final: true, response: { kind: 'result', result } };
 }
 
-function failElsewhere(failure: FailureClass, result: unknown): Verdict {
+function fail(failure: FailureClass, result: unknown): Outcome {
   return { final: false, failure, response: { kind: 'result', result } };
 }

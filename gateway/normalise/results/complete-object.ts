@@ -1,18 +1,18 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import { objectRules, type Outcome } from './object-rules.ts';
+import { objectRules, type ObjectStatus } from './object-rules.ts';
 import { isQuantity, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** Makes of an upstream's object, in place, what the spec promises. Fields that the schema does not name stay. */
-export function completeResult(object: JsonObject, shape: ObjectShape): Outcome {
+/** Completes an upstream's object in place, as the spec requires. Fields outside the schema stay. */
+export function completeResult(object: JsonObject, shape: ObjectShape): ObjectStatus {
   const isCompleted = completeObject(object, shape);
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
-  const outcome = objectRules[shape.type]?.(object) ?? 'fits';
-  return isCompleted && outcome === 'fits' ? 'completed' : outcome;
+  const status = objectRules[shape.type]?.(object) ?? 'fits';
+  return isCompleted && status === 'fits' ? 'completed' : status;
 }
 
-/** @returns whether anything had to be changed */
+/** @returns whether it changed the object */
 function completeObject(object: JsonObject, shape: ObjectShape): boolean {
   let isChanged = false;
   for (const name in shape.rename) {
@@ -36,15 +36,15 @@ function completeObject(object: JsonObject, shape: ObjectShape): boolean {
 }
 
 /**
- * Quantities are written as such, empty addresses become null, in place. Nothing is added.
- * @returns whether anything had to be changed
+ * Normalises quantities, and replaces empty addresses by null, in place. It adds no fields.
+ * @returns whether it changed the object
  */
 export function normaliseFields(object: JsonObject, { quantities, addresses }: ObjectShape): boolean {
   let isChanged = false;
   for (const name of quantities) {
-    const given = object[name];
-    const quantity = normaliseQuantity(given);
-    if (quantity === given) continue;
+    const value = object[name];
+    const quantity = normaliseQuantity(value);
+    if (quantity === value) continue;
     object[name] = quantity;
     isChanged = true;
   }
@@ -56,7 +56,7 @@ export function normaliseFields(object: JsonObject, { quantities, addresses }: O
   return isChanged;
 }
 
-/** Objects inside others are what they are, too: a transaction in a block may be pending. */
+/** Nested objects have rules too: a transaction in a block may be pending. */
 function completeElements(array: unknown, shape: ObjectShape): boolean {
   if (!Array.isArray(array)) return false;
   let isChanged = false;
@@ -65,14 +65,14 @@ function completeElements(array: unknown, shape: ObjectShape): boolean {
 }
 
 /**
- * No address: "" (oasisprotocol/oasis-web3-gateway#53), "0x0" (ganache-cli 6, ConsenSys-archive/ganache-cli-archive#579), and
- * "0x", empty bytes. The zero address is an address.
+ * Empty addresses are "" (oasisprotocol/oasis-web3-gateway#53), "0x0" (ganache-cli 6,
+ * ConsenSys-archive/ganache-cli-archive#579) and "0x". The zero address is not empty.
  */
 function isEmptyAddress(value: unknown): boolean {
   return value === '' || value === '0x' || value === '0x0';
 }
 
-/** `0x5` → `0x00…05`. Longer values, and what is not hexadecimal, stay as they are. */
+/** `0x5` → `0x00…05`. Longer values and other texts are returned unchanged. */
 export function padHex(hex: string, bytes: number): string {
   return hex.length >= 2 + 2 * bytes || !hex.startsWith('0x') ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
 }

@@ -3,47 +3,47 @@ import { normaliseQuantity } from './quantity.ts';
 type JsonObject = Record<string, unknown>;
 
 /**
- * `mended`: it fits now. `unusable`: nothing can make it right, another upstream is asked. `malformed`: the same, and it
- * is the upstream's fault: on no chain are such objects usual.
+ * `completed`: valid after changes. `unusable`: it cannot be completed, and the call goes to another upstream.
+ * `malformed`: the same, and the upstream is suspect, because no chain has such objects.
  */
-export type Outcome = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
+export type ObjectStatus = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
 
-type ObjectRule = (object: JsonObject) => Outcome;
+type ObjectRule = (object: JsonObject) => ObjectStatus;
 
-/** What the spec says of an object beyond its fields, by type. Objects are mended in place. */
+/** Rules of the spec beyond single fields, by type. They complete objects in place. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
   Uncle(uncle) {
-    return drop(uncle, 'transactions');
+    return removeField(uncle, 'transactions');
   },
 
   Transaction(transaction) {
     const { blockHash } = transaction;
-    return isAbsent(blockHash) || isZeroHash(blockHash) ? set(transaction, place, null) : 'fits';
+    return isAbsent(blockHash) || isZeroHash(blockHash) ? setFields(transaction, blockFields, null) : 'fits';
   },
 
   Receipt(receipt) {
-    // The spec: a pending transaction has no receipt. Old Parity gave one without a block, others with a zero hash.
+    // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash.
     if (isAbsent(receipt['blockHash']) || isZeroHash(receipt['blockHash'])) return 'not-found';
     return keepStatusOrRoot(receipt);
   },
 };
 
-/** Where a transaction is, once it is in a block. */
-const place = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
+/** Null for a pending transaction. */
+const blockFields = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 
-/** Exactly one of root and status is present. zkSync Era (2023), rskj and Lotus give both. */
-function keepStatusOrRoot(receipt: JsonObject): Outcome {
+/** The spec requires exactly one of root and status. zkSync Era (2023), rskj and Lotus return both. */
+function keepStatusOrRoot(receipt: JsonObject): ObjectStatus {
   const status = normaliseQuantity(receipt['status']);
   if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
-    const isNamed = set(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
-    return drop(receipt, 'root') === 'fits' ? isNamed : 'completed';
+    const outcome = setFields(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
+    return removeField(receipt, 'root') === 'fits' ? outcome : 'completed';
   }
-  // `0x` is no root: geth's own encoding of receipts has it beside the status.
+  // `0x` is not a root: geth's encoding of receipts has it beside the status.
   const { root } = receipt;
-  return typeof root === 'string' && root !== '0x' ? drop(receipt, 'status') : 'unusable';
+  return typeof root === 'string' && root !== '0x' ? removeField(receipt, 'status') : 'unusable';
 }
 
-function set(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'completed' {
+function setFields(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'completed' {
   let outcome: 'fits' | 'completed' = 'fits';
   for (const name of names) {
     if (object[name] === value) continue;
@@ -53,9 +53,9 @@ function set(object: JsonObject, names: readonly string[], value: unknown): 'fit
   return outcome;
 }
 
-function drop(object: JsonObject, name: string): 'fits' | 'completed' {
+function removeField(object: JsonObject, name: string): 'fits' | 'completed' {
   if (!(name in object)) return 'fits';
-  // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the names stand above
+  // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the names are literals
   delete object[name];
   return 'completed';
 }

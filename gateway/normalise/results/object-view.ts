@@ -1,36 +1,37 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
 
-/** What is looked at in the bytes of an object of some shape; made once for each. */
+/** The fields of a shape that are checked in an object's bytes. Created once per shape. */
 export interface ObjectView {
   /** Names of fields that may be added as null, in the order of their bits. */
   readonly fill: readonly string[];
-  /** The bits of fields without which the object must be mended in another way. */
+  /** Bits of the fields without which the object must be parsed. */
   readonly required: number;
   /** All bits. */
   readonly whole: number;
-  /** By length and ends of the name, which tell nearly all names apart. */
+  /** Hash table by the length and the first and last byte of the name: nearly all slots have one field. */
   readonly fields: readonly (readonly Field[])[];
-  /** The bits of the last object that was walked through. */
+  /** Bits of the fields in the last object that was walked. */
   found: number;
 }
 
+/** One field that is checked. */
 export interface Field {
   readonly name: Buffer;
   readonly bit: number;
-  /** Whether its being there means that the object has to be mended. */
+  /** Whether the object must be parsed and completed if it has this field. */
   readonly needsCompletion: boolean;
-  /** What the value must be to stay as it is. */
+  /** Kind of value; other values, such as padded quantities, must be parsed. */
   readonly rule: 'any' | 'block-hash' | 'status' | 'quantity' | 'address';
   /** For arrays of objects. */
   readonly elements: ObjectView | undefined;
-  /** Whether hashes may stand in place of the objects. */
-  readonly mayHoldHashes: boolean;
+  /** Whether the array may have hashes in place of objects. */
+  readonly canHaveHashes: boolean;
 }
 
 const HASH_SLOTS = 256;
 
-/** Bits in a number. */
-const BITS = 31;
+/** Usable bits of an integer. */
+const MAX_FLAGS = 31;
 
 const views = new Map<ObjectShape, ObjectView>();
 
@@ -40,7 +41,7 @@ export function viewOf(shape: ObjectShape): ObjectView {
   return view;
 }
 
-/** The field whose name stands there, if it is one that is looked at. */
+/** The field with the name in `bytes`. Undefined if it is not checked. */
 export function fieldNamed({ fields }: ObjectView, bytes: Buffer, start: number, end: number): Field | undefined {
   const candidates = fields[slotOf(bytes, start, end)] ?? [];
   for (let index = 0; index < candidates.length; index++) {
@@ -50,31 +51,31 @@ export function fieldNamed({ fields }: ObjectView, bytes: Buffer, start: number,
   return undefined;
 }
 
-/** Whether exactly these bytes stand there. Short ones: a loop is faster than `compare`. */
-export function isAt(wanted: Buffer, bytes: Buffer, start: number, end: number): boolean {
-  const { length } = wanted;
+/** Whether `bytes` has exactly these bytes from `start` to `end`. For few bytes, a loop is faster than `compare`. */
+export function isAt(expected: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  const { length } = expected;
   if (end - start !== length) return false;
-  for (let index = 0; index < length; index++) if (bytes[start + index] !== wanted[index]) return false;
+  for (let index = 0; index < length; index++) if (bytes[start + index] !== expected[index]) return false;
   return true;
 }
 
 function makeView({ type, fill, quantities, addresses, rename, nested, orHashes }: ObjectShape): ObjectView {
   const required = requiredOf(type);
   const flagged = [...new Set([...fill, ...required])];
-  if (flagged.length > BITS) throw new Error(`${type} has too many fields`);
+  if (flagged.length > MAX_FLAGS) throw new Error(`${type} has too many fields`);
   const bitOf = (name: string): number => (flagged.includes(name) ? 1 << flagged.indexOf(name) : 0);
-  const mended = [...Object.values(rename), ...(type === 'Receipt' ? ['root'] : [])];
-  const names = new Set([...flagged, ...mended, ...quantities, ...addresses, ...Object.keys(nested)]);
+  const incomplete = [...Object.values(rename), ...(type === 'Receipt' ? ['root'] : [])];
+  const names = new Set([...flagged, ...incomplete, ...quantities, ...addresses, ...Object.keys(nested)]);
   const fields: Field[][] = Array.from({ length: HASH_SLOTS }, () => []);
   for (const name of names) {
     const inner = nested[name];
     const field: Field = {
       name: Buffer.from(name),
       bit: bitOf(name),
-      needsCompletion: mended.includes(name),
+      needsCompletion: incomplete.includes(name),
       rule: quantities.includes(name) ? 'quantity' : addresses.includes(name) ? 'address' : ruleOf(type, name),
       elements: inner === undefined ? undefined : viewOf(inner),
-      mayHoldHashes: orHashes.includes(name),
+      canHaveHashes: orHashes.includes(name),
     };
     fields[slotOf(field.name, 0, field.name.length)]?.push(field);
   }
@@ -82,7 +83,7 @@ function makeView({ type, fill, quantities, addresses, rename, nested, orHashes 
   return { fill, required: required.reduce((bits, name) => bits | bitOf(name), 0), whole, fields, found: 0 };
 }
 
-/** Whose absence changes other fields, or the whole. */
+/** Fields whose absence changes other fields, or the status of the object. */
 function requiredOf(type: string): readonly string[] {
   if (type === 'Receipt') return ['blockHash', 'status'];
   return type === 'Transaction' ? ['blockHash'] : [];

@@ -13,8 +13,8 @@ export function withoutZeros(padded: string): string {
 }
 
 /**
- * A JSON number becomes hexadecimal, leading zeros are removed. Anything else stays: fractions, null, other texts.
- * @returns the value itself where nothing is to change
+ * Turns JSON numbers into hexadecimal, and removes leading zeros. Fractions, null and other texts stay.
+ * @returns the value itself if it needs no change
  */
 export function normaliseQuantity(value: unknown): unknown {
   if (typeof value === 'string') return isPadded(value) ? withoutZeros(value) : value;

@@ -2,20 +2,20 @@ import type * as Curve from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { loadPackage } from '../../config/load-package.ts';
 
-/** Its 1 MB and 30 ms are for those who send. */
+/** Loaded with the first transaction: it costs 1 MB and 30 ms. */
 const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as typeof Curve;
 
-/** What the bytes given to `eth_sendRawTransaction` say without any node. */
+/** What the parameter of `eth_sendRawTransaction` contains. */
 export interface Transaction {
-  /** Under which every node knows it. */
+  /** The transaction hash on every node. */
   readonly hash: string;
-  /** Recovers the sender's address, in lower case, from the signature: 1.4 ms. Undefined where that is malformed. */
+  /** Recovers the sender from the signature, in lower case, in 1.4 ms. Undefined if the signature is malformed. */
   sender(): string | undefined;
 }
 
 /**
- * Members of the list by type byte, the signature's three at the end included; 0 for legacy transactions, which have
- * no type byte (EIP-155, 2930, 1559, 4844, 7702).
+ * List members by type byte, including the three of the signature at the end. 0 is the legacy transaction, which has no
+ * type byte (EIP-155, 2930, 1559, 4844, 7702).
  */
 const memberCounts: ReadonlyMap<number, number> = new Map([
   [0, 9],
@@ -28,9 +28,8 @@ const BLOB = 3;
 const FIRST_LIST_BYTE = 0xc0;
 
 /**
- * @param raw 0x and bytes in hexadecimal
- * @returns undefined for what is malformed and for types of which the rules are not known here: the hash of zkSync
- * Era's type 0x71 is not that of its bytes
+ * @param raw hexadecimal with 0x
+ * @returns undefined for malformed bytes and for unknown types: zkSync Era's type 0x71, for example, has other rules
  */
 export function decodeTransaction(raw: string): Transaction | undefined {
   try {
@@ -51,7 +50,7 @@ function decode(bytes: Buffer): Transaction | undefined {
   const whole = readItem(bytes, typeByte.length);
   if (!whole.isList || whole.end !== bytes.length) return undefined;
   const inner = readItem(bytes, whole.content);
-  // On its way, a blob transaction is the first member of a list that holds the blobs too; they are not hashed (EIP-4844).
+  // A blob transaction may be the first member of a list with its blobs, which are not hashed (EIP-4844).
   const list = type === BLOB && inner.isList ? inner : whole;
   const members = readMembers(bytes, list);
   if (!list.isList || members.length !== count) return undefined;
@@ -67,7 +66,7 @@ function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly Item[]
   const [from, to] = [members[0]?.start, members.at(-3)?.start];
   if (v === undefined || r === undefined || s === undefined) return undefined;
   const unsigned = [bytes.subarray(from, to)];
-  // EIP-155: v is 35 + 2 × chain id + parity, and the chain id and two zeros stand in the signature's place.
+  // EIP-155: v is 35 + 2 × chain id + parity. The signed list has the chain id and two zeros in place of the signature.
   const isReplayProtected = typeByte.length === 0 && v >= 35n;
   if (isReplayProtected) unsigned.push(encodeNumber((v - 35n) / 2n), Buffer.from([0x80, 0x80]));
   const parity = isReplayProtected ? (v - 35n) % 2n : typeByte.length === 0 ? v - 27n : v;
@@ -77,11 +76,11 @@ function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly Item[]
     const key = new (curve().secp256k1.Signature)(r, s, Number(parity)).recoverPublicKey(signed).toBytes(false);
     return hex(keccak_256(key.subarray(1)).subarray(12));
   } catch {
-    return undefined; // no point of the curve: a node refuses it too
+    return undefined; // not a point of the curve: nodes reject it too
   }
 }
 
-/** One RLP item: where its header begins, where its content, and where it ends. */
+/** One RLP item, with the offsets of its header, content and end. */
 interface Item {
   readonly isList: boolean;
   readonly start: number;
@@ -89,17 +88,17 @@ interface Item {
   readonly end: number;
 }
 
-/** @throws RangeError where it goes beyond the bytes */
+/** @throws RangeError if the item exceeds the bytes */
 function readItem(bytes: Buffer, start: number): Item {
   const first = byteAt(bytes, start);
   if (first < 0x80) return { isList: false, start, content: start, end: start + 1 };
   const isList = first >= FIRST_LIST_BYTE;
   const short = first - (isList ? FIRST_LIST_BYTE : 0x80);
-  // Up to 55 it is the length; above, the number of bytes of the length that follow. No transaction needs more than 4.
+  // A value up to 55 is the length. Above, the length follows in (value - 55) bytes; 4 suffice for any transaction.
   const lengthBytes = Math.max(0, short - 55);
   const length = lengthBytes === 0 ? short : bytes.readUIntBE(start + 1, lengthBytes);
   const content = start + 1 + lengthBytes;
-  if (content + length > bytes.length) throw new RangeError('an item goes beyond the bytes');
+  if (content + length > bytes.length) throw new RangeError('an item exceeds the bytes');
   return { isList, start, content, end: content + length };
 }
 

@@ -1,13 +1,14 @@
+/** One text with which nodes reject a transaction that they may have already. */
 interface SendRule {
-  /** `known`: the node has this very transaction. `nonce-used`: it has one with this nonce, which may be this one. */
+  /** `known`: the node has this transaction. `nonce-used`: it has a transaction with this nonce, maybe this one. */
   readonly meaning: 'known' | 'nonce-used';
   readonly message: RegExp;
   readonly client: string;
 }
 
 /**
- * How nodes refuse a transaction that they have already. What they say of the nonce is not anchored: it only makes the
- * gateway look whether the transaction is there.
+ * Texts with which nodes reject a transaction that they already have. The patterns for nonces are not anchored, because
+ * a match only makes the gateway look up the transaction.
  */
 const sendRules: readonly SendRule[] = [
   {
@@ -37,7 +38,7 @@ const sendRules: readonly SendRule[] = [
   {
     meaning: 'known',
     message: /^(transaction|tx) (is )?already (exists|known|in (the )?(mempool|txpool|transaction pool))$/i,
-    client: 'proxies, as eRPC lists them (erpc architecture/evm/error_normalizer.go)',
+    client: 'proxies, as listed by eRPC (erpc architecture/evm/error_normalizer.go)',
   },
   {
     meaning: 'known',
@@ -49,7 +50,7 @@ const sendRules: readonly SendRule[] = [
   { meaning: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
 ];
 
-/** What the refusal of a transaction says of the same transaction sent before; undefined: nothing. */
+/** What a rejection indicates about an earlier send of the same transaction; undefined: nothing. */
 export function classifySendRejection(message: string): SendRule['meaning'] | undefined {
   return sendRules.find((rule) => rule.message.test(message))?.meaning;
 }

@@ -2,24 +2,27 @@ import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import { UpstreamFailure } from '../transport/upstream-response.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Outcome } from '../outcome.ts';
 import { classifySendRejection } from './send-rules.ts';
 import { decodeTransaction, type Transaction } from './decode-transaction.ts';
 import type { Upstream } from '../upstream.ts';
 
-/** Until the other upstreams have heard of a transaction, or it is mined. */
+/** By then other upstreams have received the transaction, or it is mined. */
 const TTL_MS = 600_000;
 const MAX_TRANSACTIONS = 10_000;
 
 export interface SentTransactionsOptions {
   readonly log: Log;
-  /** Upstreams that can be asked; where there is only one, there is nothing to remember. */
+  /** The upstreams of the network. With only one, nothing is recorded. */
   readonly all: readonly Upstream[];
-  /** Dev nodes answer with an error although they have mined the transaction (Hardhat, ganache). */
+  /** A development node may return an error although it has mined the transaction (Hardhat, ganache). */
   readonly isDevelopment: boolean;
 }
 
-/** What became of transactions that were sent through this gateway, and which upstream took them. */
+/**
+ * Classifies responses to `eth_sendRawTransaction`, and records which upstream accepted which transaction, for later
+ * lookups. It does not send or repeat transactions.
+ */
 export class SentTransactions {
   readonly #log: Log;
   readonly #all: readonly Upstream[];
@@ -27,51 +30,52 @@ export class SentTransactions {
   readonly #byHash: LRUCache<string, Upstream>;
   readonly #bySender: LRUCache<string, Upstream>;
 
-  /** @param previous of the same network, when it had other upstreams: what it remembers goes on */
+  /** @param previous of the same network before a reload: its records are taken over */
   constructor({ log, all, isDevelopment }: SentTransactionsOptions, previous?: SentTransactions) {
     this.#log = log;
     this.#all = all;
     this.#isDevelopment = isDevelopment;
-    const fresh = (): LRUCache<string, Upstream> => new LRUCache({ ...maxEntries(MAX_TRANSACTIONS), ttl: TTL_MS });
-    this.#byHash = previous === undefined ? fresh() : previous.#byHash;
-    this.#bySender = previous === undefined ? fresh() : previous.#bySender;
+    const newCache = (): LRUCache<string, Upstream> => new LRUCache({ ...maxEntries(MAX_TRANSACTIONS), ttl: TTL_MS });
+    this.#byHash = previous === undefined ? newCache() : previous.#byHash;
+    this.#bySender = previous === undefined ? newCache() : previous.#bySender;
   }
 
   /**
-   * The verdict on a reply to `eth_sendRawTransaction`. A node that has the transaction already, from an attempt of
-   * which we never heard or from elsewhere, has taken it. An error that no rule knows is not about the transaction: one
-   * other upstream gets it. On a development chain it is final, since the transaction may be mined.
+   * The outcome of a response to `eth_sendRawTransaction`. If the node already has the transaction, the send was
+   * successful: the response to an earlier attempt may be lost, or another sender was faster. An error without a rule
+   * does not concern the transaction: one other upstream gets it. On a development chain it is final, because the node
+   * may have mined the transaction.
    * @param deadline on the clock of performance.now()
    */
-  async resolveVerdict(upstream: Upstream, raw: string, verdict: Verdict, deadline: number): Promise<Verdict> {
-    const { response } = verdict;
+  async resolveOutcome(upstream: Upstream, raw: string, outcome: Outcome, deadline: number): Promise<Outcome> {
+    const { response } = outcome;
     if (response?.kind === 'result') {
-      if (verdict.final) this.#remember(upstream, decodeTransaction(raw), String(response.result));
-      return verdict;
+      if (outcome.final) this.#record(upstream, decodeTransaction(raw), String(response.result));
+      return outcome;
     }
-    if (response?.kind !== 'error') return verdict;
+    if (response?.kind !== 'error') return outcome;
     const meaning = classifySendRejection(response.message);
     const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
     if (
       transaction !== undefined &&
       (meaning === 'known' || (await hasTransaction(upstream, transaction.hash, deadline)))
     ) {
-      this.#remember(upstream, transaction, transaction.hash);
+      this.#record(upstream, transaction, transaction.hash);
       return { final: true, response: { kind: 'result', result: transaction.hash } };
     }
-    if (verdict.final) return verdict;
-    const isAboutIt = meaning !== undefined || (verdict.failure === 'unknown' && this.#isDevelopment);
-    return isAboutIt ? { final: true, response } : verdict;
+    if (outcome.final) return outcome;
+    const isAboutTransaction = meaning !== undefined || (outcome.failure === 'unknown' && this.#isDevelopment);
+    return isAboutTransaction ? { final: true, response } : outcome;
   }
 
-  /** The upstream that is to be asked first: the one that took the transaction, or the sender's last one. */
+  /** The upstream to select first: it accepted the transaction of the lookup, or the sender's last transaction. */
   upstreamFor(method: string, params: readonly unknown[]): Upstream | undefined {
     if (this.#byHash.size === 0) return undefined;
-    const upstream = this.#lookUp(method, params);
+    const upstream = this.#find(method, params);
     return upstream !== undefined && this.#all.includes(upstream) ? upstream : undefined;
   }
 
-  #lookUp(method: string, params: readonly unknown[]): Upstream | undefined {
+  #find(method: string, params: readonly unknown[]): Upstream | undefined {
     switch (method) {
       case 'eth_getTransactionByHash':
       case 'eth_getTransactionReceipt':
@@ -83,8 +87,8 @@ export class SentTransactions {
     }
   }
 
-  /** @param hash as the node has it, which is right also where we know no rule for its hash */
-  #remember(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
+  /** @param hash from the node's response, which is right also for types that the gateway cannot hash */
+  #record(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
     if (this.#all.length > 1) {
       this.#byHash.set(hash.toLowerCase(), upstream);
       const sender = transaction?.sender();
@@ -92,8 +96,8 @@ export class SentTransactions {
     }
     if (transaction !== undefined && transaction.hash !== hash.toLowerCase()) {
       this.#log.warn(
-        { upstream: upstream.name, given: hash, expected: transaction.hash },
-        'another hash than expected',
+        { upstream: upstream.name, hash, expected: transaction.hash },
+        'upstream returned an unexpected transaction hash',
       );
     }
   }

@@ -1,24 +1,23 @@
-/** Something under way. Broken off, it ends with `Cancelled`, unless it has ended already. */
+/** Work in progress. After `cancel` it ends with `Cancelled`, unless it has ended already. */
 export interface Cancellable {
   cancel(): void;
 }
 
-/** Nobody waits for the reply any more. It is no failure: it says nothing of the upstream. */
+/** Ends work whose response no caller needs. It is not an upstream failure. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled';
 
   constructor() {
-    super('nobody waits for the reply');
+    super('cancelled: no caller waits for the response');
   }
 }
 
 /**
- * What is under way for somebody who may leave. One serves all calls of a caller's connection, however many there are
- * and for as long as it is open: an AbortController for each call, with its signal and its listeners, costs 4 µs, an
- * entry here 0.06 µs.
+ * Cancels all work in progress for one client connection, or for one attempt. An entry costs 0.06 µs; an
+ * AbortController per call, with its signal and listeners, costs 4 µs.
  */
 export class Cancellation implements Cancellable {
-  /** Mostly there is one at a time. */
+  /** Usually there is only one at a time: it needs no Set. */
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
   #isCancelled = false;
@@ -27,22 +26,22 @@ export class Cancellation implements Cancellable {
     return this.#isCancelled;
   }
 
-  add(one: Cancellable): void {
-    if (this.#first === undefined) this.#first = one;
-    else (this.#others ??= new Set()).add(one);
+  add(work: Cancellable): void {
+    if (this.#first === undefined) this.#first = work;
+    else (this.#others ??= new Set()).add(work);
   }
 
-  delete(one: Cancellable): void {
-    if (this.#first === one) this.#first = undefined;
-    else this.#others?.delete(one);
+  delete(work: Cancellable): void {
+    if (this.#first === work) this.#first = undefined;
+    else this.#others?.delete(work);
   }
 
-  /** Whatever is begun after this must not be: `isCancelled` says so. */
+  /** Work must not start after this: check `isCancelled` first. */
   cancel(): void {
     this.#isCancelled = true;
     const all = [...(this.#first === undefined ? [] : [this.#first]), ...(this.#others ?? [])];
     this.#first = undefined;
     this.#others = undefined;
-    for (const one of all) one.cancel();
+    for (const work of all) work.cancel();
   }
 }

@@ -1,14 +1,14 @@
-/** What of an upstream's address and headers is sent with each request, and what of them nobody may see. */
+/** URL and headers for each request to an upstream, and their secret parts. */
 export interface Credentials {
-  /** Without what follows #, which is never sent. */
+  /** Without the fragment (#…), which is never sent. */
   readonly url: URL;
-  /** The headers of the network file; user and password of the URL as basic authentication. */
+  /** The headers from the network file. User and password of the URL become basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Parts of address and headers that no caller may see, in lower case. */
+  /** Parts of address and headers that callers must not see, in lower case. */
   readonly secrets: readonly string[];
 }
 
-/** @param address a URL of which user and password can be decoded */
+/** @param address a URL whose user and password can be percent-decoded */
 export function credentialsOf(address: string, headers: Readonly<Record<string, string>>): Credentials {
   const url = new URL(address);
   const { username, password } = url;
@@ -23,8 +23,8 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
 }
 
 /**
- * Providers' keys stand in the path, the query, the user part or a header, in lower case here. Words that tell nothing
- * (`v2`, `ethereum`) stand in the path too: there, short ones count only with a digit in them.
+ * Providers expect their keys in the path, the query, the user part or a header. Paths also contain common words (`v2`,
+ * `ethereum`): a path segment below 16 characters is a secret only if it has a digit. Shorter than 8 is never a key.
  */
 function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
   const { host, hostname, pathname, searchParams, username, password } = url;
@@ -37,7 +37,7 @@ function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[
   return [...hosts, ...keys].map((secret) => secret.toLowerCase());
 }
 
-/** Nodes and proxies between may name the address that they were asked at. @param secrets in lower case */
+/** Replaces words with secrets: messages of nodes and proxies may have their address. @param secrets in lower case */
 export function withoutSecrets(message: string, secrets: readonly string[]): string {
   const hasSecret = (text: string): boolean => {
     const lower = text.toLowerCase();

@@ -2,10 +2,10 @@ import { Cancelled, type Cancellable, type Cancellation } from './cancellation.t
 import type { HttpResponse } from './http-upstream.ts';
 import { TimedOut, type UpstreamFailure } from './upstream-response.ts';
 
-/** A call whose reply is on its way, among others. */
+/** A call that waits for its response. */
 export interface PendingCall {
   readonly body: string;
-  /** Until when, on the clock of performance.now(). */
+  /** On the clock of performance.now(). */
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (response: HttpResponse) => void;
@@ -14,14 +14,14 @@ export interface PendingCall {
 
 type OnAbandoned = (id: number, reason: TimedOut | Cancelled) => void;
 
-/** Calls that share a way to their upstream, by the ids in their bodies. One timer serves them all. */
+/** Stores the calls in flight over one connection or batch by id. One timer ends them at their deadlines. */
 export class PendingCalls {
   readonly #entries = new Map<number, PendingEntry>();
   readonly #onAbandoned: OnAbandoned;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
 
-  /** @param onAbandoned hears of each that does not wait any longer: its time is over, or its caller has left */
+  /** @param onAbandoned called for each call that ends without a response: by its deadline, or by cancellation */
   constructor(onAbandoned: OnAbandoned) {
     this.#onAbandoned = onAbandoned;
   }
@@ -62,7 +62,7 @@ export class PendingCalls {
     this.#onAbandoned(id, reason);
   }
 
-  /** Undefined for one that waits no longer, and for one that never did. */
+  /** Removes a call. @returns undefined if it is not pending */
   take(id: number): PendingCall | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
@@ -72,17 +72,17 @@ export class PendingCalls {
     return entry;
   }
 
-  /** @param dueAt when the first of them has no more time; Infinity: there are none */
-  #setTimer(dueAt: number, inMs: number): void {
+  /** @param dueAt the first deadline; Infinity: no pending calls */
+  #setTimer(dueAt: number, delayMs: number): void {
     clearTimeout(this.#timer);
     this.#dueAt = dueAt;
-    this.#timer = dueAt === Infinity ? undefined : setTimeout(this.#expire, inMs);
+    this.#timer = dueAt === Infinity ? undefined : setTimeout(this.#expire, delayMs);
   }
 
-  /** Whoever had less time may have been answered since: then the timer goes on to the next. */
+  /** Ends the calls past their deadlines, if any still wait, and sets the timer for the next deadline. */
   readonly #expire = (): void => {
     const now = performance.now();
-    // A timer may be early by a part of a millisecond.
+    // A timer may fire early, by less than 1 ms.
     for (const [id, { deadline }] of this.#entries) if (deadline <= now + 1) this.abandon(id, new TimedOut());
     let first = Infinity;
     for (const { deadline } of this.#entries.values()) first = Math.min(first, deadline);
@@ -90,17 +90,18 @@ export class PendingCalls {
   };
 }
 
+/** One call of `PendingCalls`, which its cancellation can end. */
 class PendingEntry implements PendingCall, Cancellable {
   readonly body: string;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (reason: UpstreamFailure | Cancelled) => void;
-  readonly #all: PendingCalls;
+  readonly #calls: PendingCalls;
   readonly #id: number;
 
-  constructor(all: PendingCalls, id: number, { body, deadline, cancellation, resolve, reject }: PendingCall) {
-    this.#all = all;
+  constructor(calls: PendingCalls, id: number, { body, deadline, cancellation, resolve, reject }: PendingCall) {
+    this.#calls = calls;
     this.#id = id;
     this.body = body;
     this.deadline = deadline;
@@ -110,6 +111,6 @@ class PendingEntry implements PendingCall, Cancellable {
   }
 
   cancel(): void {
-    this.#all.abandon(this.#id, new Cancelled());
+    this.#calls.abandon(this.#id, new Cancelled());
   }
 }

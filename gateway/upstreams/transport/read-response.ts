@@ -10,15 +10,15 @@ import { retryAfterMs } from './retry-after.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Characters of an error's message that are looked at. Whole payloads stand in messages of old Lotus and Hardhat. */
+/** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
 
 /**
- * Reads an HTTP reply. The body counts before the status: nodes send valid errors with 4xx and rate limits with 200.
- * Bodies without an envelope, as providers send them on 429 and 5xx, count as errors too.
- * @param id the id that was sent
- * @param retryAfter the header of that name
- * @throws UpstreamFailure when it holds no reply to this call
+ * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
+ * with 200. Bodies without an envelope, which providers send with 429 and 5xx, count as errors too.
+ * @param id the id of the request
+ * @param retryAfter the header `Retry-After`
+ * @throws UpstreamFailure if the body has no response to this request
  */
 export function readResponse(status: number, bytes: Buffer, id: number, retryAfter?: string): UpstreamResponse {
   if (bytes.length >= LARGE_RESPONSE_BYTES) {
@@ -31,9 +31,9 @@ export function readResponse(status: number, bytes: Buffer, id: number, retryAft
 }
 
 /**
- * A result in one of the envelopes that most nodes write, without a look at the envelope but that it is there: what is
- * left of it is one value of JSON, or there was something else in it.
- * @returns undefined where it must be read member by member
+ * Reads a result from one of the two envelopes that most nodes write, without parsing the envelope. If the text between
+ * its ends is one JSON value, the envelope has no other members.
+ * @returns undefined if the body must be parsed
  */
 function readCommonEnvelope(text: string, id: number): ResultResponse | undefined {
   const result = commonResult(text, id);
@@ -47,9 +47,9 @@ const quotedHex = /^"0x[0-9a-f]*"$/;
 
 const start = '{"jsonrpc":"2.0",';
 
-/** What should be the text of the result, if the rest is an envelope of the usual. */
+/** The text between the ends of a common envelope. */
 function commonResult(text: string, id: number): string | undefined {
-  // geth ends its replies with a line feed.
+  // geth ends its responses with a line feed.
   const end = text.endsWith('}') ? text.length - 1 : text.endsWith('}\n') ? text.length - 2 : -1;
   if (end === -1 || !text.startsWith(start)) return undefined;
   const ownId = `"id":${id}`;
@@ -57,7 +57,7 @@ function commonResult(text: string, id: number): string | undefined {
     const at = start.length + ownId.length;
     return text.startsWith(',"result":', at) ? text.slice(at + 10, end) : undefined;
   }
-  // Nethermind's, besu's
+  // Nethermind and besu write the id last.
   const isLast =
     text.startsWith('"result":', start.length) && text.endsWith(ownId, end) && text[end - ownId.length - 1] === ',';
   return isLast ? text.slice(start.length + 9, end - ownId.length - 1) : undefined;
@@ -74,16 +74,16 @@ function readParsed(
   const { error, result } = body;
   if (isMeaningful(error)) {
     checkId(body, id, true);
-    return readError(error, status, retryAfter) ?? fail(missingResponse(status, '', retryAfter));
+    return readError(error, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
   }
   if (result !== undefined) {
     checkId(body, id, false);
     return { kind: 'result', result };
   }
-  return readBareError(body, status, retryAfter) ?? fail(missingResponse(status, '', retryAfter));
+  return readBareError(body, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
 }
 
-/** Some answer a single call with an array of one (Candle, recorded by others). */
+/** Some nodes return an array of one for a single call (Candle, recorded by others). */
 function bodyOf(text: string): JsonObject | undefined {
   const body = parse(text);
   const one: unknown = Array.isArray(body) && body.length === 1 ? body[0] : body;
@@ -98,36 +98,37 @@ function parse(text: string): unknown {
   }
 }
 
-/** `error: null`, `false`, `""` and `{}` beside a result are no errors. */
+/** `error: null`, `false`, `""` and `{}` beside a result are not errors. */
 function isMeaningful(error: unknown): boolean {
   return (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
 }
 
-/** Errors often come with id null; some nodes send the number back as a string. A result must name its call. */
-function checkId({ id: given }: JsonObject, id: number, isError: boolean): void {
-  if (given === id || given === String(id)) return;
-  if (isError && (given === null || given === undefined)) return;
-  throw new UpstreamFailure('malformed', 'the reply has the id of another call');
+/** Errors often have id null. Some nodes return the number as a string. A result must have its id. */
+function checkId(body: JsonObject, id: number, isError: boolean): void {
+  const returnedId = body['id'];
+  if (returnedId === id || returnedId === String(id)) return;
+  if (isError && (returnedId === null || returnedId === undefined)) return;
+  throw new UpstreamFailure('malformed', 'the response has the id of another call');
 }
 
 function readError(error: unknown, status: number, retryAfter: string | undefined): ErrorResponse | undefined {
-  if (typeof error === 'string') return errorReply(undefined, error, undefined, status, retryAfter);
+  if (typeof error === 'string') return makeErrorResponse(undefined, error, undefined, status, retryAfter);
   const { code, message, data, error: inner } = error as JsonObject;
-  if (typeof message === 'string') return errorReply(code, message, data, status, retryAfter);
-  // ganache 7 answers so for a contract's creation without funds; its code is then that of a parse error.
+  if (typeof message === 'string') return makeErrorResponse(code, message, data, status, retryAfter);
+  // ganache 7 nests the error of a contract creation without funds; the outer code is that of a parse error.
   if (isMeaningful(inner)) return readError(inner, status, retryAfter);
-  if (typeof code === 'number' || data !== undefined) return errorReply(code, '', data, status, retryAfter);
+  if (typeof code === 'number' || data !== undefined) return makeErrorResponse(code, '', data, status, retryAfter);
   return undefined;
 }
 
-/** `{"code":…,"message":…}` by itself (QuickNode), or `{"message":"Forbidden"}` as cloud gateways say it. */
+/** `{"code":…,"message":…}` without an envelope (QuickNode), or `{"message":"Forbidden"}` (cloud gateways). */
 function readBareError(body: JsonObject, status: number, retryAfter: string | undefined): ErrorResponse | undefined {
   const { code, message, data } = body;
   if (typeof message !== 'string' || (code === undefined && status < 400)) return undefined;
-  return errorReply(code, message, data, status, retryAfter);
+  return makeErrorResponse(code, message, data, status, retryAfter);
 }
 
-function errorReply(
+function makeErrorResponse(
   code: unknown,
   message: string,
   data: unknown,
@@ -144,13 +145,13 @@ function errorReply(
   };
 }
 
-/** Codes come as digits in a string too. Names (`ERR_ASSERTION`) are none. */
+/** Some nodes return the code as a string of digits. A name (`ERR_ASSERTION`) is not a code. */
 function integerOf(code: unknown): number | undefined {
   const number = typeof code === 'string' && /^-?\d{1,9}$/.test(code) ? Number(code) : code;
   return Number.isSafeInteger(number) ? (number as number) : undefined;
 }
 
-/** For errors without a code of their own: the status where it is one of the limits', which rules know by code. */
+/** For errors without a code: the HTTP status, if a rule for limits matches it as a code. */
 function codeFor(status: number): number {
   return status === 429 || status === 402 || status === 503 ? status : -32000;
 }
@@ -164,17 +165,17 @@ const classOfStatus: Readonly<Record<number, FailureClass>> = {
   429: 'rate',
 };
 
-/** A page of a proxy, or nothing. There is no contract's text in it. */
+/** A proxy's page or an empty body. It contains no text of a contract. */
 function missingResponse(status: number, text: string, retryAfter: string | undefined): UpstreamFailure {
   const isLimit = /too many requests|rate limit/i.test(text.slice(0, 1_000));
   const failure = classOfStatus[status] ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
-  return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC reply`, false, retryAfterMs(retryAfter));
+  return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC response`, false, retryAfterMs(retryAfter));
 }
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function fail(failure: UpstreamFailure): never {
+function raise(failure: UpstreamFailure): never {
   throw failure;
 }

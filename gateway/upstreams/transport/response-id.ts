@@ -1,12 +1,12 @@
-/** In valid JSON, what matches stands at the outermost level: nothing comes before it, or nothing but the end after it. */
+/** In valid JSON, a match is a member of the outermost object: it is at the start or at the end of the text. */
 const atStart = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,15})"?\s*[,}]/;
 const atEnd = /,\s*"id"\s*:\s*"?(\d{1,15})"?\s*\}\s*$/;
 const SCANNED_BYTES = 100;
 
 /**
- * Which call a message over a WebSocket is the reply to. Our ids are numbers; some nodes send them back as strings.
- * Nearly every node puts the id first or last, where it is found without parsing a large result for it.
- * @returns undefined where no id is given, as in errors about what could not be read
+ * The id of the call that a WebSocket message responds to. The gateway's ids are numbers; some nodes return them as
+ * strings. Nearly every node writes the id first or last, where it is found without parsing a large result.
+ * @returns undefined without an id, as in errors about malformed requests
  */
 export function responseId(bytes: Buffer): number | 'notification' | undefined {
   const found =

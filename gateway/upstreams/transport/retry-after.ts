@@ -1,5 +1,5 @@
 /**
- * How long an upstream asks to be left alone; undefined where it says nothing of use.
+ * The time from now that `Retry-After` requests; undefined if the header is absent, malformed or in the past.
  * @param header `Retry-After`: seconds, or a date
  */
 export function retryAfterMs(header: string | undefined): number | undefined {

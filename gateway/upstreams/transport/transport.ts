@@ -2,14 +2,13 @@ import type { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 
-/** How calls reach the node: over HTTP, or over a WebSocket. */
+/** Sends calls to an upstream over HTTP or WebSocket. */
 export interface Transport {
   /**
-   * Sends a call and waits for the reply to it.
+   * Sends a call and waits for its response.
    * @param timeLimitMs from now until the last byte
-   * @param id the id in the body: over a WebSocket the reply is found by it
-   * @param cancellation breaks it off
-   * @param group of its method, where it may go together with others
+   * @param id the id in the body; WebSocket responses are matched by it
+   * @param group of the method, if the call may share a batch with others
    * @throws UpstreamFailure, Cancelled
    */
   exchange(
@@ -20,6 +19,6 @@ export interface Transport {
     group?: MethodGroup,
   ): Promise<HttpResponse>;
   close(): Promise<void>;
-  /** Parts of its address and of our credentials there that no caller may see. */
+  /** Parts of the address and credentials that callers must not see. */
   readonly secrets: readonly string[];
 }

@@ -1,19 +1,19 @@
-/** What an upstream said to one call: a value, whatever it said. */
+/** The JSON-RPC response of an upstream to one call. */
 export type UpstreamResponse = ResultResponse | LargeResponse | ErrorResponse;
 
 export interface ResultResponse {
   readonly kind: 'result';
   readonly result: unknown;
-  /** The same as JSON, as it came, where that is at hand. */
+  /** The original JSON text of the result, if known. */
   readonly text?: string;
 }
 
-/** A large result, of which no values were made: it may pass as it came. */
+/** A large result that is not parsed, so that its bytes can be passed on. */
 export interface LargeResponse {
   readonly kind: 'large';
-  /** One after the other they are JSON, if it is any: whoever passes it on looks first. */
+  /** Concatenated they are the result as JSON, which is not validated yet. */
   readonly parts: readonly [Buffer, ...Buffer[]];
-  /** What a smaller reply would have been at once. @throws UpstreamFailure */
+  /** Parses the whole response. @throws UpstreamFailure */
   readonly parse: () => ResultResponse | ErrorResponse;
 }
 
@@ -22,48 +22,48 @@ export interface ErrorResponse {
   readonly code: number;
   readonly message: string;
   readonly data: unknown;
-  /** Of HTTP. It says something only where the text says nothing. */
+  /** HTTP status. Rules use it only if the text matches no rule. */
   readonly status?: number;
-  /** From its `Retry-After`. */
+  /** From the header `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** A result of our own that goes out as it is. */
+/** A response with a result that is JSON text already. */
 export function jsonResponse(json: string | Buffer): LargeResponse {
   const parse = () => ({ kind: 'result', result: JSON.parse(String(json)) as unknown }) as const;
   return { kind: 'large', parts: [typeof json === 'string' ? Buffer.from(json) : json], parse };
 }
 
 /** @throws UpstreamFailure */
-export function parsed(response: UpstreamResponse): ResultResponse | ErrorResponse {
+export function parseResponse(response: UpstreamResponse): ResultResponse | ErrorResponse {
   return response.kind === 'large' ? response.parse() : response;
 }
 
-/** Why an upstream's words are of no use to the caller, so that another is asked. */
+/** Why an upstream response is not usable, so that the call goes to another upstream. */
 export type FailureClass =
   | 'transport' // refused, cut off, timed out, 5xx
-  | 'slow' // timed out, while other calls were answered
-  | 'malformed' // no JSON-RPC reply, another call's reply, an impossible result
-  | 'wrong-chain' // its eth_chainId is another network's
-  | 'rate' // too many requests, or more work than it can do now
-  | 'quota' // the plan is used up
-  | 'auth' // our credentials are refused
-  | 'unsupported' // it lacks the method
-  | 'too-large' // it does not allow a request of this size
-  | 'not-found' // it knows no such thing, which another may know
-  | 'node-state' // it does not have the state, block or index that the call needs
-  | 'no-block' // it says that there is no such block
-  | 'unknown'; // an error that no rule knows
+  | 'slow' // timed out, while other calls were successful
+  | 'malformed' // not JSON-RPC, the id of another call, an impossible result
+  | 'wrong-chain' // eth_chainId returned another network's id
+  | 'rate' // rate limited or overloaded
+  | 'quota' // the plan is exhausted
+  | 'auth' // the gateway's credentials are rejected
+  | 'unsupported' // the method is not supported
+  | 'too-large' // the request exceeds the upstream's limits
+  | 'not-found' // not found, but another upstream may have it
+  | 'node-state' // the state, block or index for the call is not available
+  | 'no-block' // the upstream reports that the block does not exist
+  | 'unknown'; // an error that matches no rule
 
-/** No usable reply. Only `Router` catches it. The message is for the log and holds no host. */
+/** No usable response. Only `Router` catches it. The message is for the log, and contains no host. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly failure: FailureClass;
-  /** A kept-alive connection was closed under us before a byte of the reply came: the call may be sent again. */
+  /** A keep-alive connection was closed before the first byte of the response: the call may be sent again. */
   readonly staleConnection: boolean;
-  /** How long the upstream asks to be left alone. */
+  /** From the header `Retry-After`. */
   readonly retryAfterMs: number | undefined;
-  /** The caller's time was over before the upstream's: it says nothing of the upstream. */
+  /** The caller's time limit was shorter than the upstream's: not an upstream failure. */
   isCallerTimeout = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
@@ -74,7 +74,7 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** Nothing, or not all, came in time. */
+/** The response was not complete in time. */
 export class TimedOut extends UpstreamFailure {
   constructor() {
     super('transport', 'timed out');

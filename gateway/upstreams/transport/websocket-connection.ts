@@ -9,33 +9,36 @@ import { PendingCalls } from './pending-calls.ts';
 export interface WebSocketConnectionOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Bytes of one reply. A larger one ends the connection: its beginning is not shown to us, so nobody knows whose it is. */
+  /** Limit for one response. A larger one ends the connection: ws does not deliver its start, which has the id. */
   readonly responseMaxBytes: number;
   readonly times: ConnectionTimes;
-  /** What the node tells without being asked, as it came. */
+  /** Called with the bytes of each notification. */
   readonly onNotification?: (body: Buffer) => void;
 }
 
 export interface ConnectionTimes {
-  /** From the start until calls can be sent. Each call's own limit runs all the while. */
+  /** Time limit for the handshake. The time limits of waiting calls include it. */
   readonly handshakeMs: number;
-  /** Between one look at whether the other end is there and the next. */
+  /** Interval between pings. */
   readonly pingMs: number;
-  /** For the pong after that. */
+  /** Time limit for the pong. */
   readonly pongMs: number;
-  /** Without a call, or a notification. */
+  /** Time without calls and notifications after which the connection is closed. */
   readonly idleMs: number;
 }
 
-/** An upstream that takes so much and reads none of it has gone. */
+/** With this much unsent data, the upstream has stopped reading: the connection ends. */
 const MAX_UNSENT_BYTES = 16_000_000;
 
-/** Older ones are never going to be answered. */
-const MAX_ABANDONED = 1_000;
+/** The oldest calls above this number will not get a response any more. */
+const MAX_ABANDONED_CALLS = 1_000;
 
 const EMPTY = Buffer.alloc(0);
 
-/** One WebSocket from handshake to end, and the calls that wait for replies over it. */
+/**
+ * One WebSocket to an upstream: sends calls, matches the responses by id, and detects dead connections by pings. It
+ * does not reconnect.
+ */
 export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #times: ConnectionTimes;
@@ -44,15 +47,15 @@ export class WebSocketConnection {
   readonly #pending = new PendingCalls((id, reason) => {
     this.#abandon(id, reason);
   });
-  /** Calls that nobody waits for any more, whose replies may still come. */
-  readonly #abandoned = new Set<number>();
+  /** Ended calls whose responses may still arrive. */
+  readonly #abandonedIds = new Set<number>();
   #heartbeat: NodeJS.Timeout | undefined;
   #pongTimer: NodeJS.Timeout | undefined;
   #hasOpened = false;
   #hasEnded = false;
   #usedAt = 0;
 
-  /** @param onEnd called once; `hasOpened`: the handshake had succeeded */
+  /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
     { url, headers, responseMaxBytes, times, onNotification }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
@@ -69,17 +72,17 @@ export class WebSocketConnection {
     });
     this.#socket
       .on('open', () => {
-        this.#opened();
+        this.#handleOpen();
       })
       .on('message', (data) => {
-        // ws' default for text too.
-        this.#received(data as Buffer);
+        // ws delivers text messages as Buffers too.
+        this.#handleMessage(data as Buffer);
       })
       .on('pong', () => {
         this.#stopPongTimer();
       })
       .on('unexpected-response', (_, { statusCode = 0 }) => {
-        this.#handshakeRejected(statusCode);
+        this.#rejectCalls(statusCode);
       })
       .on('error', (error) => {
         this.#end(this.#failureFrom(error));
@@ -89,30 +92,30 @@ export class WebSocketConnection {
       });
   }
 
-  /** Calls may be given to it: it is open or about to open. */
+  /** Whether the connection accepts calls: it is open or connecting. */
   get isUsable(): boolean {
     return this.#socket.readyState === WebSocket.OPEN || this.#socket.readyState === WebSocket.CONNECTING;
   }
 
   /**
    * @param id the id in the body
-   * @param cancellation breaks it off: the reply is dropped when it comes
+   * @param cancellation ends the call; a later response to it is ignored
    * @throws UpstreamFailure, Cancelled
    */
   exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     this.#usedAt = performance.now();
     const response = this.#pending.add(body, timeLimitMs, id, cancellation);
-    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#end(new UpstreamFailure('transport', 'does not read'));
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#end(new UpstreamFailure('transport', 'stopped reading'));
     else if (this.#hasOpened) this.#socket.send(body);
     return response;
   }
 
-  /** Breaks off what is under way. */
+  /** Ends all calls in flight with a failure. */
   close(): void {
     this.#end(new UpstreamFailure('transport', 'closed'));
   }
 
-  #opened(): void {
+  #handleOpen(): void {
     this.#hasOpened = true;
     for (const body of this.#pending.bodies()) this.#socket.send(body);
     this.#heartbeat = setInterval(() => {
@@ -122,34 +125,34 @@ export class WebSocketConnection {
     }, this.#times.pingMs);
   }
 
-  /** An error without an id, and words that are no JSON-RPC, can only be matched when one call is without a reply. */
-  #received(body: Buffer): void {
+  /** A message without an id, such as an error or a text, is only matched if exactly one call waits for a response. */
+  #handleMessage(body: Buffer): void {
     const id = responseId(body);
     if (id === 'notification') {
       this.#usedAt = performance.now();
       this.#onNotification?.(body);
     } else if (id !== undefined) this.#settle(id, { status: 200, body });
-    else if (this.#pending.size === 1 && this.#abandoned.size === 0)
+    else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
       for (const only of this.#pending.ids()) this.#settle(only, { status: 200, body });
   }
 
-  /** The handshake was answered as plain HTTP: the status is the reply to all calls. */
-  #handshakeRejected(status: number): void {
+  /** The upstream responded to the handshake with an HTTP status: it becomes the response to all waiting calls. */
+  #rejectCalls(status: number): void {
     for (const id of this.#pending.ids()) this.#settle(id, { status, body: EMPTY });
     this.close();
   }
 
   #settle(id: number, response: HttpResponse): void {
-    if (this.#abandoned.size > 0) this.#abandoned.delete(id);
+    if (this.#abandonedIds.size > 0) this.#abandonedIds.delete(id);
     this.#pending.settle(id, response);
   }
 
-  /** It took too long, or the connection is dead without having told us: the next ping shows which. */
+  /** After a timeout, a ping shows whether the connection is dead or only the call was slow. */
   #abandon(id: number, reason: TimedOut | Cancelled): void {
     if (!this.#hasOpened) return;
-    this.#abandoned.add(id);
-    const [oldest] = this.#abandoned;
-    if (oldest !== undefined && this.#abandoned.size > MAX_ABANDONED) this.#abandoned.delete(oldest);
+    this.#abandonedIds.add(id);
+    const [oldest] = this.#abandonedIds;
+    if (oldest !== undefined && this.#abandonedIds.size > MAX_ABANDONED_CALLS) this.#abandonedIds.delete(oldest);
     if (reason instanceof TimedOut) this.#ping();
   }
 
@@ -169,8 +172,8 @@ export class WebSocketConnection {
   #failureFrom(error: Error): UpstreamFailure {
     const code = errorCode(error);
     const isTooLarge = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-    if (isTooLarge && this.#pending.size === 1) return new UpstreamFailure('malformed', 'the reply is too large');
-    // Sent again, the call with the large reply would end the next connection too.
+    if (isTooLarge && this.#pending.size === 1) return new UpstreamFailure('malformed', 'the response is too large');
+    // Not marked as stale if too large: the call would be sent again, and end the next connection too.
     return new UpstreamFailure('transport', code, this.#hasOpened && !isTooLarge);
   }
 

@@ -3,36 +3,36 @@ import type { HttpResponse } from './http-upstream.ts';
 import { readResponse } from './read-response.ts';
 import type { UpstreamResponse } from './upstream-response.ts';
 
-/** A WebSocket to a node, which calls may share. */
+/** A WebSocket to an upstream, which subscriptions and calls share. */
 export interface SubscriptionLink {
   exchange(body: string, timeLimitMs: number, id: number): Promise<HttpResponse>;
-  /** @returns stops it */
+  /** @returns a function that removes the listener */
   listen(listener: LinkListener): () => void;
 }
 
 export interface LinkListener {
-  /** A notification, whose ever it is, as it came. */
+  /** Called with every notification of the connection, also of other subscriptions. */
   notified(body: Buffer): void;
-  /** The connection was lost. */
-  lost(): void;
+  /** Called when the connection ends. */
+  disconnected(): void;
 }
 
 export interface SubscriptionOptions {
   readonly chainId: number;
-  /** Of eth_subscribe, as JSON text. */
+  /** The parameters of eth_subscribe, as JSON text. */
   readonly params: string;
-  /** For each reply. */
+  /** For each response. */
   readonly timeoutMs: number;
-  /** An id that no other call over the link has. */
+  /** @returns an id that no other call over the connection has */
   readonly nextId: () => number;
 }
 
 export interface SubscriptionEvents {
-  /** The node has taken it, and tells from now on. */
+  /** Called when the upstream has accepted the subscription. */
   started(): void;
-  /** @param result of a notification, as the node gave it */
+  /** @param result of one notification */
   notified(result: unknown): void;
-  /** Once, unless it was closed from here. */
+  /** Called once, unless `close` was called. */
   ended(): void;
 }
 
@@ -42,8 +42,8 @@ interface Notification {
 }
 
 /**
- * One eth_subscribe. The node is asked for its chain id first: another may have taken its place, and the WebSocket's
- * address may be another's than the URL's.
+ * Opens one subscription with eth_subscribe. It checks eth_chainId first: another node may use the address by now, and
+ * the WebSocket URL may differ from the HTTP URL.
  */
 export function openSubscription(
   link: SubscriptionLink,
@@ -51,7 +51,7 @@ export function openSubscription(
   events: SubscriptionEvents,
 ): { close(): void } {
   let subscription: unknown;
-  /** What came in the same breath as the reply to eth_subscribe. */
+  /** Notifications that arrive before the response to eth_subscribe is handled. */
   let earlyNotifications: Notification[] = [];
   let hasEnded = false;
 
@@ -72,21 +72,21 @@ export function openSubscription(
   };
   const stopListening = link.listen({
     notified: (body) => {
-      const notified = read(body);
-      if (subscription === undefined) earlyNotifications.push(notified);
-      else deliver(notified);
+      const notification = parseNotification(body);
+      if (subscription === undefined) earlyNotifications.push(notification);
+      else deliver(notification);
     },
-    lost: () => {
+    disconnected: () => {
       if (end()) events.ended();
     },
   });
   const begin = async (): Promise<void> => {
     checkChain(await request('eth_chainId', '[]'), chainId);
     const response = await request('eth_subscribe', params);
-    if (response.kind !== 'result' || hasEnded) throw new Error('eth_subscribe is refused');
+    if (response.kind !== 'result' || hasEnded) throw new Error('eth_subscribe was rejected');
     subscription = response.result;
     events.started();
-    for (const notified of earlyNotifications) deliver(notified);
+    for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
   };
   begin().catch(() => {
@@ -95,14 +95,15 @@ export function openSubscription(
   return {
     close: () => {
       if (end() && subscription !== undefined) {
-        request('eth_unsubscribe', JSON.stringify([subscription])).catch(() => undefined); // it ends with the connection
+        // A failure does not matter: the subscription also ends with the connection.
+        request('eth_unsubscribe', JSON.stringify([subscription])).catch(() => undefined);
       }
     },
   };
 }
 
-/** Of `{"method":"eth_subscription","params":{"subscription":…,"result":…}}`, the only notification that nodes know. */
-function read(body: Buffer): Notification {
+/** Nodes only send `{"method":"eth_subscription","params":{"subscription":…,"result":…}}`. */
+function parseNotification(body: Buffer): Notification {
   try {
     return (JSON.parse(body.toString()) as { params?: Notification }).params ?? {};
   } catch {

@@ -8,20 +8,20 @@ import { WebSocketConnection, type ConnectionTimes } from './websocket-connectio
 export interface WebSocketUpstreamOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Bytes of a reply; more ends the connection and counts as a failure. */
+  /** Limit for a response. A larger one ends the connection and is an upstream failure. */
   readonly responseMaxBytes: number;
   readonly times?: Partial<ConnectionTimes>;
 }
 
 const defaultTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pongMs: 10_000, idleMs: 300_000 };
 
-/** Between handshakes that fail. Longer rests are the business of `CircuitBreaker`, which knows of other upstreams. */
+/** Bounds for the time between failed handshakes. Longer cooldowns are the task of `CircuitBreaker`. */
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 
 /**
- * One upstream over one WebSocket, opened by the first call, shared by all, and opened again by the next call after it
- * was lost. After a handshake that failed, calls fail at once for a while.
+ * Sends calls to one upstream over one WebSocket, which all calls share. The first call opens it; after a disconnect,
+ * the next call opens it again. After a failed handshake, calls fail at once until the backoff is over.
  */
 export class WebSocketUpstream {
   readonly secrets: readonly string[];
@@ -32,8 +32,8 @@ export class WebSocketUpstream {
   #retryAt = 0;
   #isClosed = false;
 
-  constructor({ url: address, headers: givenHeaders, responseMaxBytes, times }: WebSocketUpstreamOptions) {
-    const { url, headers, secrets } = credentialsOf(address, givenHeaders);
+  constructor({ url: address, headers: configuredHeaders, responseMaxBytes, times }: WebSocketUpstreamOptions) {
+    const { url, headers, secrets } = credentialsOf(address, configuredHeaders);
     const options = {
       url,
       headers: Object.fromEntries(headers),
@@ -46,27 +46,26 @@ export class WebSocketUpstream {
     this.secrets = secrets;
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened) => {
-        this.#ended(hasOpened);
+        this.#handleEnd(hasOpened);
       });
   }
 
   /**
-   * Sends a call and waits for the reply to it.
-   * @param timeLimitMs from now until the reply, a handshake included
-   * @param id the id in the body: the reply is found by it
-   * @param cancellation breaks it off
+   * Sends a call and waits for its response.
+   * @param timeLimitMs from now until the response, a handshake included
+   * @param id the id in the body, by which the response is matched
    * @throws UpstreamFailure, Cancelled
    */
   async exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     if (this.#connection?.isUsable !== true) {
       if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-      if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'waits before a new handshake');
+      if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
       this.#connection = this.#open();
     }
     return this.#connection.exchange(body, timeLimitMs, id, cancellation);
   }
 
-  /** Hears what the node tells without being asked, and of the next loss of the connection. */
+  /** Adds a listener for notifications and disconnects. @returns a function that removes it */
   listen(listener: LinkListener): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -74,16 +73,16 @@ export class WebSocketUpstream {
     };
   }
 
-  /** Breaks off what is under way. */
+  /** Ends all calls in flight with a failure. */
   close(): Promise<void> {
     this.#isClosed = true;
     this.#connection?.close();
     return Promise.resolve();
   }
 
-  /** The time to wait doubles; half of it is chance, so that many gateways do not come back at the same moment. */
-  #ended(hasOpened: boolean): void {
-    for (const listener of this.#listeners) listener.lost();
+  /** The backoff doubles. Half of it is jitter, so that many gateways do not reconnect at once. */
+  #handleEnd(hasOpened: boolean): void {
+    for (const listener of this.#listeners) listener.disconnected();
     if (hasOpened) {
       this.#failedHandshakes = 0;
       return;

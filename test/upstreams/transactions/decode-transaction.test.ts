@@ -17,7 +17,7 @@ const common = {
   nonce: fc.oneof(fc.constant(0), fc.nat({ max: 2 ** 40 })),
   gas: fc.bigInt({ min: 0n, max: 2n ** 40n }),
   value: amount,
-  // Around 55 and 256 bytes, RLP writes lengths in another way.
+  // RLP encodes lengths differently from 56 and from 256 bytes on.
   data: fc.oneof(bytesOf(0, 2), bytesOf(40, 60), bytesOf(250, 300), fc.constant<Hex>('0x7f'), fc.constant<Hex>('0x80')),
 };
 const chainId = fc.oneof(fc.constantFrom(1, 10, 127, 128, 31_337), fc.integer({ min: 1, max: 2 ** 40 }));
@@ -31,8 +31,11 @@ const blobVersionedHashes = fc.array(
 
 type Account = ReturnType<typeof privateKeyToAccount>;
 
-/** Holds the hash and the sender of what `make` signs against viem's, for many transactions. */
-async function agrees<T>(fields: fc.Arbitrary<T>, make: (account: Account, fields: T) => Promise<Made>): Promise<void> {
+/** Compares hash and sender with viem's, for many transactions that `make` signs. */
+async function agrees<T>(
+  fields: fc.Arbitrary<T>,
+  make: (account: Account, fields: T) => Promise<SignedBytes>,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(privateKey, fields, async (key, given) => {
       const account = privateKeyToAccount(key);
@@ -45,13 +48,13 @@ async function agrees<T>(fields: fc.Arbitrary<T>, make: (account: Account, field
   );
 }
 
-interface Made {
+interface SignedBytes {
   readonly raw: Hex;
-  /** The bytes of which the hash is, where not of all. */
+  /** The hashed bytes, if they are not the whole. */
   readonly hashed?: Hex;
 }
 
-const signed = async (account: Account, fields: object): Promise<Made> => ({
+const signed = async (account: Account, fields: object): Promise<SignedBytes> => ({
   raw: await account.signTransaction(fields),
 });
 
@@ -79,7 +82,7 @@ describe('hash and sender agree with viem for', () => {
     blobVersionedHashes,
   });
 
-  it('type 3, by itself', () => agrees(blob, signed));
+  it('type 3 without its blobs', () => agrees(blob, signed));
 
   it('type 3 with its blobs, which are not hashed', () =>
     agrees(blob, async (account, fields) => {
@@ -119,7 +122,7 @@ describe('hash and sender agree with viem for', () => {
   });
 });
 
-describe('nothing is made up for', () => {
+describe('decoding returns undefined for', () => {
   it.each([
     ['nothing', '0x'],
     ['another type, zkSync Era’s', `0x71${toRlp(['0x01', '0x02']).slice(2)}`],
@@ -134,7 +137,7 @@ describe('nothing is made up for', () => {
     expect(decodeTransaction(raw)).toBeUndefined();
   });
 
-  it('any bytes, without an error', () => {
+  it('random bytes, without an error', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),
@@ -147,7 +150,7 @@ describe('nothing is made up for', () => {
     );
   });
 
-  it('a sender of whom there is no signature', async () => {
+  it('the sender, if the signature is malformed', async () => {
     const account = privateKeyToAccount(toHex(7n, { size: 32 }));
     const raw = await account.signTransaction({ type: 'legacy', chainId: 1, gas: 21_000n, gasPrice: 1n });
     const members = fromRlp(raw) as Hex[];

@@ -20,11 +20,11 @@ const raw = await account.signTransaction({
   maxFeePerGas: parseGwei('2'),
 });
 const hash = keccak256(raw);
-/** Of a type whose hash is not that of its bytes, as zkSync Era's. */
-const foreign = '0x71c30102c0';
+/** zkSync Era's type: its hash is not that of its bytes. */
+const unknownType = '0x71c30102c0';
 
-/** Fake nodes, of which each takes transactions unless told otherwise. */
-async function senders(count: number, env: Record<string, string> = {}) {
+/** Fake nodes that accept transactions, unless a test changes their responses. */
+async function startNodes(count: number, env: Record<string, string> = {}) {
   const { nodes, send: call, gateway } = await withNodes(count, env);
   for (const node of nodes) {
     node.response(send, (params: unknown) => keccak256((params as Hex[])[0] as Hex));
@@ -41,67 +41,67 @@ async function senders(count: number, env: Record<string, string> = {}) {
   };
 }
 
-/** The node takes the transaction, and the reply is lost. */
-const taken = { transaction: { hash, nonce: '0x3', blockHash: null } };
+/** The node has the transaction in its pool. */
+const accepted = { transaction: { hash, nonce: '0x3', blockHash: null } };
 
 describe('a transaction', () => {
-  it('is sent to one upstream only, as it came', async () => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it('is sent to one upstream only, unchanged', async () => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 0]);
     expect(nodes[0].callsOf(send)[0]?.params).toEqual([raw]);
   });
 
-  it('is sent by a notification too', async () => {
-    const { gateway, sent } = await senders(2);
+  it('is sent if it is in a notification, too', async () => {
+    const { gateway, sent } = await startNodes(2);
     await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', method: send, params: [raw] }));
     expect(sent()).toEqual([1, 0]);
   });
 
-  it('has the hash that the node gives, also where it is not the usual one', async () => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it('has the hash that the node returns, even if it is an unusual one', async () => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, word(5));
     expect((await sendRaw()).response.result).toBe(word(5));
-    expect((await sendRaw(foreign)).response.result).toBe(word(5));
+    expect((await sendRaw(unknownType)).response.result).toBe(word(5));
     expect(sent()).toEqual([2, 0]);
   });
 });
 
-describe('a transaction that an upstream may have taken', () => {
+describe('a transaction that an upstream may have accepted', () => {
   const lost: [string, Behaviour][] = [
-    ['no reply comes', hang],
-    ['the reply is cut off', cutInBody],
-    ['something before the node answers 502', status(502)],
+    ['no response arrives', hang],
+    ['the response is incomplete', cutInBody],
+    ['a proxy responds with 502', status(502)],
   ];
 
-  it.each(lost)('is sent to the next one when %s', async (_, behaviour) => {
-    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+  it.each(lost)('is sent to the next upstream when %s', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await startNodes(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
     expect(nodes[1].callsOf(send)[0]?.params).toEqual([raw]);
   });
 
-  it.each(lost)('is sent, when %s and the next one has heard of it', async (_, behaviour) => {
-    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+  it.each(lost)('is successful when %s and the next upstream has it in its pool', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await startNodes(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
     nodes[1].response(send, rpcError(-32_000, 'already known'));
     expect((await sendRaw()).response).toEqual({ jsonrpc: '2.0', id: 1, result: hash });
     expect(sent()).toEqual([1, 1]);
   });
 
-  it.each(lost)('is sent, when %s and the next one has it in a block', async (_, behaviour) => {
-    const { nodes, sendRaw, sent } = await senders(2, { UPSTREAM_TIMEOUT_MS: '150' });
+  it.each(lost)('is successful when %s and the next upstream has it in a block', async (_, behaviour) => {
+    const { nodes, sendRaw, sent } = await startNodes(2, { UPSTREAM_TIMEOUT_MS: '150' });
     nodes[0].next(behaviour, send);
     nodes[1].response(send, rpcError(-32_000, 'nonce too low: next nonce 4, tx nonce 3'));
-    nodes[1].response('eth_getTransactionByHash', taken.transaction);
+    nodes[1].response('eth_getTransactionByHash', accepted.transaction);
     expect((await sendRaw()).response.result).toBe(hash);
     expect(nodes[1].callsOf('eth_getTransactionByHash')[0]?.params).toEqual([hash]);
     expect(sent()).toEqual([1, 1]);
   });
 
-  it('goes once more to the only upstream when its connection was closed under us', async () => {
-    const { nodes, call, sendRaw, sent } = await senders(1);
+  it('is sent once more to the only upstream after a stale connection', async () => {
+    const { nodes, call, sendRaw, sent } = await startNodes(1);
     await call();
     nodes[0].next(({ response }) => void response.socket?.destroy(), send);
     nodes[0].response(send, rpcError(-32_000, 'already known'));
@@ -125,16 +125,16 @@ describe('“already known” is success', () => {
     [-32_000, 'tx already exists in cache', 'Sei'],
     [-32_000, "failed to forward tx to sequencer, please try again. Error message: 'already known'", 'Mantle'],
   ])('%i %s (%s)', async (code, message) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
     expect(await sendRaw()).toMatchObject({ status: 200, response: { result: hash } });
     expect(sent()).toEqual([1, 0]);
   });
 
-  it('but not where the hash cannot be known', async () => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it('but not for a type whose hash is unknown', async () => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(-32_000, 'already known'));
-    expect((await sendRaw(foreign)).response.error).toEqual({ code: -32_000, message: 'already known' });
+    expect((await sendRaw(unknownType)).response.error).toEqual({ code: -32_000, message: 'already known' });
     expect(sent()).toEqual([1, 0]);
   });
 
@@ -143,8 +143,8 @@ describe('“already known” is success', () => {
     ['block already known'],
     ['revert: already known'],
     ['unknown transaction'],
-  ])('and %s is not', async (message) => {
-    const { nodes, sendRaw } = await senders(1);
+  ])('but not for %s', async (message) => {
+    const { nodes, sendRaw } = await startNodes(1);
     nodes[0].response(send, rpcError(-32_000, message));
     expect((await sendRaw()).response.error).toEqual({ code: -32_000, message });
   });
@@ -162,26 +162,26 @@ describe('a nonce that is too low', () => {
     [-32_000, 'transaction rejected: nonce too low'],
   ] as const;
 
-  it.each(texts)('is success where the transaction is there: %i %s', async (code, message) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it.each(texts)('is success if the node has the transaction: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
-    nodes[0].response('eth_getTransactionByHash', taken.transaction);
+    nodes[0].response('eth_getTransactionByHash', accepted.transaction);
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 0]);
   });
 
-  it.each(texts)('is the node’s error where it is not: %i %s', async (code, message) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it.each(texts)('is the node’s error if it does not have the transaction: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.error).toEqual({ code, message });
     expect(nodes[0].callsOf('eth_getTransactionByHash')).toHaveLength(1);
     expect(sent()).toEqual([1, 0]);
   });
 
-  it('is the node’s error where another transaction, or none, can be had', async () => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it('is the node’s error if the lookup returns another transaction, or fails', async () => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(-32_000, 'nonce too low'));
-    nodes[0].response('eth_getTransactionByHash', { ...taken.transaction, hash: word(9) });
+    nodes[0].response('eth_getTransactionByHash', { ...accepted.transaction, hash: word(9) });
     expect((await sendRaw()).response.error?.message).toBe('nonce too low');
     nodes[0].always(status(500), 'eth_getTransactionByHash');
     expect((await sendRaw()).response.error?.message).toBe('nonce too low');
@@ -196,7 +196,7 @@ describe('an error about a transaction', () => {
     [-32_000, 'insufficient funds for gas * price + value', 'geth'],
     [-32_000, 'transaction underpriced', 'geth'],
   ])('is final: %i %s (%s)', async (code, message) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.error).toEqual({ code, message });
     expect(sent()).toEqual([1, 0]);
@@ -206,22 +206,22 @@ describe('an error about a transaction', () => {
     [-32_005, 'daily request count exceeded'],
     [-32_601, 'the method does not exist'],
     [429, 'Too Many Requests'],
-  ])('sends it to the next upstream when the node did not look at it: %i %s', async (code, message) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  ])('sends it to the next upstream if it concerns the node only: %i %s', async (code, message) => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
   });
 
-  it.each([401, 403, 429])('and so does HTTP %i', async (code) => {
-    const { nodes, sendRaw, sent } = await senders(2);
+  it.each([401, 403, 429])('sends it to the next upstream with HTTP %i, too', async (code) => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].next(status(code), send);
     expect((await sendRaw()).response.result).toBe(hash);
     expect(sent()).toEqual([1, 1]);
   });
 });
 
-describe('after a transaction, its taker is asked first', () => {
+describe('after a transaction, the upstream that accepted it is selected first', () => {
   const sender = account.address;
   const reads: [string, unknown[]][] = [
     ['eth_getTransactionByHash', [hash]],
@@ -231,33 +231,33 @@ describe('after a transaction, its taker is asked first', () => {
     ['eth_getTransactionCount', [sender.toLowerCase(), 'pending']],
   ];
 
-  /** Node 1 took it, because node 0 refused for a moment. */
-  async function takenByTheSecond() {
-    const parts = await senders(2);
+  /** Node 1 accepted it, because node 0 was rate limited. */
+  async function sendToSecond() {
+    const parts = await startNodes(2);
     parts.nodes[0].response(send, rpcError(-32_005, 'slow down'));
     expect((await parts.sendRaw()).response.result).toBe(hash);
     parts.nodes[1].response('eth_getTransactionCount', '0x4');
-    parts.nodes[1].response('eth_getTransactionByHash', taken.transaction);
-    return { ...parts, askedBoth: (method: string) => parts.nodes.map((node) => node.callsOf(method).length) };
+    parts.nodes[1].response('eth_getTransactionByHash', accepted.transaction);
+    return { ...parts, callCounts: (method: string) => parts.nodes.map((node) => node.callsOf(method).length) };
   }
 
   it.each(reads)('for %s %j', async (method, params) => {
     const clock = shiftClock();
-    const { call, askedBoth } = await takenByTheSecond();
-    clock.forward(60_000); // the first one has rested by then
+    const { call, callCounts } = await sendToSecond();
+    clock.forward(60_000); // the cooldown of the first upstream is over
     await call(method, params);
-    expect(askedBoth(method)[1]).toBe(1);
+    expect(callCounts(method)[1]).toBe(1);
     clock.forward(600_000);
     await call(method, params);
-    expect(askedBoth(method)[0]).toBeGreaterThanOrEqual(1);
+    expect(callCounts(method)[0]).toBeGreaterThanOrEqual(1);
   });
 
-  it('however long it takes: another one would be the quicker to know nothing of it', async () => {
-    const { nodes, call, askedBoth } = await takenByTheSecond();
+  it('even if it is slow, because the other upstream does not have the transaction', async () => {
+    const { nodes, call, callCounts } = await sendToSecond();
     nodes[1].next(slow(1_200));
     const { response } = await call('eth_getTransactionCount', [sender, 'pending']);
     expect(response.result).toBe('0x4');
-    expect(askedBoth('eth_getTransactionCount')).toEqual([0, 1]);
+    expect(callCounts('eth_getTransactionCount')).toEqual([0, 1]);
   });
 
   it.each([
@@ -267,15 +267,15 @@ describe('after a transaction, its taker is asked first', () => {
     ['eth_getStorageAt', [sender, '0x0', 'latest']],
   ])('but not for %s %j', async (method, params) => {
     const clock = shiftClock();
-    const { call, askedBoth } = await takenByTheSecond();
+    const { call, callCounts } = await sendToSecond();
     clock.forward(60_000);
     await call(method, params);
-    expect(askedBoth(method)[0]).toBe(1);
+    expect(callCounts(method)[0]).toBe(1);
   });
 
-  it('unless it is down: then the others are', async () => {
+  it('unless it is down: then the others are selected', async () => {
     const clock = shiftClock();
-    const { nodes, call } = await takenByTheSecond();
+    const { nodes, call } = await sendToSecond();
     clock.forward(60_000);
     nodes[1].always(status(503));
     for (let times = 0; times < 3; times++) {
@@ -284,9 +284,9 @@ describe('after a transaction, its taker is asked first', () => {
     expect(nodes[1].callsOf('eth_getTransactionCount')).toHaveLength(1);
   });
 
-  it('also where it said that it had it already', async () => {
+  it('also if it responded that it has the transaction already', async () => {
     const clock = shiftClock();
-    const { nodes, call, sendRaw, sent } = await senders(2);
+    const { nodes, call, sendRaw, sent } = await startNodes(2);
     nodes[0].next(status(502), send);
     nodes[1].response(send, rpcError(-32_000, 'already known'));
     nodes[1].response('eth_getTransactionCount', '0x4');
@@ -298,15 +298,15 @@ describe('after a transaction, its taker is asked first', () => {
   });
 });
 
-describe('with anvil behind', () => {
-  it('a transaction whose reply was lost is sent once, and a second time it is the same', async () => {
+describe('with anvil as the upstream', () => {
+  it('a transaction whose response was lost is mined once, and sending it again is successful', async () => {
     const anvil = await startAnvil({ chainId: foundry.id });
     const front = await startFakeNode({ chainId: foundry.id });
     onTestFinished(async () => {
       await anvil.stop();
       await front.close();
     });
-    // Takes the transaction for anvil, and then the connection breaks.
+    // Passes the transaction to anvil, and then closes the connection.
     front.always(async ({ response }) => {
       const { body } = front.callsOf(send).at(-1) ?? {};
       await fetch(anvil.url, { method: 'POST', body: body ?? '', headers: { 'content-type': 'application/json' } });

@@ -13,7 +13,7 @@ function read(body: unknown, status = 200, retryAfter?: string): UpstreamRespons
   return readResponse(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), ID, retryAfter);
 }
 
-/** The failure that reading ends in. */
+/** The failure that `read` throws. */
 function failureOf(body: unknown, status = 200, retryAfter?: string): UpstreamFailure {
   try {
     read(body, status, retryAfter);
@@ -21,7 +21,7 @@ function failureOf(body: unknown, status = 200, retryAfter?: string): UpstreamFa
     if (error instanceof UpstreamFailure) return error;
     throw error;
   }
-  throw new Error('it was read');
+  throw new Error('the body was read without a failure');
 }
 
 function parsed(text: string): { readonly id?: unknown; readonly result?: unknown } | undefined {
@@ -39,8 +39,8 @@ describe('a result', () => {
     ['with its id', { jsonrpc: '2.0', id: ID, result: '0x1' }],
     ['with its id as a string', { id: '7', result: '0x1' }],
     ['of another version', { jsonrpc: '1.0', id: ID, result: '0x1' }],
-    ['beside an error that is none', { id: ID, result: '0x1', error: null }],
-    ['beside an error without anything in it', { id: ID, result: '0x1', error: {} }],
+    ['beside an error that is null', { id: ID, result: '0x1', error: null }],
+    ['beside an empty error', { id: ID, result: '0x1', error: {} }],
     ['in an array of one', [{ id: ID, result: '0x1' }]],
   ])('%s is read', (_, body) => {
     for (const status of [200, 400, 404, 500, 503]) {
@@ -48,7 +48,7 @@ describe('a result', () => {
     }
   });
 
-  it('is what JSON says it is, in whatever order and with whatever else it comes, and its text is the same', () => {
+  it('is the one that JSON.parse finds, in any order and with other members, and its text is equal', () => {
     const value = fc.oneof(
       fc.jsonValue(),
       fc.constantFrom(null, '0x', '0xab', '0xAB', 'a"b', 'a\\b', '\n', '}', '"id":7'),
@@ -101,7 +101,7 @@ describe('a result', () => {
     ['that is null', 'null'],
     ['cut off', '{"id":7,"result":"0x'],
     ['of nothing', ''],
-  ])('%s is none', (_, body) => {
+  ])('%s is rejected', (_, body) => {
     expect(failureOf(body).failure).toBe('malformed');
   });
 });
@@ -127,22 +127,22 @@ describe('an error', () => {
     expect(read({ error: { code: 0, message: 'no' }, id: null })).toMatchObject({ code: 0, message: 'no' });
   });
 
-  it('takes the code of a limit from HTTP, where it has none', () => {
+  it('without a code gets the HTTP status of a limit as its code', () => {
     expect(read({ error: { message: 'no' } }, 429)).toMatchObject({ code: 429, status: 429 });
     expect(read({ message: 'Forbidden' }, 403)).toMatchObject({ code: -32_000, status: 403 });
   });
 
-  it('of another call is none', () => {
+  it('of another call is rejected', () => {
     expect(failureOf({ id: 8, error }).failure).toBe('malformed');
   });
 
-  it('has a message of 64 kB at the most', () => {
+  it('has a message of at most 64 kB', () => {
     const response = read({ id: ID, error: { code: 1, message: 'x'.repeat(1_000_000) } });
     expect(response).toMatchObject({ message: 'x'.repeat(65_536) });
   });
 });
 
-describe('what is no JSON-RPC is known by its HTTP status', () => {
+describe('a body that is not JSON-RPC is classified by its HTTP status', () => {
   it.each<[number, string, FailureClass]>([
     [429, '<html>429 Too Many Requests</html>', 'rate'],
     [200, 'Too Many Requests', 'rate'],

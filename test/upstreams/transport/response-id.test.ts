@@ -4,8 +4,8 @@ import { responseId } from '../../../gateway/upstreams/transport/response-id.ts'
 
 const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
-describe('the id of a reply', () => {
-  it('is the one that JSON.parse finds, wherever it stands and whatever stands around it', () => {
+describe('the id of a response', () => {
+  it('is the one that JSON.parse finds, at any position and with any other members', () => {
     const id = fc.nat({ max: 2 ** 40 });
     const shape = fc.record({
       id,
@@ -45,7 +45,7 @@ describe('the id of a reply', () => {
     expect(idIn(text)).toBeUndefined();
   });
 
-  it('is none of ours in a notification', () => {
+  it('is not read from a notification', () => {
     expect(idIn('{"jsonrpc":"2.0","method":"eth_subscription","params":{"id":7}}')).toBe('notification');
   });
 });

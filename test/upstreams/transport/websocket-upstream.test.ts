@@ -12,13 +12,13 @@ const address = `0x${'11'.repeat(20)}`;
 interface OverWebSocket {
   readonly node: FakeWebSocketNode;
   readonly gateway: TestGateway;
-  /** Asks for the value at a storage position, which a good node answers with the position. */
+  /** Reads a storage slot; a working node returns its position. */
   readonly request: (position?: number) => Promise<JsonRpcResponse>;
-  /** How often each was asked that, the one over WebSocket first. */
+  /** Number of such requests at each node, the WebSocket node first. */
   readonly received: () => number[];
 }
 
-/** A gateway whose best upstream is a fake node over WebSocket, and other upstreams behind it. */
+/** A gateway whose first upstream is a fake WebSocket node, followed by other upstreams. */
 async function overWebSocket(
   { upstream = {}, others = [] }: { upstream?: object; others?: readonly FakeNode[] } = {},
   env: Record<string, string> = {},
@@ -53,7 +53,7 @@ const positions = Array.from({ length: 50 }, (_, index) => index);
 const soon = { UPSTREAM_TIMEOUT_MS: '200' };
 
 describe('an upstream with only a websocketUrl', () => {
-  it('is connected to by the first call, not before, and by one connection for all', async () => {
+  it('is connected by the first call, not before, with one connection for all calls', async () => {
     const { node, request: ask, received } = await overWebSocket();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(node.handshakes).toHaveLength(0);
@@ -66,7 +66,7 @@ describe('an upstream with only a websocketUrl', () => {
     expect(received()).toEqual([51]);
   });
 
-  it('may answer in any order', async () => {
+  it('may respond in any order', async () => {
     const { node, request: ask, received } = await overWebSocket();
     await ask();
     const held: (() => void)[] = [];
@@ -79,7 +79,7 @@ describe('an upstream with only a websocketUrl', () => {
     expect(received()).toEqual([51]);
   });
 
-  it('is sent headers, user and password with the handshake, and its path and query', async () => {
+  it('gets headers, user and password, path and query with the handshake', async () => {
     const node = await startFakeWebSocketNode(CHAIN_ID);
     const websocketUrl = `${node.url.replace('//', '//ann:p%40ss@')}/ws/k?token=\${TOKEN}`;
     const upstreams = [{ name: 'node', websocketUrl, headers: { 'x-plan': 'a b' } }];
@@ -97,7 +97,7 @@ describe('an upstream with only a websocketUrl', () => {
     expect(handshake?.headers).toMatchObject({ authorization, 'x-plan': 'a b' });
   });
 
-  it('has its host kept out of what callers hear', async () => {
+  it('has its host removed from errors to callers', async () => {
     const { node, request: ask, received } = await overWebSocket();
     const { host } = new URL(node.url);
     node.onCall(({ id, sendText }) => {
@@ -138,7 +138,7 @@ describe('an upstream with only a websocketUrl', () => {
   });
 });
 
-describe('a reply over WebSocket', () => {
+describe('a response over WebSocket', () => {
   it.each([
     ['with its id last', (id: number) => `{"jsonrpc":"2.0","result":"${word(1)}","id":${id}}`],
     ['with its id as a string', (id: number) => `{"jsonrpc":"2.0","id":"${id}","result":"${word(1)}"}`],
@@ -156,7 +156,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([1]);
   });
 
-  it('to nobody’s call, and a notification, are passed over', async () => {
+  it('to an unknown call, and a notification, are ignored', async () => {
     const { node, request: ask, received } = await overWebSocket();
     node.onCall(({ id, sendText, respond }) => {
       sendText(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
@@ -167,7 +167,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([1]);
   });
 
-  it('that comes too late is passed over', async () => {
+  it('that arrives too late is ignored', async () => {
     const { node, request: ask, received } = await overWebSocket({}, { ...soon });
     let late: (() => void) | undefined;
     node.onCall(({ respond }) => {
@@ -183,7 +183,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([2]);
   });
 
-  it('that is an error without id belongs to the only call under way', async () => {
+  it('that is an error without id belongs to the only call in flight', async () => {
     const { node, request: ask, received } = await overWebSocket();
     node.onCall(({ sendText }) => {
       sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
@@ -192,7 +192,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([1]);
   });
 
-  it('that is an error without id is nobody’s where several are under way', async () => {
+  it('that is an error without id is ignored if several calls are in flight', async () => {
     const { node, request: ask, received } = await overWebSocket({}, soon);
     await ask();
     const held: (() => void)[] = [];
@@ -209,7 +209,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([3]);
   });
 
-  it('that is no JSON is a failure at once', async () => {
+  it('that is not JSON is a failure at once', async () => {
     const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.onCall(({ sendText }) => {
       sendText('Too many requests');
@@ -220,7 +220,7 @@ describe('a reply over WebSocket', () => {
     expect(received()).toEqual([1, 1]);
   });
 
-  it('that is too large ends the connection, and no call on it is sent again: it would end the next one too', async () => {
+  it('that is too large ends the connection, and its calls are not sent again', async () => {
     const { node, gateway, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await ask();
     let held = 0;
@@ -230,7 +230,7 @@ describe('a reply over WebSocket', () => {
     const responses = await Promise.all([ask(2), ask(3)]);
     expect(responses.map(({ error }) => error?.message)).toEqual(responses.map(() => 'no upstream could answer'));
     expect(held).toBe(2);
-    // Whose reply it was is not known.
+    // The call of the large response is unknown.
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     const label = 'network="test",upstream="node",outcome="transport"';
     expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 2`);
@@ -251,8 +251,8 @@ describe('a reply over WebSocket', () => {
   });
 });
 
-describe('a WebSocket that is lost', () => {
-  it('lets all that is under way go to the next upstream', async () => {
+describe('a WebSocket that is disconnected', () => {
+  it('makes the calls in flight go to the next upstream', async () => {
     const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     await ask();
     let held = 0;
@@ -264,7 +264,7 @@ describe('a WebSocket that is lost', () => {
     expect(received()).toEqual([21, 20]);
   });
 
-  it('is not visible to callers where there is no other: calls are sent once more', async () => {
+  it('is not visible to callers with a single upstream: calls are sent once more', async () => {
     const { node, request: ask, received } = await overWebSocket();
     await ask();
     node.onCall(({ socket }) => {
@@ -287,7 +287,7 @@ describe('a WebSocket that is lost', () => {
     expect(received()).toEqual([2]);
   });
 
-  it('comes back after the node was away', async () => {
+  it('is opened again after the node was unreachable', async () => {
     const clock = shiftClock();
     const { node, request: ask, received } = await overWebSocket();
     await ask();
@@ -309,7 +309,7 @@ describe('a handshake', () => {
     [503, 'transport'],
     [404, 'malformed'],
     [200, 'malformed'],
-  ])('answered with %i sends calls to the next upstream, as class %s', async (status, failure) => {
+  ])('with the response %i sends calls to the next upstream, as class %s', async (status, failure) => {
     const { node, gateway, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
     node.rejectUpgradesWith(status);
     expect(await ask()).toMatchObject({ result: word(99) });
@@ -319,7 +319,7 @@ describe('a handshake', () => {
     expect(received()).toEqual([0, 1]);
   });
 
-  it('that never ends costs the caller no more than the limit of an attempt', async () => {
+  it('that never ends takes at most the time limit of an attempt', async () => {
     const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
     node.rejectUpgradesWith(0);
     const start = performance.now();
@@ -329,8 +329,8 @@ describe('a handshake', () => {
   });
 });
 
-/** Straight at the transport, with times that a test can wait for. */
-async function directly(times: Partial<ConnectionTimes>) {
+/** The transport without a gateway, with short times. */
+async function startTransport(times: Partial<ConnectionTimes>) {
   const node = await startFakeWebSocketNode(CHAIN_ID);
   const upstream = new WebSocketUpstream({ url: node.url, headers: {}, responseMaxBytes: 1_000_000, times });
   onTestFinished(async () => {
@@ -344,8 +344,8 @@ async function directly(times: Partial<ConnectionTimes>) {
 }
 
 describe('a connection', () => {
-  it('is closed when it was idle, and opened again by the next call', async () => {
-    const { node, send } = await directly({ pingMs: 20, idleMs: 100 });
+  it('is closed when idle, and opened again by the next call', async () => {
+    const { node, send } = await startTransport({ pingMs: 20, idleMs: 100 });
     await send();
     expect(node.sockets.size).toBe(1);
     let code = 0;
@@ -357,8 +357,8 @@ describe('a connection', () => {
     expect(node.handshakes).toHaveLength(2);
   });
 
-  it('stays while it is in use', async () => {
-    const { node, send } = await directly({ pingMs: 20, idleMs: 100 });
+  it('stays open while it is in use', async () => {
+    const { node, send } = await startTransport({ pingMs: 20, idleMs: 100 });
     for (let times = 0; times < 10; times++) {
       await send();
       await new Promise((resolve) => setTimeout(resolve, 30));
@@ -366,15 +366,15 @@ describe('a connection', () => {
     expect(node.handshakes).toHaveLength(1);
   });
 
-  it('stays while a call is under way, however long', async () => {
-    const { node, send } = await directly({ pingMs: 20, idleMs: 50 });
-    node.onCall(({ respond }) => setTimeout(respond, 300));
+  it('stays open while a call is in flight, however long', async () => {
+    const { node, send } = await startTransport({ pingMs: 20, idleMs: 50 });
+    node.onCall(({ answer: response }) => setTimeout(response, 300));
     expect((await send()).status).toBe(200);
     expect(node.handshakes).toHaveLength(1);
   });
 
-  it('of which nothing is heard is given up, with what is under way', async () => {
-    const { node, send } = await directly({ pingMs: 100, pongMs: 150 });
+  it('without a pong is closed, and its calls fail', async () => {
+    const { node, send } = await startTransport({ pingMs: 100, pongMs: 150 });
     await send();
     mute(node);
     const start = performance.now();
@@ -382,8 +382,8 @@ describe('a connection', () => {
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 
-  it('is looked at when a call took too long, and kept when it lives', async () => {
-    const { node, send } = await directly({ pongMs: 200 });
+  it('is pinged after a timeout, and stays open if a pong arrives', async () => {
+    const { node, send } = await startTransport({ pongMs: 200 });
     node.onCall(() => undefined);
     await expect(send(50)).rejects.toMatchObject({ failure: 'transport', message: 'timed out' });
     await new Promise((resolve) => setTimeout(resolve, 400));
@@ -397,9 +397,9 @@ describe('a connection', () => {
     expect(node.handshakes).toHaveLength(2);
   });
 
-  it('is not tried again at once after a handshake that failed', async () => {
+  it('is not opened again at once after a failed handshake', async () => {
     const clock = shiftClock();
-    const { node, send } = await directly({});
+    const { node, send } = await startTransport({});
     node.rejectUpgradesWith(503);
     for (let times = 0; times < 10; times++) {
       await send().then(
@@ -407,29 +407,29 @@ describe('a connection', () => {
           expect(status).toBe(503);
         },
         (error: unknown) => {
-          expect(error).toMatchObject({ failure: 'transport', message: 'waits before a new handshake' });
+          expect(error).toMatchObject({ failure: 'transport', message: 'backoff after a failed handshake' });
         },
       );
     }
     expect(node.handshakes).toHaveLength(1);
-    const tries: number[] = [];
+    const attempts: number[] = [];
     for (let waited = 0; waited < 60_000; waited += 50) {
       clock.forward(50);
       const before = node.handshakes.length;
       await send().catch(() => undefined);
-      if (node.handshakes.length > before) tries.push(waited);
+      if (node.handshakes.length > before) attempts.push(waited);
     }
     // 50 to 100 ms, then twice as long each time, up to 5 s.
-    expect(tries[0]).toBeLessThanOrEqual(100);
-    expect(tries.length).toBeGreaterThan(14);
-    expect(tries.length).toBeLessThan(32);
-    const gaps = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+    expect(attempts[0]).toBeLessThanOrEqual(100);
+    expect(attempts.length).toBeGreaterThan(14);
+    expect(attempts.length).toBeLessThan(32);
+    const gaps = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
     expect(Math.max(...gaps)).toBeLessThanOrEqual(5_100);
   });
 
-  it('is tried again soon, when it was open since the last handshake that failed', async () => {
+  it('is opened again soon, if it was open since the last failed handshake', async () => {
     const clock = shiftClock();
-    const { node, send } = await directly({});
+    const { node, send } = await startTransport({});
     node.rejectUpgradesWith(503);
     for (let times = 0; times < 10; times++) {
       await send();
@@ -447,7 +447,7 @@ describe('a connection', () => {
   });
 
   it('is closed with the upstream, and not opened again', async () => {
-    const { node, upstream, send } = await directly({});
+    const { node, upstream, send } = await startTransport({});
     await send();
     node.onCall(() => undefined);
     const waiting = send();
@@ -458,7 +458,7 @@ describe('a connection', () => {
   });
 });
 
-/** As a node behind a firewall that forgot the connection: nothing comes from it any more, pongs neither. */
+/** Like a node behind a firewall that dropped the connection: nothing arrives from it, not even pongs. */
 function mute(node: FakeWebSocketNode): void {
   for (const socket of node.sockets) socket.pause();
 }

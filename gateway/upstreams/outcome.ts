@@ -1,0 +1,32 @@
+import type { UpstreamResponse, ResultResponse, ErrorResponse, FailureClass } from './transport/upstream-response.ts';
+
+/** Classification of an upstream response: final, or an upstream failure. */
+export type Outcome = FinalOutcome | FailedOutcome;
+
+export interface FinalOutcome {
+  readonly final: true;
+  readonly response: UpstreamResponse;
+  /** The response lacks something that the same upstream may return for this request. */
+  readonly followUp?: FollowUp;
+}
+
+/** A second request to the same upstream, which completes its first response. */
+export interface FollowUp {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  /** @returns undefined if the second response adds nothing to the first one */
+  readonly complete: (response: ResultResponse | ErrorResponse) => UpstreamResponse | undefined;
+}
+
+export interface FailedOutcome {
+  readonly final: false;
+  readonly failure: FailureClass;
+  /** Undefined if the upstream returned no JSON-RPC response. */
+  readonly response: UpstreamResponse | undefined;
+  /** The circuit was open or half-open when the call was sent. */
+  readonly wasDown?: boolean;
+  /** From the upstream's `Retry-After`, or from its error. */
+  readonly retryAfterMs?: number | undefined;
+  /** `response` is a guess, which the response to this request may prove. */
+  readonly followUp?: FollowUp;
+}
