@@ -37,7 +37,7 @@ export function rejectionResponse(id: string, error: RpcError): RpcResponse {
 }
 
 /** Our own refusal of a whole body: under id null, but for a batch with too many requests. */
-export function bodyRefusalAnswer(error: RpcError): RpcResponse {
+export function bodyRejectionResponse(error: RpcError): RpcResponse {
   if (!(error instanceof BatchTooLarge)) return rejectionResponse('null', error);
   return { status: error.status, body: `[${errorBody(error.id, error.code, error.message, undefined)}]` };
 }

@@ -1,5 +1,5 @@
 import { chargeCalls } from './charge.ts';
-import { bodyRefusalAnswer, rejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
+import { bodyRejectionResponse, rejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import {
   LARGE_BODY_BYTES,
   readEnvelope,
@@ -79,7 +79,7 @@ export function rejectBody(
   try {
     return rejectAll(readEnvelope(body.toString('utf8'), maxItems), rejection, context);
   } catch (error) {
-    return bodyRefusalAnswer(error instanceof BatchTooLarge ? error : rejection);
+    return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);
   }
 }
 

@@ -130,7 +130,7 @@ describe('a page of another origin, in Chromium,', () => {
       logs: [from + 1, from + 2, from + 3],
     });
     expect(new Set(verbs(before))).toEqual(new Set(['POST']));
-    expect(page.complaints.filter((text) => !/status of (429|401)/.test(text))).toEqual([]);
+    expect(page.errors.filter((text) => !/status of (429|401)/.test(text))).toEqual([]);
   });
 });
 

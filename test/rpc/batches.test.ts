@@ -3,7 +3,13 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { slow, status } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { errorText, expectAnswer, expectNoBody, expectRefusal, resultText } from '../server/http/expect-response.ts';
+import {
+  errorText,
+  expectResponse,
+  expectNoBody,
+  expectRejection,
+  resultText,
+} from '../server/http/expect-response.ts';
 
 const address = `0x${'12'.repeat(20)}`;
 
@@ -44,7 +50,7 @@ describe('a batch', () => {
     const responses = ids.map((id, index) =>
       resultText(id, index % 2 === 0 ? '0x5' : `0x${index.toString(16).padStart(64, '0')}`),
     );
-    await expectAnswer(await post(`[${calls.join()}]`), 200, `[${responses.join()}]`);
+    await expectResponse(await post(`[${calls.join()}]`), 200, `[${responses.join()}]`);
   });
 
   // As geth (rpc/handler.go): Go's BatchCall and web3j over WebSocket wait for an id that they sent.
@@ -52,33 +58,33 @@ describe('a batch', () => {
     const first = ['0', '""', 'null', '9007199254740993', '1.50', '"\\u0041"'];
     for (const id of first) {
       const body = `[${notification},5,{"id":4},${chainId(id)},${Array(998).fill(chainId('7')).join()}]`;
-      await expectAnswer(await post(body), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+      await expectResponse(await post(body), 200, `[${errorText(-32600, 'batch too large', id)}]`);
       const large = `[${' '.repeat(100_000)}${body.slice(1)}`;
-      await expectAnswer(await post(large), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+      await expectResponse(await post(large), 200, `[${errorText(-32600, 'batch too large', id)}]`);
     }
   });
 
   it('of 1,001 notifications is rejected under id null', async () => {
     const body = `[${Array(1001).fill(notification).join()}]`;
     const rejected = `[${errorText(-32600, 'batch too large')}]`;
-    await expectAnswer(await post(body), 200, rejected);
-    await expectAnswer(await post(body.padEnd(100_001)), 200, rejected);
+    await expectResponse(await post(body), 200, rejected);
+    await expectResponse(await post(body.padEnd(100_001)), 200, rejected);
   });
 
   it('of 1,001 and more items is rejected under an id that comes late', async () => {
     const body = `[${Array(1500).fill(notification).join()},${chainId('"late"')},${notification}]`;
     const rejected = `[${errorText(-32600, 'batch too large', '"late"')}]`;
-    await expectAnswer(await post(body), 200, rejected);
-    await expectAnswer(await post(body.padEnd(200_000)), 200, rejected);
+    await expectResponse(await post(body), 200, rejected);
+    await expectResponse(await post(body.padEnd(200_000)), 200, rejected);
   });
 
   it('of one call is answered with an array of one', async () => {
-    await expectAnswer(await post(` [ ${chainId('null')} ] `), 200, `[${resultText('null', '0x5')}]`);
+    await expectResponse(await post(` [ ${chainId('null')} ] `), 200, `[${resultText('null', '0x5')}]`);
   });
 
   it('that is empty is -32600, id null, HTTP 200', async () => {
-    await expectRefusal(await post('[]'), 200, -32600, 'empty batch');
-    await expectRefusal(await post(' [ \n ] '), 200, -32600, 'empty batch');
+    await expectRejection(await post('[]'), 200, -32600, 'empty batch');
+    await expectRejection(await post(' [ \n ] '), 200, -32600, 'empty batch');
   });
 
   it('is answered in order when the first is the slowest', async () => {
@@ -98,13 +104,13 @@ describe('a batch', () => {
       resultText('2', '0x5'),
       errorText(-32600, 'invalid request: expected method to be a string'),
     ];
-    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+    await expectResponse(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('may use an id twice', async () => {
     const body = `[${chainId('7')},${storageAt(1, '7')},${chainId('7')}]`;
     const responses = [resultText('7', '0x5'), resultText('7', wordOfPosition(['', '0x1'])), resultText('7', '0x5')];
-    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+    await expectResponse(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('of notifications is answered with 204 and no body', async () => {
@@ -116,7 +122,7 @@ describe('a batch', () => {
   it('with notifications among calls has no place for them in its answer', async () => {
     const body = `[${notification},${chainId('1')},${notification},5,${chainId('2')},${notification}]`;
     const responses = [resultText('1', '0x5'), notAnObject, resultText('2', '0x5')];
-    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+    await expectResponse(await post(body), 200, `[${responses.join()}]`);
   });
 
   it('is HTTP 200 whatever its items say', async () => {
@@ -127,7 +133,7 @@ describe('a batch', () => {
       errorText(-32601, 'The method no_such does not exist/is not available', '2'),
       errorText(-32602, 'invalid params: expected no parameters', '3'),
     ];
-    await expectAnswer(await post(body), 200, `[${responses.join()}]`);
+    await expectResponse(await post(body), 200, `[${responses.join()}]`);
   });
 });
 
@@ -137,7 +143,7 @@ describe('a batch with the same read more than once', () => {
     const ids = ['1', '"a"', '9007199254740993', 'null'];
     const body = `[${ids.map((id) => storageAt(77, id)).join()},${storageAt(78, '5')}]`;
     const same = ids.map((id) => resultText(id, wordOfPosition(['', '0x4d'])));
-    await expectAnswer(await post(body), 200, `[${same.join()},${resultText('5', wordOfPosition(['', '0x4e']))}]`);
+    await expectResponse(await post(body), 200, `[${same.join()},${resultText('5', wordOfPosition(['', '0x4e']))}]`);
     expect(node.callsOf('eth_getStorageAt')).toHaveLength(before + 2);
   });
 
@@ -156,9 +162,9 @@ describe('the limits of a batch', () => {
     try {
       const three = `[${[1, 2, 3].map((id) => chainId(String(id))).join()}]`;
       const rejected = `[${errorText(-32600, 'batch too large', '1')}]`;
-      await expectAnswer(await small.post('main', three), 200, rejected);
+      await expectResponse(await small.post('main', three), 200, rejected);
       const two = `[${chainId('1')},${notification}]`;
-      await expectAnswer(await small.post('main', two), 200, `[${resultText('1', '0x5')}]`);
+      await expectResponse(await small.post('main', two), 200, `[${resultText('1', '0x5')}]`);
     } finally {
       await small.stop();
     }
@@ -174,7 +180,7 @@ describe('the limits of a batch', () => {
         ...['1', '2'].map((id) => resultText(id, '0x5')),
         ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
       ];
-      await expectAnswer(await small.post('main', body), 200, `[${responses.join()}]`);
+      await expectResponse(await small.post('main', body), 200, `[${responses.join()}]`);
     } finally {
       await small.stop();
     }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { body, cutInBody } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { expectAnswer, resultText } from '../server/http/expect-response.ts';
+import { expectResponse, resultText } from '../server/http/expect-response.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'1'.repeat(40)}`;
@@ -36,14 +36,14 @@ afterAll(async () => {
 describe('a large result', () => {
   it('comes back to the byte, with the id as sent', async () => {
     for (const id of ['1', '"x"', '9007199254740993']) {
-      await expectAnswer(await gateway.post('main', call(id)), 200, resultText(id, logs));
+      await expectResponse(await gateway.post('main', call(id)), 200, resultText(id, logs));
     }
   });
 
   it('comes back whole in a batch, beside small ones', async () => {
     const chainId = '{"jsonrpc":"2.0","id":2,"method":"eth_chainId"}';
     const expected = `[${resultText('1', logs)},${resultText('2', '0x5')},${resultText('3', logs)}]`;
-    await expectAnswer(await gateway.post('main', `[${call('1')},${chainId},${call('3')}]`), 200, expected);
+    await expectResponse(await gateway.post('main', `[${call('1')},${chainId},${call('3')}]`), 200, expected);
   });
 
   it('comes back over WebSocket as text', async () => {
@@ -87,13 +87,13 @@ describe('a large result', () => {
     nodes[0]?.next(behaviour, 'eth_getLogs');
     const before = nodes[1]?.callsOf('eth_getLogs').length ?? 0;
     const response = await fresh.post('main', call('1'));
-    await expectAnswer(response, 200, resultText('1', logs));
+    await expectResponse(response, 200, resultText('1', logs));
     expect(nodes[1]?.callsOf('eth_getLogs')).toHaveLength(before + 1);
     await fresh.stop();
   });
 
   it('of a method without schema comes back as it is', async () => {
     const response = await gateway.post('main', '{"jsonrpc":"2.0","id":1,"method":"debug_x","params":[]}');
-    await expectAnswer(response, 200, resultText('1', logs));
+    await expectResponse(response, 200, resultText('1', logs));
   });
 });

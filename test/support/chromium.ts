@@ -25,11 +25,11 @@ export interface Tab {
   /** The value of a JavaScript expression in the page; what it promises is waited for. */
   evaluate<T>(expression: string): Promise<T>;
   /** Waits until an expression is true. */
-  deadline(expression: string): Promise<void>;
+  waitFor(expression: string): Promise<void>;
   /** A PNG of the whole page. */
   screenshot(): Promise<Buffer>;
-  /** What the page complained of: errors, and what its Content-Security-Policy kept from it. */
-  readonly complaints: readonly string[];
+  /** Errors of the page, and requests that its Content-Security-Policy blocked. */
+  readonly errors: readonly string[];
 }
 
 type Message = {
@@ -95,12 +95,12 @@ async function openTab(
   });
   const { sessionId } = await wire.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
   const send = <T>(method: string, params: object = {}): Promise<T> => wire.send<T>(method, params, sessionId);
-  const complaints: string[] = [];
+  const errors: string[] = [];
   wire.listen(sessionId, ({ method, params }) => {
-    if (method === 'Runtime.exceptionThrown') complaints.push(JSON.stringify(params));
+    if (method === 'Runtime.exceptionThrown') errors.push(JSON.stringify(params));
     if (method === 'Log.entryAdded') {
       const { level, text } = params?.['entry'] as { level: string; text: string };
-      if (level === 'error') complaints.push(text);
+      if (level === 'error') errors.push(text);
     }
   });
   await Promise.all([send('Page.enable'), send('Runtime.enable'), send('Log.enable')]);
@@ -115,18 +115,18 @@ async function openTab(
     if (said.exceptionDetails !== undefined) throw new Error(`${expression}: ${JSON.stringify(said.exceptionDetails)}`);
     return said.result.value;
   };
-  const until = async (expression: string): Promise<void> => {
+  const waitFor = async (expression: string): Promise<void> => {
     const limit = performance.now() + WAIT_MS;
     while (!(await evaluate<boolean>(`Boolean(${expression})`).catch(() => false))) {
-      if (performance.now() > limit) throw new Error(`it did not come about: ${expression}`);
+      if (performance.now() > limit) throw new Error(`the condition did not become true: ${expression}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
-  await until(`document.readyState === 'complete' && location.href !== 'about:blank'`);
+  await waitFor(`document.readyState === 'complete' && location.href !== 'about:blank'`);
   return {
-    complaints,
+    errors,
     evaluate,
-    deadline: until,
+    waitFor,
     screenshot: async () => {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { captureBeyondViewport: true });
       return Buffer.from(data, 'base64');

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../../config/log.ts';
 import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
-import { bodyRefusalAnswer } from '../../jsonrpc/response.ts';
+import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
@@ -115,7 +115,7 @@ async function serve(
     else {
       const rejection = rejectionOf(error, requestId, parts.log);
       parts.metrics.rejected(rejection.reason);
-      if (!response.headersSent) writeResponse(response, requestId, bodyRefusalAnswer(rejection));
+      if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
     }
   } finally {

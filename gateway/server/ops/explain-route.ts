@@ -1,5 +1,5 @@
 import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
-import { bodyRefusalAnswer, type RpcResponse } from '../../jsonrpc/response.ts';
+import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { compileAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -65,7 +65,7 @@ async function responseTo(...args: Parameters<typeof handleBody>): Promise<RpcRe
   try {
     return await handleBody(...args);
   } catch (error) {
-    if (error instanceof RpcError) return bodyRefusalAnswer(error);
+    if (error instanceof RpcError) return bodyRejectionResponse(error);
     throw error;
   }
 }

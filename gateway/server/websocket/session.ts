@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
-import { bodyRefusalAnswer } from '../../jsonrpc/response.ts';
+import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { sentBytes } from '../../limits/memory-budget.ts';
@@ -196,7 +196,7 @@ export class Session {
       const rejection = rejectionOf(error, requestId, log);
       metrics.rejected(rejection.reason);
       context.logEntry?.write(rejection.reason);
-      this.#send(bodyRefusalAnswer(rejection).body);
+      this.#send(bodyRejectionResponse(rejection).body);
     } finally {
       if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
       context.network.use.end();

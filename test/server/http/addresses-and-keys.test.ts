@@ -5,7 +5,7 @@ import { readMetrics } from '../../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
-import { expectAnswer, expectNoBody, expectRefusal, resultText } from './expect-response.ts';
+import { expectResponse, expectNoBody, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -73,7 +73,7 @@ describe('an address', () => {
   });
 
   it('that is none is told before the key is looked at', async () => {
-    await expectRefusal(await post('/nowhere/v3/wrong'), 404, -32002, noNetwork);
+    await expectRejection(await post('/nowhere/v3/wrong'), 404, -32002, noNetwork);
   });
 });
 
@@ -81,7 +81,7 @@ describe('a verb other than POST', () => {
   it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'QUERY'])('%s is refused with 405 and Allow', async (verb) => {
     const response = await fetch(gateway.url('main'), { method: verb });
     expect(response.headers.get('allow')).toBe('POST, OPTIONS');
-    await expectRefusal(response, 405, -32600, 'method not allowed: send JSON-RPC by POST');
+    await expectRejection(response, 405, -32600, 'method not allowed: send JSON-RPC by POST');
   });
 
   it('HEAD is refused with 405, Allow and no body', async () => {
@@ -98,7 +98,7 @@ describe('a verb other than POST', () => {
 
 describe('a key', () => {
   it.each(['/main/v3', '/main/v3/', '/main//v3//', '/main/v3?key=x'])('that is missing is 401: %s', async (path) => {
-    await expectRefusal(await post(path), 401, -32002, 'project id required in the url');
+    await expectRejection(await post(path), 401, -32002, 'project id required in the url');
   });
 
   it.each([
@@ -113,26 +113,26 @@ describe('a key', () => {
 
   it('that is unknown is 401, on every network', async () => {
     const key = makeKey();
-    await expectRefusal(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
-    await expectRefusal(await post(`/other/v3/${key}`), 401, -32002, 'invalid project id');
-    await expectRefusal(await post(`/main/v3/${'0123456789abcdef'.repeat(2)}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/other/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${'0123456789abcdef'.repeat(2)}`), 401, -32002, 'invalid project id');
   });
 
   it('that is revoked is 401 from then on', async () => {
     const key = makeKey();
     await gateway.gateway.keys.add(digestOf(key), { name: 'mallory', createdAt: new Date().toISOString() });
-    await expectAnswer(await post(`/main/v3/${key}`), 200, rpcResponse);
+    await expectResponse(await post(`/main/v3/${key}`), 200, rpcResponse);
     await gateway.gateway.keys.revoke(keyIdOf(digestOf(key)));
-    await expectRefusal(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
   });
 
   it('is checked before the body is read: a wrong one with a huge or broken body is 401', async () => {
     for (const body of ['{', '', ' '.repeat(20_000_000), '['.repeat(1_000_000), '[]']) {
-      await expectRefusal(await post('/main/v3/wrong', body), 401, -32002, 'invalid project id');
+      await expectRejection(await post('/main/v3/wrong', body), 401, -32002, 'invalid project id');
     }
     const headers = { 'content-encoding': 'gzip' };
     const response = await fetch(`${gateway.address}/main/v3/wrong`, { method: 'POST', body: call, headers });
-    await expectRefusal(response, 401, -32002, 'invalid project id');
+    await expectRejection(response, 401, -32002, 'invalid project id');
   });
 
   it('that is wrong is told before any of the body has come', async () => {
@@ -152,14 +152,14 @@ it('unknown keys from one address end in 429, -32005, with Retry-After in two di
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${fresh.address}/main/v3/${key}`, { method: 'POST', body: call });
-    await expectAnswer(await send(fresh.key), 200, rpcResponse);
+    await expectResponse(await send(fresh.key), 200, rpcResponse);
     for (let tries = 0; tries < 10; tries++) expect((await send(makeKey())).status).toBe(401);
     const response = await send(makeKey());
     expect(response.headers.get('retry-after')).toMatch(/^(0[1-9]|10)$/);
-    await expectRefusal(response, 429, -32005, 'too many unknown project ids from this address');
-    await expectAnswer(await send(fresh.key), 200, rpcResponse);
+    await expectRejection(response, 429, -32005, 'too many unknown project ids from this address');
+    await expectResponse(await send(fresh.key), 200, rpcResponse);
     // Malformed ones were never looked up, so that nobody is kept from being told what is wrong.
-    await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
+    await expectRejection(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {
     await fresh.stop();
   }
@@ -173,14 +173,14 @@ it('a key that cannot be checked is 503, -32603; one that is missing or malforme
       fetch(`${withRedis.address}/main/v3/${key}`, { method: 'POST', body: call });
     // Until it is answered from memory: Redis' word of the key's making may still be on its way.
     await eventually(async () => {
-      await expectAnswer(await send(withRedis.key), 200, rpcResponse);
+      await expectResponse(await send(withRedis.key), 200, rpcResponse);
       return ((await readMetrics(withRedis.address)).value('gatehouse_key_lookups_total', { outcome: 'hit' }) ?? 0) > 0;
     }, 5_000);
     await redis.kill();
-    await expectRefusal(await send(makeKey()), 503, -32603, 'the key cannot be checked at the moment');
-    await expectAnswer(await send(withRedis.key), 200, rpcResponse);
-    await expectRefusal(await send(''), 401, -32002, 'project id required in the url');
-    await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
+    await expectRejection(await send(makeKey()), 503, -32603, 'the key cannot be checked at the moment');
+    await expectResponse(await send(withRedis.key), 200, rpcResponse);
+    await expectRejection(await send(''), 401, -32002, 'project id required in the url');
+    await expectRejection(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {
     await withRedis.stop();
     await redis.stop();

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { errorText, expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -27,8 +27,8 @@ const path = (): string => `/main/v3/${gateway.key}`;
 
 describe('a body', () => {
   it('of 5,000,000 bytes is read, one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(call.padEnd(5_000_000)), 200, rpcResponse);
-    await expectRefusal(await post(call.padEnd(5_000_001)), 413, -32600, tooLarge);
+    await expectResponse(await post(call.padEnd(5_000_000)), 200, rpcResponse);
+    await expectRejection(await post(call.padEnd(5_000_001)), 413, -32600, tooLarge);
   });
 
   it('that is too large by its announced length is refused before any of it has come', async () => {
@@ -92,19 +92,19 @@ describe('a body', () => {
     async (encoding) => {
       const message = 'unsupported content encoding: send the body plain or in gzip';
       const response = await post(call, { 'content-encoding': encoding });
-      await expectRefusal(response, 415, -32600, message);
+      await expectRejection(response, 415, -32600, message);
       expect(response.headers.get('accept-encoding')).toBe('gzip');
     },
   );
 
   it.each(['identity', 'Identity', ''])('in the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(call, { 'content-encoding': encoding }), 200, rpcResponse);
+    await expectResponse(await post(call, { 'content-encoding': encoding }), 200, rpcResponse);
   });
 
   it.each(['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'application/xml', 'x'])(
     'of the content type %s is read',
     async (type) => {
-      await expectAnswer(await post(call, { 'content-type': type }), 200, rpcResponse);
+      await expectResponse(await post(call, { 'content-type': type }), 200, rpcResponse);
     },
   );
 
@@ -116,9 +116,9 @@ describe('a body', () => {
   });
 
   it('that is empty, or not there at all, is a parse error', async () => {
-    await expectRefusal(await post(''), 400, -32700, 'parse error: the body is not JSON');
+    await expectRejection(await post(''), 400, -32700, 'parse error: the body is not JSON');
     const response = await fetch(gateway.url('main'), { method: 'POST' });
-    await expectRefusal(response, 400, -32700, 'parse error: the body is not JSON');
+    await expectRejection(response, 400, -32700, 'parse error: the body is not JSON');
   });
 
   it('may come byte by byte, multi-byte characters and all', async () => {
@@ -155,7 +155,7 @@ describe('a body that is nested too deep is refused at once, and holds nobody up
     delay.enable();
     const start = performance.now();
     const response = await post(body);
-    await expectRefusal(response, 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     delay.disable();
     expect(performance.now() - start).toBeLessThan(1_000);
     expect(delay.max / 1e6).toBeLessThan(400);
@@ -164,16 +164,16 @@ describe('a body that is nested too deep is refused at once, and holds nobody up
   it('64 levels are not too deep, and brackets inside of strings are none', async () => {
     const nested = (levels: number): string =>
       `{"jsonrpc":"2.0","id":1,"method":"net_version","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
-    await expectAnswer(await post(nested(64)), 200, rpcResponse);
-    await expectRefusal(await post(nested(65)), 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectResponse(await post(nested(64)), 200, rpcResponse);
+    await expectRejection(await post(nested(65)), 400, -32600, 'invalid request: nested too deep, or too many values');
     const text = JSON.stringify('['.repeat(1_000_000));
-    await expectAnswer(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
+    await expectResponse(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
   });
 
   it('5 MB of empty arrays are too many values, told within a moment', async () => {
     const start = performance.now();
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
-    await expectRefusal(response, 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 });

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { expectAnswer, resultText } from './expect-response.ts';
+import { expectResponse, resultText } from './expect-response.ts';
 
 const word = `0x${'2a'.repeat(32)}`;
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -35,7 +35,7 @@ function post(gateway: TestGateway, body: string, acceptEncoding: string): Promi
 describe('an answer', () => {
   it('is never compressed unless a setting asks for it', async () => {
     const response = await post(untried, batch(1_000), 'gzip');
-    await expectAnswer(response, 200, batchAnswer(1_000));
+    await expectResponse(response, 200, batchAnswer(1_000));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, null]);
   });
 
@@ -52,7 +52,7 @@ describe('an answer', () => {
 
   it('of no more bytes than that is sent plain', async () => {
     const response = await post(requested, batch(10), 'gzip');
-    await expectAnswer(response, 200, batchAnswer(10));
+    await expectResponse(response, 200, batchAnswer(10));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Accept-Encoding']);
   });
 

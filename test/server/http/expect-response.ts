@@ -11,7 +11,7 @@ export function resultText(id: string, result: unknown): string {
 }
 
 /** Holds an answer against its status, its text to the letter, and the headers that every answer bears. */
-export async function expectAnswer(response: Response, status: number, text: string): Promise<void> {
+export async function expectResponse(response: Response, status: number, text: string): Promise<void> {
   expect([response.status, await response.text()]).toEqual([status, text]);
   expectUsualHeaders(response);
   expect(response.headers.get('content-type')).toBe('application/json');
@@ -19,8 +19,8 @@ export async function expectAnswer(response: Response, status: number, text: str
 }
 
 /** A refusal of the whole request: id null. */
-export function expectRefusal(response: Response, status: number, code: number, message: string): Promise<void> {
-  return expectAnswer(response, status, errorText(code, message));
+export function expectRejection(response: Response, status: number, code: number, message: string): Promise<void> {
+  return expectResponse(response, status, errorText(code, message));
 }
 
 export async function expectNoBody(response: Response): Promise<void> {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { errorText, expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost, type RawConnection } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -38,15 +38,15 @@ function chunk(bytes: Buffer): Buffer {
 
 describe('a body in gzip', () => {
   it.each(['gzip', 'GZIP', 'x-gzip', ' gzip '])('of the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(gzipSync(call), encoding), 200, rpcResponse);
+    await expectResponse(await post(gzipSync(call), encoding), 200, rpcResponse);
   });
 
   it('is read whole: many parts, multi-byte characters, several gzip members', async () => {
     const id = JSON.stringify('é✓😀'.repeat(50_000) + randomBytes(500_000).toString('base64'));
     const batch = `[{"jsonrpc":"2.0","id":${id},"method":"net_version"}]`;
-    await expectAnswer(await post(gzipSync(batch)), 200, `[${resultText(id, '5')}]`);
+    await expectResponse(await post(gzipSync(batch)), 200, `[${resultText(id, '5')}]`);
     const members = Buffer.concat([gzipSync(call.slice(0, 20)), gzipSync(call.slice(20))]);
-    await expectAnswer(await post(members), 200, rpcResponse);
+    await expectResponse(await post(members), 200, rpcResponse);
   });
 
   it('may come byte by byte, and the connection goes on after it', async () => {
@@ -63,8 +63,8 @@ describe('a body in gzip', () => {
   });
 
   it('that unpacks to 5,000,000 bytes is read, to one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(gzipSync(call.padEnd(5_000_000))), 200, rpcResponse);
-    await expectRefusal(await post(gzipSync(call.padEnd(5_000_001))), 413, -32600, tooLarge);
+    await expectResponse(await post(gzipSync(call.padEnd(5_000_000))), 200, rpcResponse);
+    await expectRejection(await post(gzipSync(call.padEnd(5_000_001))), 413, -32600, tooLarge);
   });
 
   it('that is a bomb is refused long before it is unpacked, while it still comes', async () => {
@@ -113,7 +113,7 @@ describe('a body in gzip', () => {
     ['cut off within its header', gzipSync(call).subarray(0, 5)],
     ['of a wrong checksum', Buffer.concat([gzipSync(call).subarray(0, -8), Buffer.alloc(8, 1)])],
   ])('that is %s is refused with 400', async (_, body) => {
-    await expectRefusal(await post(body), 400, -32700, broken);
+    await expectRejection(await post(body), 400, -32700, broken);
   });
 
   it('that is empty, plain or packed, is a parse error as a plain one', async () => {
@@ -128,7 +128,7 @@ describe('a body in gzip', () => {
     const connection = await open({ 'content-length': 1_000 });
     connection.send(gzipSync(call).subarray(0, 20));
     connection.socket.resetAndDestroy();
-    await expectAnswer(await post(gzipSync(call)), 200, rpcResponse);
+    await expectResponse(await post(gzipSync(call)), 200, rpcResponse);
   });
 
   it('is refused so that Node’s own client hears it while it still sends', async () => {

@@ -3,7 +3,7 @@ import { eventually } from '../../auth/eventually.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw } from './raw-connection.ts';
 
 const word = `0x${'07'.padStart(64, '0')}`;
@@ -22,7 +22,7 @@ beforeAll(async () => {
     { main: network(5, [node.url]) },
     { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '10000', CALL_TIMEOUT_MS: '1500', UPSTREAM_TIMEOUT_MS: '700' },
   );
-  await expectAnswer(await gateway.post('main', read), 200, resultText('1', word));
+  await expectResponse(await gateway.post('main', read), 200, resultText('1', word));
 });
 afterAll(async () => {
   await gateway.stop();
@@ -32,7 +32,7 @@ afterAll(async () => {
 /** 503 with a time to wait, at once; and a good answer again as soon as there is room. */
 async function expectOverloaded(response: Response): Promise<void> {
   expect(response.headers.get('retry-after')).toBe('01');
-  await expectRefusal(response, 503, -32603, 'the gateway is overloaded');
+  await expectRejection(response, 503, -32603, 'the gateway is overloaded');
 }
 
 describe('more than the gateway holds', () => {
@@ -41,9 +41,9 @@ describe('more than the gateway holds', () => {
     const requested = [1, 2, 3].map((position) => gateway.post('main', readAt(position)));
     await eventually(() => node.callsOf('eth_getStorageAt').length === 4, 2_000);
     await expectOverloaded(await gateway.post('main', local));
-    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectResponse(response, 200, resultText('1', word));
     node.always(undefined, 'eth_getStorageAt');
-    await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
+    await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
   });
 
   it('of bytes is refused, and room is made by answers, refusals and callers who leave', async () => {
@@ -58,7 +58,7 @@ describe('more than the gateway holds', () => {
         await expectOverloaded(response);
         return true;
       }, 2_000);
-      await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
+      await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
       leaving.destroy();
       await eventually(async () => (await gateway.post('main', local.padEnd(9_000))).status === 200, 2_000);
     }

@@ -27,7 +27,7 @@ describe('a call at the ops port', () => {
     const all = await withNodes(2, ops);
     all.nodes[0]?.next(status(503));
     const first = await explain(all, call(7));
-    expect(first).toMatchObject({ status: 200, says: { response: { jsonrpc: '2.0', id: 7, result: word(2) } } });
+    expect(first).toMatchObject({ status: 200, says: { answer: { jsonrpc: '2.0', id: 7, result: word(2) } } });
     expect(first.says.explanation).toEqual({
       network: 'test',
       upstreams: ['node-0', 'node-1'],

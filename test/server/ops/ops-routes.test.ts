@@ -54,7 +54,7 @@ describe('on the main port', () => {
         configuration: {
           digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
           loadedAt: expect.any(String) as string,
-          rejected: null,
+          refused: null,
         },
         keyStore: { kind: 'file', available: true },
         networks: { main: { upstreams: 1, up: 1 } },

@@ -25,7 +25,7 @@ afterAll(async () => {
 describe('the methods’ reference', () => {
   it('tells of each method that the network serves, opens the one that is named, and tries it', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs#eth_getBalance`);
-    await tab.deadline(`document.querySelector('#eth_getBalance')?.open`);
+    await tab.waitFor(`document.querySelector('#eth_getBalance')?.open`);
     expect(await tab.evaluate('document.title')).toBe('Ten: methods · Gatehouse');
     const text = await tab.evaluate<string>(`document.querySelector('#eth_getBalance').innerText`);
     for (const words of ['20-byte address', 'block number or tag', 'optional', '-32602', 'hexadecimal quantity'])
@@ -33,16 +33,16 @@ describe('the methods’ reference', () => {
     expect(await tab.evaluate(`document.querySelectorAll('#methods > details').length`)).toBeGreaterThan(25);
     expect(await tab.evaluate(`document.querySelector('#net_version')`)).toBeNull();
     await tab.evaluate(`key.value = '${gateway.key}'; document.querySelector('#eth_getBalance button').click()`);
-    await tab.deadline(
+    await tab.waitFor(
       `document.querySelector('#eth_getBalance pre[role=status]').innerText.includes('"result": "0x2a"')`,
     );
     expect(node.callsOf('eth_getBalance')).toHaveLength(1);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
   it('leads to every type that it names', async () => {
     const tab = await browser.open(`${gateway.address}/docs`);
-    await tab.deadline(`document.querySelector('#types article') !== null`);
+    await tab.waitFor(`document.querySelector('#types article') !== null`);
     const lost = `[...document.querySelectorAll('main a')].map((a) => a.hash.slice(1)).filter((id) => !document.getElementById(id))`;
     expect(await tab.evaluate(lost)).toEqual([]);
     expect(await tab.evaluate(`[...base.options].map(({ text }) => text)`)).toEqual([
@@ -53,19 +53,19 @@ describe('the methods’ reference', () => {
 
   it('tells what is wrong with what was typed', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs#debug_traceCall`);
-    await tab.deadline(`document.querySelector('#debug_traceCall')?.open`);
+    await tab.waitFor(`document.querySelector('#debug_traceCall')?.open`);
     const response = `document.querySelector('#debug_traceCall pre[role=status]').innerText`;
     await tab.evaluate(`document.querySelector('#debug_traceCall button').click()`);
-    await tab.deadline(`${response}.startsWith('Type your key first')`);
+    await tab.waitFor(`${response}.startsWith('Type your key first')`);
     await tab.evaluate(
       `key.value = 'x'; document.querySelector('#debug_traceCall textarea').value = '['; document.querySelector('#debug_traceCall button').click()`,
     );
-    await tab.deadline(`${response}.startsWith('It could not be sent')`);
+    await tab.waitFor(`${response}.startsWith('It could not be sent')`);
   });
 
   it('finds methods by a part of their names, and fits a phone', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs`, { width: 360, height: 740, colours: 'dark' });
-    await tab.deadline(`document.querySelector('#methods details') !== null`);
+    await tab.waitFor(`document.querySelector('#methods details') !== null`);
     await tab.evaluate(`search.value = 'getblockby'; search.dispatchEvent(new Event('input')); 1`);
     const shown = `[...document.querySelectorAll('#methods > details:not([hidden])')].map(({ id }) => id)`;
     expect(await tab.evaluate(shown)).toEqual(['eth_getBlockByHash', 'eth_getBlockByNumber']);

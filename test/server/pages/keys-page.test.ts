@@ -29,7 +29,7 @@ async function open(given = token): Promise<Tab> {
 const textOf = (tab: Tab, id: string): Promise<string> =>
   tab.evaluate<string>(`document.getElementById('${id}').innerText`);
 const said = (tab: Tab, words: string): Promise<void> =>
-  tab.deadline(`answer.innerText.includes(${JSON.stringify(words)})`);
+  tab.waitFor(`answer.innerText.includes(${JSON.stringify(words)})`);
 const call = (key: string, method = 'eth_blockNumber') =>
   fetch(`${gateway.address}/five/v3/${key}`, { method: 'POST', body: `{"jsonrpc":"2.0","id":1,"method":"${method}"}` });
 
@@ -44,7 +44,7 @@ describe('the keys page', () => {
 
   it('makes a key, shows it once, changes what it may do, rotates and revokes it', async () => {
     const tab = await open();
-    await tab.deadline('!inside.hidden');
+    await tab.waitFor('!inside.hidden');
     const field = (id: string, value: string) => tab.evaluate(`document.getElementById('${id}').value = '${value}'`);
     await field('name', 'alice');
     await field('new-methods', 'eth');
@@ -55,7 +55,7 @@ describe('the keys page', () => {
     expect((await call(key, 'net_version')).status).toBe(403);
 
     await tab.evaluate(`[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'alice').click()`);
-    await tab.deadline(`document.getElementById('one-title').innerText === 'alice'`);
+    await tab.waitFor(`document.getElementById('one-title').innerText === 'alice'`);
     expect(await tab.evaluate(`document.getElementById('rule-methods').value`)).toBe('eth');
     await field('rule-rate', 'fast');
     await tab.evaluate('rules.requestSubmit()');
@@ -64,7 +64,7 @@ describe('the keys page', () => {
     await field('rule-methods', '');
     await tab.evaluate('rules.requestSubmit()');
     await said(tab, 'What alice may do is changed.');
-    await tab.deadline(`document.getElementById('rule-rate').value === '50'`);
+    await tab.waitFor(`document.getElementById('rule-rate').value === '50'`);
     expect((await call(key, 'net_version')).status).toBe(200);
 
     await tab.evaluate('rotate.requestSubmit()');
@@ -81,16 +81,16 @@ describe('the keys page', () => {
     expect(await tab.evaluate(`[...document.getElementById('rules').elements].every(({ disabled }) => disabled)`)).toBe(
       true,
     );
-    expect(tab.complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
+    expect(tab.errors.filter((one) => !one.includes('status of 400'))).toEqual([]);
   });
 
   it('draws what a key did, by day and by method', async () => {
     await Promise.all([call(gateway.key), call(gateway.key), call(gateway.key, 'eth_getCode')]);
     const tab = await open();
     const choose = `[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'test').click()`;
-    await tab.deadline('!inside.hidden');
+    await tab.waitFor('!inside.hidden');
     // Usage is written each second.
-    await tab.deadline(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
+    await tab.waitFor(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
     const bars = await tab.evaluate<string[]>(
       `[...usage.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
     );
@@ -102,9 +102,9 @@ describe('the keys page', () => {
   it('fits a phone', async () => {
     const tab = await browser.open(`${ops}/keys`, { width: 360, height: 740, colours: 'dark' });
     await tab.evaluate(`document.querySelector('#token').value = '${token}'; door.requestSubmit()`);
-    await tab.deadline('!inside.hidden');
+    await tab.waitFor('!inside.hidden');
     await tab.evaluate(`list.querySelector('button').click(); document.querySelector('details').open = true`);
-    await tab.deadline('!one.hidden');
+    await tab.waitFor('!one.hidden');
     expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(360);
   });
 });

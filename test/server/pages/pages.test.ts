@@ -90,7 +90,7 @@ describe('the status of a gateway, as JSON', () => {
       expect(configuration).toEqual({
         digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
         loadedAt: isoTime,
-        rejected: { at: isoTime, mistakes: [first, second] },
+        refused: { at: isoTime, mistakes: [first, second] },
       });
       expect(JSON.stringify(configuration)).not.toContain(secret);
       expect(networks).toHaveLength(2);

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 async function open(path: string, options: OpenOptions = {}): Promise<Tab> {
   const tab = await browser.open(gateway.address + path, options);
-  await tab.deadline(`document.querySelector('#networks table') !== null`);
+  await tab.waitFor(`document.querySelector('#networks table') !== null`);
   return tab;
 }
 const textOf = (tab: Tab, selector: string): Promise<string> =>
@@ -46,20 +46,20 @@ describe('the status page', () => {
     const tab = await open('/');
     await tab.evaluate('window.isTheSame = true');
     expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none of them failing');
-    await tab.deadline(`document.querySelector('#networks').innerText.includes('block 16')`);
+    await tab.waitFor(`document.querySelector('#networks').innerText.includes('block 16')`);
     await node.refuse();
     await gateway.call('ten', 'eth_blockNumber');
-    await tab.deadline(`document.querySelector('#networks').innerText.includes('▲ failing')`);
+    await tab.waitFor(`document.querySelector('#networks').innerText.includes('▲ failing')`);
     await node.listen();
     expect(await tab.evaluate('isTheSame')).toBe(true);
-    expect(tab.complaints).toEqual([]);
+    expect(tab.errors).toEqual([]);
   });
 
   it('shows for which method an upstream is marked, why, and for how long', async () => {
     expect((await gateway.call('ten', 'eth_gasPrice')).error?.code).toBe(-32_601);
     const tab = await open('/ten');
-    await tab.deadline(`/eth_gasPrice: unsupported, for 10 min/.test(document.querySelector('#networks').innerText)`);
-    expect(tab.complaints).toEqual([]);
+    await tab.waitFor(`/eth_gasPrice: unsupported, for 10 min/.test(document.querySelector('#networks').innerText)`);
+    expect(tab.errors).toEqual([]);
   });
 
   it('shows that files were refused, where the mistakes are, and since when those before are in force', async () => {
@@ -69,19 +69,19 @@ describe('the status page', () => {
     gateway.save({ more: 'name: More\nchainId: x\nupstreams: []\n' });
     await gateway.gateway.reload();
     // Not every three seconds only.
-    await before.deadline(`(window.again ??= setInterval(refresh, 100), ${shown})`);
+    await before.waitFor(`(window.again ??= setInterval(refresh, 100), ${shown})`);
     expect(await textOf(before, '#refusal')).toMatch(/were refused\. Those of .*\d.* are in force\.$/);
     expect(await textOf(before, '#mistakes')).toMatch(/more\.yaml:2:10\s+more\.yaml:3:12/);
     gateway.save({ more: undefined });
     await gateway.gateway.reload();
-    await before.deadline(`document.querySelector('#configuration').hidden`);
-    expect(before.complaints).toEqual([]);
+    await before.waitFor(`document.querySelector('#configuration').hidden`);
+    expect(before.errors).toEqual([]);
   });
 
   it('leads from a network’s name to its own page, with methods that lead to their reference', async () => {
     const tab = await open('/');
     await tab.evaluate(`document.querySelector('#networks a[href="/ten"]').click()`);
-    await tab.deadline(`document.title === 'OP Mainnet · Gatehouse'`);
+    await tab.waitFor(`document.title === 'OP Mainnet · Gatehouse'`);
     const link = `document.querySelector('#method-list a[href="/ten/docs#eth_call"]')`;
     expect(await tab.evaluate(`${link}.innerText`)).toBe('eth_call');
   });
@@ -113,13 +113,13 @@ describe('the status page', () => {
 
   it('gives a wallet that announces itself the chain and the address, once there is a key', async () => {
     const tab = await open('/ten', { before: wallet });
-    await tab.deadline(`document.querySelector('#wallets button') !== null`);
+    await tab.waitFor(`document.querySelector('#wallets button') !== null`);
     expect(await textOf(tab, '#wallets')).toBe('Add to Fox');
     await tab.evaluate(`document.querySelector('#wallets button').click()`);
     expect(await textOf(tab, '#wallet-answer')).toMatch(/^Type your key first/);
     await type(tab, 'my-key');
     await tab.evaluate(`document.querySelector('#wallets button').click()`);
-    await tab.deadline(`document.querySelector('#wallet-answer').innerText === 'Fox has it.'`);
+    await tab.waitFor(`document.querySelector('#wallet-answer').innerText === 'Fox has it.'`);
     expect(await tab.evaluate('asked')).toEqual([
       {
         method: 'wallet_addEthereumChain',
@@ -135,8 +135,8 @@ describe('the status page', () => {
       },
     ]);
     await tab.evaluate(`window.refuses = true; document.querySelector('#wallets button').click()`);
-    await tab.deadline(`document.querySelector('#wallet-answer').innerText === 'Fox did not take it: no'`);
-    expect(tab.complaints).toEqual([]);
+    await tab.waitFor(`document.querySelector('#wallet-answer').innerText === 'Fox did not take it: no'`);
+    expect(tab.errors).toEqual([]);
   });
 
   it('tells whoever opens an address of JSON-RPC what it is, and has the key from there', async () => {

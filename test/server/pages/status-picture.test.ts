@@ -62,10 +62,10 @@ it('the status page shows several networks at once', { timeout: TRAFFIC_MS + 30_
   await traffic(TRAFFIC_MS * 0.1);
   const tab = await browser.open(`${gateway.address}/`, { width: 900, height: 560 });
   const text = `document.querySelector('#networks').innerText`;
-  for (const { name } of Object.values(networks)) await tab.deadline(`${text}.includes(${JSON.stringify(name)})`);
-  await tab.deadline(`/our-node\\s+▲ failing/.test(${text})`);
+  for (const { name } of Object.values(networks)) await tab.waitFor(`${text}.includes(${JSON.stringify(name)})`);
+  await tab.waitFor(`/our-node\\s+▲ failing/.test(${text})`);
   expect(await tab.evaluate(`document.querySelector('#summary').innerText`)).toBe('3 networks, 7 upstreams, 1 failing');
-  expect(tab.complaints).toEqual([]);
+  expect(tab.errors).toEqual([]);
   const picture = await tab.screenshot();
   expect(picture.length).toBeLessThan(150_000);
   if (isWritten) writeFileSync(join(packageRoot, 'docs/status-page.png'), picture);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { makeKey } from '../../../gateway/auth/formats/key.ts';
-import { errorText, expectRefusal, resultText } from '../http/expect-response.ts';
+import { errorText, expectRejection, resultText } from '../http/expect-response.ts';
 import { head, openRaw, post, type RawConnection, type RawResponse } from '../http/raw-connection.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { slow } from '../../support/behaviours.ts';
@@ -229,7 +229,7 @@ describe('the address of WebSocket, asked without an upgrade', () => {
 
   it.each(['GET', 'POST', 'PUT'])('by %s is 426, and says which protocol is meant', async (method) => {
     const response = await fetch(url(), { method, ...(method !== 'GET' && { body: netVersion }) });
-    await expectRefusal(response, 426, -32600, 'this address is for WebSocket only');
+    await expectRejection(response, 426, -32600, 'this address is for WebSocket only');
     expect(response.headers.get('upgrade')).toBe('websocket');
   });
 
