@@ -99,7 +99,7 @@ describe('a page of another origin, in Chromium,', () => {
     const hash = await askLocalNode(world.anvil.url, 'eth_sendTransaction', [
       { from: caller, to: counter.address, data: counter.calls.set },
     ]);
-    await page.deadline('window.told.every((results) => results.length > 0)');
+    await page.waitFor('window.told.every((results) => results.length > 0)');
     const [heads, logs] = await page.evaluate<[{ number: string }[], object[]]>('window.told');
     expect(logs).toMatchObject([{ address: counter.address, transactionHash: hash, removed: false }]);
     expect(logs).toMatchObject([{ blockNumber: heads[0]?.number }]);
@@ -118,11 +118,11 @@ describe('a page of another origin, in Chromium,', () => {
         { from: caller, to: counter.address, data: counter.calls.set },
       ]);
     await mine();
-    await page.deadline(`window.seen.logs.includes(${from + 1})`);
+    await page.waitFor(`window.seen.logs.includes(${from + 1})`);
     await world.cut('first');
     await mine();
     await mine();
-    await page.deadline(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
+    await page.waitFor(`[window.seen.blocks, window.seen.logs].every((seen) => seen.includes(${from + 3}))`);
     await world.mend();
     expect(await page.evaluate('window.seen')).toEqual({
       read: { chainId: 1337, value },
