@@ -8,7 +8,7 @@ import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { pageRoutes } from './pages/page-routes.ts';
-import { requestIds } from './http/request-ids.ts';
+import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
@@ -94,7 +94,7 @@ export async function openGateway(
   }
 
   let isDraining = false;
-  const nextRequestId = requestIds();
+  const nextRequestId = createRequestIds();
   const ops = opsRoutes(metrics.registry, () => ({
     ready: !isDraining && authenticator.canCheckKeys,
     details: {

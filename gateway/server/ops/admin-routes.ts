@@ -10,7 +10,7 @@ import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminDocument } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
-import { retryAfter } from '../http/write-response.ts';
+import { formatRetryAfter } from '../http/write-response.ts';
 
 /** Thirty entries of each kind fit many times. */
 const BODY_MAX_BYTES = 100_000;
@@ -82,7 +82,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
     const { status, message, field } = rejectionOf(error);
     if (status === 500)
       log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
-    if (status === 503) response.setHeader('Retry-After', retryAfter(1));
+    if (status === 503) response.setHeader('Retry-After', formatRetryAfter(1));
     response.status(status).json({ error: { ...(field !== undefined && { field }), message } });
   });
   return router;
