@@ -89,7 +89,7 @@ function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchL
   return envelope.isBatch || first === undefined ? handleBatch(envelope, context, limits) : handleItem(first, context);
 }
 
-/** Charges the whole body at once. A body beyond the limit is rejected as a whole: a batch with an error for each id. */
+/** Charges the whole body at once. A body over the limit is rejected as a whole, a batch with an error for each id. */
 async function handleCharged(
   keyLimits: KeyLimits,
   envelope: Envelope,
