@@ -10,7 +10,7 @@ import {
   resultText,
 } from '../server/http/expect-response.ts';
 
-/** Design §3 over real HTTP, calls one by one. Batches, bodies, addresses and keys have files of their own. */
+/** The envelope of single calls over HTTP. Batches, bodies, addresses and keys have their own files. */
 
 const hash = `0x${'ab'.repeat(32)}`;
 const address = `0x${'12'.repeat(20)}`;
@@ -35,7 +35,7 @@ function callText(method: string, params: unknown, id = '1'): string {
 }
 
 describe('a call', () => {
-  it('is answered with its result and HTTP 200', async () => {
+  it('gets its result and HTTP 200', async () => {
     await expectResponse(await post(callText('eth_chainId', [])), 200, resultText('1', '0x5'));
     await expectResponse(
       await post(callText('eth_getStorageAt', [address, '0x0', 'latest'])),
@@ -53,11 +53,11 @@ describe('a call', () => {
   it.each([
     '{"jsonrpc":"2.0","id":1,"method":"net_version"}',
     '{"id":1,"params":null,"method":"net_version","jsonrpc":"2.0"}',
-  ])('needs no params where there are none: %s', async (body) => {
+  ])('needs no params if the method has none: %s', async (body) => {
     await expectResponse(await post(body), 200, resultText('1', '5'));
   });
 
-  it('may be written with spaces, in any order, and with members that mean nothing', async () => {
+  it('may be written with spaces, in any order, and with unknown members', async () => {
     const body =
       ' \r\n{ "x" : { "id" : 9 } , "method" : "net_version" ,\t"params" : [ ] , "id" : "a" , "jsonrpc" : "2.0" }\n';
     await expectResponse(await post(body), 200, resultText('"a"', '5'));
@@ -66,7 +66,7 @@ describe('a call', () => {
   it.each([
     ...['0', '-0', '7', '9007199254740993', '123456789012345678901234567890', '1.0', '1.5', '1e3', '1E400', '-3'],
     ...['""', '"a"', '"\\u0041"', '"\\"\\\\"', '"7a3b-uuid"', '"é✓😀"', '"\\ud83d"', '"}]"', 'null'],
-  ])('gets its id back as it was sent: %s', async (id) => {
+  ])('gets its id back unchanged: %s', async (id) => {
     await expectResponse(await post(callText('net_version', [], id)), 200, resultText(id, '5'));
     await expectResponse(
       await post(callText('no_such', [], id)),
@@ -100,7 +100,7 @@ describe('an error of a well-formed call is HTTP 200', () => {
     },
   );
 
-  it('a method with a name without end is told back in part', async () => {
+  it('a very long method name is cut in the message', async () => {
     const text = errorText(-32601, `The method ${'m'.repeat(100)} does not exist/is not available`, '1');
     await expectResponse(await post(callText('m'.repeat(100_000), [])), 200, text);
   });
@@ -120,7 +120,7 @@ describe('an error of a well-formed call is HTTP 200', () => {
   });
 });
 
-it('a call that no upstream can answer is 503, -32603, and 200 inside a batch', async () => {
+it('a call without any upstream response is 503, -32603, and 200 inside a batch', async () => {
   const call = callText('eth_getStorageAt', [address, '0x0', 'latest'], '"a"');
   const text = errorText(-32603, 'no upstream could answer', '"a"');
   node.always(status(500));
@@ -148,7 +148,7 @@ describe('a body that is not JSON is 400, -32700, id null', () => {
   });
 });
 
-describe('what is no request object is -32600, id null: 400 for a lone call, 200 inside a batch', () => {
+describe('an invalid request object is -32600, id null: 400 for a lone call, 200 inside a batch', () => {
   const object = 'invalid request: expected a JSON-RPC 2.0 request object';
   const version = 'invalid request: expected jsonrpc to be "2.0"';
   const id = 'invalid request: expected id to be a string, a number or null';
@@ -176,7 +176,7 @@ describe('what is no request object is -32600, id null: 400 for a lone call, 200
   });
 });
 
-describe('a notification is answered with 204 and no body', () => {
+describe('a notification gets 204 and no body', () => {
   it.each([
     '{"jsonrpc":"2.0","method":"eth_chainId"}',
     '{"jsonrpc":"2.0","method":"eth_chainId","params":[1]}',
@@ -189,7 +189,7 @@ describe('a notification is answered with 204 and no body', () => {
     expect(node.calls.slice(before).map(({ method }) => method)).not.toContain('eth_getStorageAt');
   });
 
-  it('but one without an id that is no request object is refused', async () => {
+  it('but an invalid request object without an id is rejected', async () => {
     const message = 'invalid request: expected method to be a string';
     await expectRejection(await post('{"jsonrpc":"2.0"}'), 400, -32600, message);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** The text of an error answer. @param id as JSON text */
+/** The text of an error response. @param id as JSON text */
 export function errorText(code: number, message: string, id = 'null', data?: string): string {
   const tail = data === undefined ? '' : `,"data":"${data}"`;
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
@@ -10,7 +10,7 @@ export function resultText(id: string, result: unknown): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
 }
 
-/** Holds an answer against its status, its text to the letter, and the headers that every answer bears. */
+/** Checks status, exact text and the headers that every response has. */
 export async function expectResponse(response: Response, status: number, text: string): Promise<void> {
   expect([response.status, await response.text()]).toEqual([status, text]);
   expectUsualHeaders(response);
@@ -18,7 +18,7 @@ export async function expectResponse(response: Response, status: number, text: s
   expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
 }
 
-/** A refusal of the whole request: id null. */
+/** Checks the rejection of a whole body: id null. */
 export function expectRejection(response: Response, status: number, code: number, message: string): Promise<void> {
   return expectResponse(response, status, errorText(code, message));
 }

@@ -56,7 +56,7 @@ async function statusOf(key: string, headers: Record<string, string> = {}): Prom
   return (await fetch(`${gateway.address}/main/v3/${key}`, init)).status;
 }
 
-describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
+describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
   let audit: () => Promise<string>;
 
   beforeEach(async () => {
@@ -71,7 +71,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     audit = () => redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
   });
 
-  it('makes a key that works at once, and shows and lists it without the key', async () => {
+  it('creates a key that works at once, and shows and lists its record without the key', async () => {
     const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
@@ -86,14 +86,14 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect(JSON.stringify([shown, listed])).not.toContain(key);
   });
 
-  it('takes over a key of another service, once, and does not show it', async () => {
+  it('imports a key of another service, once, and does not show it', async () => {
     const id = keyIdOf(digestOf(foreignKey));
     expect(await create({ name: 'old', key: foreignKey })).toEqual({ id });
     const again = await ask('POST', '/admin/keys', { name: 'new', key: foreignKey });
     expect([again.status, again.body]).toEqual([409, { error: { message: 'This key is there already' } }]);
   });
 
-  it('changes what a key may do, and takes rules away by null', async () => {
+  it('changes the permissions of a key, and removes them by null', async () => {
     const { id, key } = await create({ name: 'alice', rules: { networks: 'other', daily: 5 } });
     expect(await statusOf(key)).toBe(403);
     const changed = await ask('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
@@ -102,7 +102,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect((await ask('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
   });
 
-  it('makes secrets, which are shown once', async () => {
+  it('creates secrets, which are shown once', async () => {
     const { id, key, secret = '' } = await create({ name: 'alice', secret: true });
     const basic = (given: string) => ({ authorization: `Basic ${Buffer.from(`:${given}`).toString('base64')}` });
     expect([await statusOf(key), await statusOf(key, basic(secret))]).toEqual([401, 200]);
@@ -116,7 +116,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     for (const hidden of [secret, digestOf(secret), digestOf(key), key]) expect(shown).not.toContain(hidden);
   });
 
-  it('rotates, revokes, and leaves a line of each act', async () => {
+  it('rotates and revokes, and records each change in the audit', async () => {
     const { id, key } = await create();
     const rotated = await ask('POST', `/admin/keys/${id}/rotate`);
     expect(rotated.status).toBe(201);
@@ -136,7 +136,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect(lines).not.toContain(token);
   });
 
-  it('tells what a key did', async () => {
+  it('returns the usage of a key', async () => {
     const { id, key } = await create();
     await eventually(async () => (await statusOf(key)) === 200, 1_000);
     await eventually(async () => {
@@ -147,7 +147,7 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
   });
 });
 
-describe('the admin API refuses', () => {
+describe('the admin API rejects', () => {
   beforeEach(() => open());
 
   it.each([
@@ -240,7 +240,7 @@ describe('the admin API refuses', () => {
     });
   });
 
-  it('everybody on the port for calls', async () => {
+  it('all requests on the port for calls', async () => {
     const headers = { authorization: `Bearer ${token}` };
     for (const path of ['/admin/keys', '/admin/openapi.json']) {
       expect((await fetch(gateway.address + path, { headers })).status).toBe(404);
@@ -254,7 +254,7 @@ it('is off without ADMIN_TOKEN', async () => {
   expect((await ask('GET', '/readyz')).status).toBe(200);
 });
 
-it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
+it('imports the keys of the key file into Redis, once, and records each in the audit', async () => {
   await open();
   const { id, key } = await create();
   const rejected = await ask('POST', '/admin/import');
@@ -271,7 +271,7 @@ it('carries the keys of the key file over to Redis, once, and leaves a line of e
   expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
 });
 
-it('says 503 while Redis is away', async () => {
+it('returns 503 while Redis is unavailable', async () => {
   const redis = await startRedis();
   onTestFinished(redis.stop);
   await open({ REDIS_URL: redis.url });
@@ -281,7 +281,7 @@ it('says 503 while Redis is away', async () => {
   expect(body).toEqual({ error: { message: 'the key store cannot be reached at the moment' } });
 });
 
-it('serves its document, which names every rule that has a flag', async () => {
+it('serves its document, which has every permission with a flag', async () => {
   await open();
   const { status, body } = await ask('GET', '/admin/openapi.json');
   const { openapi, components } = body as {
@@ -297,7 +297,7 @@ it.each([
   [{ ADMIN_TOKEN: 'too-short', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: 'with a space in between', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: token }, /^ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set$/],
-])('%j is a mistake, and is not repeated', (env, message) => {
+])('%j is invalid, and the message does not contain the token', (env, message) => {
   expect(() => readSettings(env)).toThrow(SettingsError);
   expect(() => readSettings(env)).toThrow(message);
   expect(() => readSettings(env)).not.toThrow(new RegExp(env.ADMIN_TOKEN));
