@@ -73,7 +73,7 @@ describe('a large result', () => {
   });
 
   it.each([
-    ['is cut off', cutInBody],
+    ['is truncated', cutInBody],
     ['is not JSON at its end', body(`{"jsonrpc":"2.0","id":1,"result":${text}`)],
     ['is another call’s', body(`{"jsonrpc":"2.0","id":987654,"result":${text}}`)],
   ])('that %s is requested from another upstream', async (_, behaviour) => {

@@ -90,7 +90,7 @@ describe('a verb other than POST', () => {
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
   });
 
-  it('OPTIONS is answered with 204', async () => {
+  it('OPTIONS gets 204', async () => {
     const response = await fetch(gateway.url('main'), { method: 'OPTIONS' });
     expect([response.status, await response.text()]).toEqual([204, '']);
   });

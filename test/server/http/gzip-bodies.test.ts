@@ -109,8 +109,8 @@ describe('a body in gzip', () => {
 
   it.each([
     ['not gzip at all', Buffer.from(call)],
-    ['cut off', gzipSync(call).subarray(0, -10)],
-    ['cut off within its header', gzipSync(call).subarray(0, 5)],
+    ['truncated', gzipSync(call).subarray(0, -10)],
+    ['truncated within its header', gzipSync(call).subarray(0, 5)],
     ['of a wrong checksum', Buffer.concat([gzipSync(call).subarray(0, -8), Buffer.alloc(8, 1)])],
   ])('that is %s is rejected with 400', async (_, body) => {
     await expectRejection(await post(body), 400, -32700, broken);

@@ -85,7 +85,7 @@ it('all calls of a batch share one time limit', async () => {
 });
 
 describe('a client that waits for 100 Continue', () => {
-  const ask = async (key: string): Promise<number> => {
+  const statusFor = async (key: string): Promise<number> => {
     const connection = await openRaw(gateway.gateway.port);
     const headers = { 'content-length': local.length, expect: '100-continue' };
     connection.send(head(`POST /main/v3/${key}`, headers));
@@ -99,7 +99,7 @@ describe('a client that waits for 100 Continue', () => {
   };
 
   it('gets 100 if its key is valid, and a rejection before its body if not', async () => {
-    expect(await ask(gateway.key)).toBe(100);
-    expect(await ask('malformed')).toBe(401);
+    expect(await statusFor(gateway.key)).toBe(100);
+    expect(await statusFor('malformed')).toBe(401);
   });
 });

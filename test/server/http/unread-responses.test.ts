@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 /** Requests a large response, and reads nothing of it. */
-async function ask(env: Record<string, string> = {}): Promise<void> {
+async function requestLargeResponse(env: Record<string, string> = {}): Promise<void> {
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
   caller = await openRaw(gateway.gateway.port);
   caller.socket.pause();
@@ -40,7 +40,7 @@ async function ask(env: Record<string, string> = {}): Promise<void> {
 }
 
 it('a response that its client does not read is dropped after 30 to 40 s', async () => {
-  await ask();
+  await requestLargeResponse();
   vi.advanceTimersByTime(20_000);
   await sleep(50);
   expect(caller.socket.destroyed).toBe(false);
@@ -52,7 +52,7 @@ it('a response that its client does not read is dropped after 30 to 40 s', async
 });
 
 it('a response that its client reads slowly is not dropped', async () => {
-  await ask();
+  await requestLargeResponse();
   for (let round = 0; round < 6; round++) {
     const { bytesRead } = caller.socket;
     caller.socket.resume();
@@ -66,7 +66,7 @@ it('a response that its client reads slowly is not dropped', async () => {
 });
 
 it('an unread response is reserved in the memory budget', async () => {
-  await ask({ BODIES_MAX_BYTES: '1000000' });
+  await requestLargeResponse({ BODIES_MAX_BYTES: '1000000' });
   expect((await gateway.post('main', local)).status).toBe(503);
   caller.socket.resume();
   await caller.response();

@@ -95,15 +95,15 @@ describe('a call at the ops port', () => {
       (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
     await eventually(async () => (await head()) === 100, 2_000);
     const verdicts: unknown[] = [];
-    const ask = async (method: string, params: readonly unknown[]): Promise<void> => {
+    const explainCall = async (method: string, params: readonly unknown[]): Promise<void> => {
       const { body } = await explain(all, call(1, method, params));
       verdicts.push((body.explanation as { calls: { cache?: string }[] }).calls[0]?.cache);
     };
     const block = [chain.head.hash, false];
-    for (let times = 0; times < 2; times++) await ask('eth_getBlockByHash', block);
-    await ask('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
-    await ask('eth_sendRawTransaction', ['0x02c0']);
-    await ask('eth_chainId', []);
+    for (let times = 0; times < 2; times++) await explainCall('eth_getBlockByHash', block);
+    await explainCall('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
+    await explainCall('eth_sendRawTransaction', ['0x02c0']);
+    await explainCall('eth_chainId', []);
     expect(verdicts).toEqual(['miss', 'hit', 'not-cacheable', 'not-cacheable', undefined]);
     expect(node?.callsOf('eth_getBlockByHash')).toHaveLength(1);
   });

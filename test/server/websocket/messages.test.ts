@@ -33,7 +33,7 @@ afterAll(async () => {
 
 describe('a message', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '"a\\u0062"'])(
-    'with the id %s is answered with that id',
+    'with the id %s gets a response with that id',
     async (id) => {
       await open();
       caller.send(netVersion(id), storageAt(id));

@@ -56,7 +56,7 @@ async function socketsOpen(): Promise<number> {
   return samples.reduce((sum, { name, value }) => sum + (name === 'gatehouse_websockets_open' ? value : 0), 0);
 }
 
-async function ask(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {
+async function sendUpgrade(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {
   connection = await openRaw(port);
   connection.send(bytes);
   return connection.response();
@@ -97,7 +97,7 @@ describe('a WebSocket is opened', () => {
 
   it('for a page of any origin, with a request id and without compression', async () => {
     const origin = { origin: 'https://dapp.example.org', 'sec-websocket-extensions': 'permessage-deflate' };
-    const response = await ask(upgrade('/main/ws/v3/KEY', origin));
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY', origin));
     expect(response.status).toBe(101);
     expect(response.headers['sec-websocket-accept']).toBe('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
     expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
@@ -149,13 +149,13 @@ describe('a WebSocket is rejected before 101', () => {
     [`/main/ws/v3/${makeKey()}`, 401, -32002, 'invalid project id'],
     ['/main/v3/KEY', 404, -32002, 'WebSocket is at <base URL>/ws/v3/<key>'],
   ])('%s: %i', async (path, status, code, message) => {
-    expectRejected(await ask(upgrade(path)), status, code, message);
+    expectRejected(await sendUpgrade(upgrade(path)), status, code, message);
   });
 
   it.each(['/nowhere/ws/v3/KEY', '/ws/v3/KEY', '/', '/metrics', '/main/ws/v4/KEY', '/main/ws/ws/v3/KEY', '/%/ws/v3/x'])(
     '%s: 404, with the known base URLs',
     async (path) => {
-      const response = await ask(upgrade(path));
+      const response = await sendUpgrade(upgrade(path));
       const { error } = JSON.parse(response.body) as { error: { message: string } };
       expect(error.message).toContain('by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: /main, ');
       expectRejected(response, 404, -32002, error.message);
@@ -167,30 +167,30 @@ describe('a WebSocket is rejected before 101', () => {
     ['of another version', { 'sec-websocket-version': 12 }, 'Missing or invalid Sec-WebSocket-Version header'],
     ['with a wrong protocol', { 'sec-websocket-protocol': ',' }, 'Invalid Sec-WebSocket-Protocol header'],
   ])('a handshake %s: 400', async (_, headers, message) => {
-    expectRejected(await ask(upgrade('/main/ws/v3/KEY', headers)), 400, -32600, `bad HTTP request: ${message}`);
+    expectRejected(await sendUpgrade(upgrade('/main/ws/v3/KEY', headers)), 400, -32600, `bad HTTP request: ${message}`);
     // The error of one handshake does not affect the next.
-    expect((await ask(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
+    expect((await sendUpgrade(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
   });
 
   it('a handshake without Host: 400', async () => {
     const bytes = upgrade('/main/ws/v3/KEY').replace('host: gateway.test\r\n', '');
-    expectRejected(await ask(bytes), 400, -32600, 'bad HTTP request');
+    expectRejected(await sendUpgrade(bytes), 400, -32600, 'bad HTTP request');
   });
 
   it('beyond WS_SOCKETS_PER_KEY: 429 and Retry-After, until one closes', async () => {
     const first = await open();
     await open(socketUrl(gateway, 'other'));
-    const response = await ask(upgrade('/main/ws/v3/KEY'));
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY'));
     expectRejected(response, 429, -32005, 'too many WebSockets with this project id');
     expect(response.headers['retry-after']).toBe('01');
     first.socket.close();
     await first.closed;
-    await expect.poll(async () => (await ask(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
+    await expect.poll(async () => (await sendUpgrade(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
   });
 
   it('from an address with too many unknown keys: 429', async () => {
-    for (let tries = 0; tries < 3; tries++) await ask(upgrade(`/main/ws/v3/${makeKey()}`));
-    const response = await ask(upgrade(`/main/ws/v3/${makeKey()}`));
+    for (let tries = 0; tries < 3; tries++) await sendUpgrade(upgrade(`/main/ws/v3/${makeKey()}`));
+    const response = await sendUpgrade(upgrade(`/main/ws/v3/${makeKey()}`));
     expectRejected(response, 429, -32005, 'too many unknown project ids from this address');
     expect(response.headers['retry-after']).toMatch(/^\d\d$/);
   });
@@ -200,7 +200,7 @@ describe('a WebSocket is rejected before 101', () => {
       { main: network(5, [node.url]) },
       { REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
     );
-    const response = await ask(upgrade('/main/ws/v3/KEY', {}, lonely), lonely.gateway.port);
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY', {}, lonely), lonely.gateway.port);
     expectRejected(response, 503, -32603, 'the key cannot be checked at the moment');
     await lonely.stop();
   });
@@ -209,7 +209,7 @@ describe('a WebSocket is rejected before 101', () => {
     const count = async (): Promise<number> =>
       (await readMetrics(gateway.address)).value('gatehouse_http_rejections_total', { reason: 'key-missing' }) ?? 0;
     const before = await count();
-    await ask(upgrade('/main/ws/v3/'));
+    await sendUpgrade(upgrade('/main/ws/v3/'));
     expect(await count()).toBe(before + 1);
   });
 

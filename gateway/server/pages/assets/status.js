@@ -124,9 +124,9 @@ function sparkline(history) {
   );
   history.forEach((bucket, index) => {
     const x = 120 - 2 * (history.length - index);
-    for (const kind of ['asked', 'failed']) {
+    for (const [kind, value] of Object.entries({ requests: bucket.asked, failed: bucket.failed })) {
       // Even one failure among thousands of requests is visible.
-      const height = bucket[kind] === 0 ? 0 : Math.max(2, (Math.min(bucket[kind], bucket.asked) / maxRequests) * 23);
+      const height = value === 0 ? 0 : Math.max(2, (Math.min(value, bucket.asked) / maxRequests) * 23);
       if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
     }
   });
