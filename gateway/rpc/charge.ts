@@ -4,26 +4,26 @@ import type { KeyLimits } from '../auth/key-access.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
-/** So many calls are looked at in one go: a millisecond at most. */
+/** Items that are charged without yielding: about 1 ms of work. */
 const MAX_SYNC_ITEMS = 50;
 
 /**
- * Charges a key for all that was sent at once. What no upstream is asked for is free: local answers, notifications,
- * calls that are refused.
- * @returns undefined where there is nothing to charge
+ * Charges a key for all calls of a body. Free are calls that need no upstream: local responses, notifications and
+ * rejected calls.
+ * @returns undefined if nothing is charged
  */
 export function chargeCalls(
   items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
 ): ChargeOutcome | Promise<ChargeOutcome | undefined> | undefined {
-  if (items.length > MAX_SYNC_ITEMS) return chargeSliced(items, limits, context);
+  if (items.length > MAX_SYNC_ITEMS) return chargeInTimeSlices(items, limits, context);
   const cost: Cost = { units: 0, byMethod: undefined };
   for (const item of items) addCost(item, cost, limits, context);
   return charge(cost, limits, context);
 }
 
-async function chargeSliced(
+async function chargeInTimeSlices(
   items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
@@ -46,7 +46,7 @@ function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimit
   const units = 'rejection' in item ? 0 : requestUnitsOf(item, context);
   if (units === 0) return;
   cost.units += units;
-  // What it finds is asked as that.
+  // A log filter is read with eth_getLogs, so the rate of that method applies.
   const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
   if (methodRates?.has(method) !== true) return;
   cost.byMethod ??= new Map();
@@ -54,11 +54,11 @@ function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimit
 }
 
 function charge(
-  { units: weight, byMethod }: Cost,
+  { units, byMethod }: Cost,
   limits: KeyLimits,
   { limiter }: CallContext,
 ): ChargeOutcome | Promise<ChargeOutcome> | undefined {
-  return weight === 0 ? undefined : limiter.charge(limits, { units: weight, byMethod: byMethod ?? noMethods });
+  return units === 0 ? undefined : limiter.charge(limits, { units, byMethod: byMethod ?? noMethods });
 }
 
 const noMethods: ReadonlyMap<string, number> = new Map();

@@ -6,7 +6,7 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 
 type CachedOrPending = Promise<UpstreamResponse | CachedResponse> | CachedResponse;
 
-/** Calls that stand in a batch more than once: upstreams are asked once, and each is answered under its own id. */
+/** Sends identical calls of one batch to upstreams once. Each call still gets a response under its own id. */
 export class DeduplicatedCalls {
   readonly #responses: Map<string, CachedOrPending | undefined>;
 
@@ -14,7 +14,7 @@ export class DeduplicatedCalls {
     this.#responses = responses;
   }
 
-  /** Undefined: there are none. */
+  /** @returns undefined if the batch has no duplicates */
   static async among(
     items: readonly (Call | InvalidItem)[],
     { methods }: Pick<Network, 'methods'>,
@@ -27,21 +27,21 @@ export class DeduplicatedCalls {
       if (pause !== undefined) await pause;
       const method = 'rejection' in item ? undefined : methods.get(item.method);
       if (method?.isCoalescable !== true) continue;
-      const name = deduplicationKey(method, item as Call);
-      if (seen.has(name)) duplicates.set(name, undefined);
-      else seen.add(name);
+      const key = deduplicationKey(method, item as Call);
+      if (seen.has(key)) duplicates.set(key, undefined);
+      else seen.add(key);
     }
     return duplicates.size === 0 ? undefined : new DeduplicatedCalls(duplicates);
   }
 
-  /** The reply to a call: that to the first of its kind. */
+  /** Returns the response to a call. Duplicates get the response to the first identical call. */
   response(method: NetworkMethod, call: Call, request: () => CachedOrPending): CachedOrPending {
     if (!method.isCoalescable) return request();
-    const name = deduplicationKey(method, call);
-    const existing = this.#responses.get(name);
-    if (existing !== undefined || !this.#responses.has(name)) return existing ?? request();
+    const key = deduplicationKey(method, call);
+    const existing = this.#responses.get(key);
+    if (existing !== undefined || !this.#responses.has(key)) return existing ?? request();
     const response = request();
-    this.#responses.set(name, response);
+    this.#responses.set(key, response);
     return response;
   }
 }

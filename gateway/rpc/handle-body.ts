@@ -16,20 +16,21 @@ import type { Shortage } from '../limits/limit-state.ts';
 import { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
-/** What a refusal needs to know of a call. */
+/** The parts of a call's context that a rejection needs. */
 type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
 type MaybeResponse = Promise<RpcResponse | undefined> | RpcResponse | undefined;
 
 export interface BatchLimits {
   readonly maxItems: number;
   readonly maxResponseBytes: number;
-  /** Calls under way at once. */
+  /** Maximum calls in progress at once. */
   readonly concurrency: number;
 }
 
 /**
- * What a caller sent at once, a call or a batch, to what it is told. Undefined: there were notifications only.
- * @throws RpcError (or rejects with it) when nothing in it can be answered on its own
+ * Handles one body: a call or a batch.
+ * @returns undefined if the body has only notifications
+ * @throws RpcError (or rejects with it) if the body is rejected as a whole
  */
 export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): MaybeResponse {
   return body.length > LARGE_BODY_BYTES
@@ -62,14 +63,14 @@ async function readLargeBody(body: Buffer, context: CallContext, { maxItems }: B
   return envelope;
 }
 
-/** Looks at the parameters in a step of its own, for they may be megabytes: what is found is kept with the call. */
+/** Checks parameters in a time slice of their own, because they may be megabytes. The call stores the result. */
 function precheck(item: Call | InvalidItem, { network, access }: CallContext): Promise<void> | undefined {
   const method = 'rejection' in item ? undefined : network.methods.get(item.method);
   if (method !== undefined) precheckCall(method, item as Call, access);
   return timeSlicer.next();
 }
 
-/** Refuses all that was sent at once, each call under its own id. */
+/** Rejects every call of a body, each under its own id. */
 export function rejectBody(
   body: Buffer,
   rejection: RpcError,
@@ -88,7 +89,7 @@ function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchL
   return envelope.isBatch || first === undefined ? handleBatch(envelope, context, limits) : handleItem(first, context);
 }
 
-/** All of it is charged at once, and refused at once when there is not enough: a batch with an error for each id. */
+/** Charges the whole body at once. A body over the limit is rejected as a whole, a batch with an error for each id. */
 async function handleCharged(
   keyLimits: KeyLimits,
   envelope: Envelope,
@@ -109,7 +110,7 @@ async function handleCharged(
 function rejectionFor({ reason, waitS }: Shortage): RpcError {
   if (waitS !== undefined) return new RpcError(reason, undefined, { retryAfterS: waitS });
   const { message } = new RpcError(reason);
-  return new RpcError(reason, `${message}: what was sent at once is more than the limit ever allows`);
+  return new RpcError(reason, `${message}: this request costs more than the limit ever allows`);
 }
 
 function rejectAll(
@@ -131,7 +132,7 @@ async function handleBatch(
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
   const deduplicated = await DeduplicatedCalls.among(items, context.network);
-  // The same object: by it, subscriptions know what they were opened by.
+  // The same object, because subscriptions identify the message that opened them by its context.
   const batchContext: CallContext = Object.assign(context, {
     batchBudget: { bytes: limits.maxResponseBytes },
     ...(deduplicated && { deduplicated }),
@@ -153,7 +154,7 @@ async function handleBatch(
         ? rejectCall(item.id, new RpcError('response-too-large'), batchContext)
         : await handleItem(item, batchContext);
       length += byteLengthOf(response);
-      // Each of those under way may be the one too many. It was counted.
+      // Any call in progress may be the one that exceeds the limit. It is counted in metrics already.
       const exceedsLimit = response !== undefined && length > limits.maxResponseBytes && !hasEffect(item, batchContext);
       responses[index] = exceedsLimit
         ? rejectionResponse(item.id ?? 'null', new RpcError('response-too-large')).body
@@ -175,13 +176,13 @@ function handleItem(item: Call | InvalidItem, context: CallContext): MaybeRespon
   return 'rejection' in item ? rejectCall(item.id, item.rejection, context) : handleCall(item, context);
 }
 
-/** A transaction is sent by then, a subscription open: the caller is told of it in any case, in few bytes. */
+/** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */
 function hasEffect(item: Call | InvalidItem, { network }: CallContext): boolean {
   const method = 'rejection' in item ? undefined : network.methods.get(item.method);
   return method !== undefined && (method.isSocketMethod || method.spec.sends === true);
 }
 
-/** What never became a call under way is counted all the same. */
+/** Builds the response to a call that is rejected before `handleCall`, and counts it in metrics and usage. */
 function rejectCall(
   id: string | undefined,
   rejection: RpcError,

@@ -22,31 +22,34 @@ import type { CallObserver, CallObserverFactory } from '../observability/call-ob
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-/** Who calls, and within what. The key was checked before, and let in. */
+/** The caller of one body and the bounds of its calls. The key is already authenticated. */
 export interface CallContext {
   readonly network: Network;
   readonly access: KeyAccess;
   readonly limiter: Limiter;
-  /** Shown to the caller and logged with what was unforeseen. */
+  /** Shown to the caller, and logged with internal errors. */
   readonly requestId: string;
-  /** Until when all that was sent together must be answered, on the clock of performance.now(). */
+  /** When all calls of the body must have a response, on the clock of performance.now(). */
   readonly deadline: number;
-  /** Breaks off what is under way when the caller leaves. */
+  /** Cancels the calls in progress when the caller disconnects. */
   readonly caller: Cancellation;
-  /** Hears of each call how it came to its answer; mostly nobody does. */
+  /** Creates an observer for each call; undefined for most bodies. */
   readonly observers: CallObserverFactory | undefined;
   readonly log: Log;
-  /** Of the batch that the call is in, where some stand in it more than once. */
+  /** The duplicates of the batch; undefined if it has none. */
   readonly deduplicated?: DeduplicatedCalls;
-  /** What is left for large results in the answer to the batch that the call is in. */
+  /** Bytes that remain for large results in the response to the batch. */
   readonly batchBudget?: { bytes: number };
-  /** Of the caller's WebSocket, where there is one. */
+  /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
   readonly subscriptions?: SocketSubscriptions;
-  /** For the access log, where there is one. */
+  /** Undefined if the access log is off. */
   readonly logEntry?: AccessLogEntry | undefined;
 }
 
-/** One call, from envelope to answer, the same over every transport. Undefined: a notification. Never rejects. */
+/**
+ * Handles one call from envelope to response, over every transport alike. Never rejects.
+ * @returns undefined for a notification
+ */
 export async function handleCall(call: Call, context: CallContext): Promise<RpcResponse | undefined> {
   const startedAt = performance.now();
   const { network, access } = context;
@@ -62,7 +65,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
     if (method === undefined) throw methodNotFound(call.method);
     const rejection = precheckCall(method, call, access);
     if (rejection !== 'none') throw rejection;
-    // Nobody would hear the answer, and a read has no other effect: the upstream is spared.
+    // A read without an id has neither a response nor an effect, so it is not sent to an upstream.
     if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
     else if (call.id !== undefined && method.localResult !== undefined) {
       delivered = resultResponse(call.id, method.localResult);
@@ -85,7 +88,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
       const rejection = error instanceof RpcError ? error : internalError(error, call, context);
       outcome = rejection.reason;
       ({ code } = rejection);
-      // Nobody was asked.
+      // No upstream was used.
       if (outcome === 'overloaded') requestUnits = 0;
       if (call.id !== undefined) delivered = rejectionResponse(call.id, rejection);
     }
@@ -97,7 +100,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
   return delivered;
 }
 
-/** Why a call of this method goes no further, if anything: by its parameters, or by the key's rules. Looked at once. */
+/** Checks a call's parameters and the key's permissions for it, once. Returns the rejection, or `none`. */
 export function precheckCall(method: NetworkMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
   if (call.precheck === undefined) {
     call.precheck = checkCall(method, call.params, call.given, calls);
@@ -106,7 +109,7 @@ export function precheckCall(method: NetworkMethod, call: Call, { calls }: KeyAc
   return call.precheck;
 }
 
-/** @param originalParams the parameters as the caller wrote them; undefined where they were checked before */
+/** @param originalParams the parameters as the caller wrote them; undefined if they were checked before */
 function checkCall(
   { spec, check }: NetworkMethod,
   params: readonly unknown[],
@@ -141,7 +144,7 @@ function upstreamResponseTo(
   return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
 }
 
-/** What a filter finds is no more than `eth_getLogs` would give this key on this network. @throws RpcError */
+/** Reads the logs of a filter. Permissions for `eth_getLogs` apply to it. @throws RpcError */
 async function requestFilterLogs(
   filter: unknown,
   context: CallContext,
@@ -155,8 +158,8 @@ async function requestFilterLogs(
 }
 
 /**
- * Once for all who ask the same at the same time, and not at all where the answer was kept.
- * @param originalText the parameters as JSON, where that was made
+ * Gets a response from the cache, from an identical call in progress (request coalescing), or from an upstream.
+ * @param originalText the parameters as JSON text, if that exists already
  */
 function requestUpstreams(
   method: NetworkMethod,
@@ -189,7 +192,7 @@ function requestUpstreams(
   return coalesced.request(`${spec.name} ${text}`, { deadline, caller }, requestOrFetch, observer);
 }
 
-/** One large reply may be that to many calls of a batch: looked at before it is copied for each. @throws RpcError */
+/** Runs before a large result is copied, since one result may serve many calls of a batch. @throws RpcError */
 function reserveBatchBytes(response: UpstreamResponse | CachedResponse, budget: CallContext['batchBudget']): void {
   if (budget === undefined) return;
   if (response.kind === 'cached') budget.bytes -= response.result.length;
@@ -219,7 +222,7 @@ function isError(outcome: string): boolean {
   return outcome !== 'result' && outcome !== 'null' && outcome !== 'notification' && outcome !== 'caller-left';
 }
 
-/** The caller gets an id to ask about, the log gets the cause. */
+/** Logs the cause. The caller only gets the request id, by which the log entry is found. */
 function internalError(error: unknown, call: Call, { network, requestId, log }: CallContext): RpcError {
   const method = network.methods.has(call.method) ? call.method : 'other';
   log.error({ requestId, network: network.config.slug, method, ...causeOf(error) }, 'internal error');

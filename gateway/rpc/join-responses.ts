@@ -1,20 +1,23 @@
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
-/** Up to here one string is made, which is the quickest. */
+/** Up to this many characters, one string is built, which is fastest. */
 const SMALL_CHARS = 100_000;
-/** What is copied at once: a tenth of a millisecond. */
+/** Bytes that are copied at once: about 0.1 ms. */
 const STEP_BYTES = 500_000;
 
 const [OPEN, COMMA, CLOSE] = [0x5b, 0x2c, 0x5d];
 
 /**
- * The answer to a batch of the answers to its calls.
- * @param length of all of them, in bytes
+ * Joins the responses to the calls of a batch into the response to the batch.
+ * @param lengthBytes sum of all responses
  */
-export async function joinResponses(responses: readonly (string | Buffer)[], length: number): Promise<string | Buffer> {
-  if (length <= SMALL_CHARS) return `[${responses.map((response) => response.toString()).join()}]`;
-  // As bytes: a string of many megabytes would be encoded in one go when it is sent.
-  const joined = Buffer.allocUnsafe(length + responses.length + 1);
+export async function joinResponses(
+  responses: readonly (string | Buffer)[],
+  lengthBytes: number,
+): Promise<string | Buffer> {
+  if (lengthBytes <= SMALL_CHARS) return `[${responses.map((response) => response.toString()).join()}]`;
+  // As bytes, because Node would encode a string of many megabytes in one step when it is sent.
+  const joined = Buffer.allocUnsafe(lengthBytes + responses.length + 1);
   let offset = 0;
   for (const response of responses) {
     const pause = timeSlicer.next();

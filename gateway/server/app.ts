@@ -8,7 +8,7 @@ import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { pageRoutes } from './pages/page-routes.ts';
-import { requestIds } from './http/request-ids.ts';
+import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
@@ -30,29 +30,30 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
-const KEYS_OPEN_TIMEOUT_MS = 500;
+const REDIS_OPEN_TIMEOUT_MS = 500;
 
-/** A gateway that listens. */
+/** A running gateway. */
 export interface Gateway {
   readonly port: number;
   readonly opsPort: number | undefined;
-  /** Those in force: they change with their files. */
+  /** The active networks; reloads change them. */
   readonly networks: readonly NetworkConfig[];
   readonly localChains: LocalChains;
   readonly keys: KeyStore;
-  /** Reads the network files again, as if they had changed. */
+  /** Reads the network files again, as after a change. */
   reload(): Promise<void>;
   /**
-   * Tells probes at once that it is not ready; takes calls for `delayMs` more, ends what is under way within
-   * DRAIN_TIMEOUT_MS, then lets go of everything.
+   * Makes /readyz return 503 at once, and accepts calls for another `delayMs`. Then completes calls in progress within
+   * DRAIN_TIMEOUT_MS, and closes everything.
    */
   drain(delayMs?: number): Promise<void>;
 }
 
 /**
- * Builds every part once, gives it its collaborators, and listens. Waits for no upstream, and for Redis half a second.
- * @param env where `${NAME}` in network files comes from
- * @throws NetworkFilesError, SettingsError, KeyStoreError, or what the system says of the address
+ * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and at most 0.5 s
+ * for Redis.
+ * @param env values for `${NAME}` in network files
+ * @throws NetworkFilesError, SettingsError, KeyStoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
@@ -78,10 +79,10 @@ export async function openGateway(
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
-  // A Redis that is there gets its moment, so that the first calls find it; one that is not is not waited for.
+  // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([
-    keys.waitUntilReady(KEYS_OPEN_TIMEOUT_MS).catch(() => undefined),
-    limiter.waitUntilReady(KEYS_OPEN_TIMEOUT_MS),
+    keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
+    limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
   ]);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
@@ -97,7 +98,7 @@ export async function openGateway(
   }
 
   let isDraining = false;
-  const nextRequestId = requestIds();
+  const nextRequestId = createRequestIds();
   const ops = opsRoutes(metrics.registry, () => ({
     ready: !isDraining && authenticator.canCheckKeys,
     details: {
@@ -155,13 +156,18 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = { finder: networks.finder, proxies, configuration: () => networks.configuration };
-  const pages = pageRoutes({ ...pageOptions, status: statusPage === 'public', docs: true, port: () => undefined });
+  const pages = pageRoutes({
+    ...pageOptions,
+    hasStatus: statusPage === 'public',
+    hasDocs: true,
+    port: () => undefined,
+  });
   if (statusPage !== 'off') metrics.upstreamHistory.start();
   const close = async (delayMs?: number): Promise<void> => {
     metrics.upstreamHistory.stop();
-    // In order: the ops port tells that we are not ready until the last call has ended.
-    const [calls, ops] = listeners;
-    await calls?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
+    // In this order, so that the ops port reports 503 until the last call has ended.
+    const [main, ops] = listeners;
+    await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
@@ -173,7 +179,7 @@ export async function openGateway(
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
       const opsPages =
-        statusPage === 'ops' ? pageRoutes({ ...pageOptions, status: true, docs: false, port }) : undefined;
+        statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
       const opsListener = await listen(
         expressApp({ ops, pages: opsPages, ...common }),
         settings.HOST,

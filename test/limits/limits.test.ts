@@ -77,7 +77,7 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
   it('reject a batch that exceeds the burst without Retry-After', async () => {
     await one.setPermissions({ rate: '1', burst: '2' });
     const over = await one.batch([storage, storage, storage]);
-    const message = `${tooFast}: what was sent at once is more than the limit ever allows`;
+    const message = `${tooFast}: this request costs more than the limit ever allows`;
     expect(over.body).toEqual([0, 1, 2].map((id) => rejected(message, id)));
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
   });

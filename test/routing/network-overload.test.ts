@@ -5,7 +5,7 @@ import { asUsual, status, type Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
-import { errorText, expectAnswer, resultText } from '../server/http/expect-response.ts';
+import { errorText, expectResponse, resultText } from '../server/http/expect-response.ts';
 
 const word = `0x${'07'.padStart(64, '0')}`;
 const params = [`0x${'12'.repeat(20)}`, '0x0', 'latest'];
@@ -41,7 +41,7 @@ beforeEach(async () => {
     { NETWORK_CONCURRENCY: '2', NETWORK_QUEUE_MAX: '1' },
   );
   for (const slug of ['main', 'other'])
-    await expectAnswer(await gateway.post(slug, read()), 200, resultText('1', word));
+    await expectResponse(await gateway.post(slug, read()), 200, resultText('1', word));
   nodes[0]?.always(hold, 'eth_getStorageAt');
 });
 afterEach(async () => {
@@ -61,7 +61,7 @@ async function fill(): Promise<Promise<Response>[]> {
 
 async function expectOverloaded(response: Response): Promise<void> {
   expect(response.headers.get('retry-after')).toBe('01');
-  await expectAnswer(response, 503, errorText(-32603, 'too many calls in flight on this network', '1'));
+  await expectResponse(response, 503, errorText(-32603, 'too many calls in flight on this network', '1'));
 }
 
 describe('a network whose upstream hangs', () => {
@@ -75,7 +75,7 @@ describe('a network whose upstream hangs', () => {
     await eventually(() => reads() === 4, 900);
     for (const response of responses) response();
     release();
-    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(pending)) await expectResponse(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { network: 'main', outcome: 'overloaded' })).toBe(1);
@@ -83,12 +83,12 @@ describe('a network whose upstream hangs', () => {
 
   it('still serves methods without upstreams, and does not affect other networks', async () => {
     const pending = await fill();
-    await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
-    await expectAnswer(await gateway.post('other', read()), 200, resultText('1', word));
+    await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
+    await expectResponse(await gateway.post('other', read()), 200, resultText('1', word));
     release();
     await eventually(() => reads() === 4, 900);
     release();
-    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(pending)) await expectResponse(response, 200, resultText('1', word));
   });
 
   it('lets no call wait for more than a second', async () => {
@@ -97,7 +97,7 @@ describe('a network whose upstream hangs', () => {
     await expectOverloaded(await waited);
     expect(reads()).toBe(3);
     release();
-    for (const response of await Promise.all(pending)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(pending)) await expectResponse(response, 200, resultText('1', word));
     expect(await queued()).toBe(0);
   });
 
@@ -120,7 +120,7 @@ it('failed calls leave their places as successful ones do', async () => {
   nodes[0]?.always(status(500), 'eth_getStorageAt');
   for (let call = 0; call < 5; call++) expect((await gateway.post('main', read())).status).toBe(503);
   nodes[0]?.always(undefined, 'eth_getStorageAt');
-  await expectAnswer(await gateway.post('main', read()), 200, resultText('1', word));
+  await expectResponse(await gateway.post('main', read()), 200, resultText('1', word));
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_calls_total', { network: 'main', outcome: 'overloaded' })).toBeUndefined();
 });

@@ -33,7 +33,7 @@ it('rpc.discover describes the methods that the network serves, and no others', 
   expect(Object.keys(few.components.schemas).sort()).toEqual(['OpenRpcDocument', 'Quantity']);
 });
 
-it('rpc.discover can be taken away, as any method, and takes no parameters', async () => {
+it('rpc.discover can be excluded like any method, and has no parameters', async () => {
   const notFound = { code: -32601, message: 'The method rpc.discover does not exist/is not available' };
   expect((await gateway.call('none', 'rpc.discover')).error).toEqual(notFound);
   const invalid = { code: -32602, message: 'invalid params: expected no parameters' };

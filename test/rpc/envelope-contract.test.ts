@@ -2,9 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { status } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { errorText, expectAnswer, expectNoBody, expectRefusal, resultText } from '../server/http/expect-response.ts';
+import {
+  errorText,
+  expectResponse,
+  expectNoBody,
+  expectRejection,
+  resultText,
+} from '../server/http/expect-response.ts';
 
-/** Design §3 over real HTTP, calls one by one. Batches, bodies, addresses and keys have files of their own. */
+/** The envelope of single calls over HTTP. Batches, bodies, addresses and keys have their own files. */
 
 const hash = `0x${'ab'.repeat(32)}`;
 const address = `0x${'12'.repeat(20)}`;
@@ -29,14 +35,14 @@ function callText(method: string, params: unknown, id = '1'): string {
 }
 
 describe('a call', () => {
-  it('is answered with its result and HTTP 200', async () => {
-    await expectAnswer(await post(callText('eth_chainId', [])), 200, resultText('1', '0x5'));
-    await expectAnswer(
+  it('gets its result and HTTP 200', async () => {
+    await expectResponse(await post(callText('eth_chainId', [])), 200, resultText('1', '0x5'));
+    await expectResponse(
       await post(callText('eth_getStorageAt', [address, '0x0', 'latest'])),
       200,
       resultText('1', word),
     );
-    await expectAnswer(await post(callText('eth_getTransactionReceipt', [hash])), 200, resultText('1', null));
+    await expectResponse(await post(callText('eth_getTransactionReceipt', [hash])), 200, resultText('1', null));
   });
 
   it('has a request id of its own', async () => {
@@ -47,22 +53,22 @@ describe('a call', () => {
   it.each([
     '{"jsonrpc":"2.0","id":1,"method":"net_version"}',
     '{"id":1,"params":null,"method":"net_version","jsonrpc":"2.0"}',
-  ])('needs no params where there are none: %s', async (body) => {
-    await expectAnswer(await post(body), 200, resultText('1', '5'));
+  ])('needs no params if the method has none: %s', async (body) => {
+    await expectResponse(await post(body), 200, resultText('1', '5'));
   });
 
-  it('may be written with spaces, in any order, and with members that mean nothing', async () => {
+  it('may be written with spaces, in any order, and with unknown members', async () => {
     const body =
       ' \r\n{ "x" : { "id" : 9 } , "method" : "net_version" ,\t"params" : [ ] , "id" : "a" , "jsonrpc" : "2.0" }\n';
-    await expectAnswer(await post(body), 200, resultText('"a"', '5'));
+    await expectResponse(await post(body), 200, resultText('"a"', '5'));
   });
 
   it.each([
     ...['0', '-0', '7', '9007199254740993', '123456789012345678901234567890', '1.0', '1.5', '1e3', '1E400', '-3'],
     ...['""', '"a"', '"\\u0041"', '"\\"\\\\"', '"7a3b-uuid"', '"é✓😀"', '"\\ud83d"', '"}]"', 'null'],
-  ])('gets its id back as it was sent: %s', async (id) => {
-    await expectAnswer(await post(callText('net_version', [], id)), 200, resultText(id, '5'));
-    await expectAnswer(
+  ])('gets its id back unchanged: %s', async (id) => {
+    await expectResponse(await post(callText('net_version', [], id)), 200, resultText(id, '5'));
+    await expectResponse(
       await post(callText('no_such', [], id)),
       200,
       errorText(-32601, 'The method no_such does not exist/is not available', id),
@@ -77,50 +83,50 @@ describe('an error of a well-formed call is HTTP 200', () => {
     ['eth_chainId', [1], 'invalid params: expected no parameters'],
     ['eth_getTransactionReceipt', [], 'invalid params: transactionHash: expected 32-byte hash'],
   ])('wrong parameters of %s: %j', async (method, params, message) => {
-    await expectAnswer(await post(callText(method, params)), 200, errorText(-32602, message, '1'));
+    await expectResponse(await post(callText(method, params)), 200, errorText(-32602, message, '1'));
   });
 
   it.each(['{}', '{"block":"latest"}'])('params given as an object: %s', async (params) => {
     const body = `{"jsonrpc":"2.0","id":"7","method":"eth_chainId","params":${params}}`;
     const text = errorText(-32602, 'invalid params: expected a positional array', '"7"');
-    await expectAnswer(await post(body), 200, text);
+    await expectResponse(await post(body), 200, text);
   });
 
   it.each(['eth_nonsense', 'zks_estimateFee', 'toString', '__proto__', '', 'ETH_CHAINID'])(
     'a method that the network does not serve: %s',
     async (method) => {
       const text = errorText(-32601, `The method ${method} does not exist/is not available`, '1');
-      await expectAnswer(await post(callText(method, [])), 200, text);
+      await expectResponse(await post(callText(method, [])), 200, text);
     },
   );
 
-  it('a method with a name without end is told back in part', async () => {
+  it('a very long method name is cut in the message', async () => {
     const text = errorText(-32601, `The method ${'m'.repeat(100)} does not exist/is not available`, '1');
-    await expectAnswer(await post(callText('m'.repeat(100_000), [])), 200, text);
+    await expectResponse(await post(callText('m'.repeat(100_000), [])), 200, text);
   });
 
   it('a revert, with its reason and its payload', async () => {
     const payload = `0x08c379a0${'0'.repeat(62)}20${'0'.repeat(63)}2${Buffer.from('no').toString('hex').padEnd(64, '0')}`;
     node.response('eth_estimateGas', rpcError(3, 'execution reverted: no', payload));
     const text = errorText(3, 'execution reverted: no', '1', payload);
-    await expectAnswer(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
+    await expectResponse(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
   });
 
   it('the node’s own error, without data that is not hexadecimal', async () => {
     const message = 'insufficient funds for gas * price + value: have 0 want 1';
     node.response('eth_estimateGas', rpcError(-32000, message, { hint: 'a node’s own' }));
     const text = errorText(-32000, message, '1');
-    await expectAnswer(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
+    await expectResponse(await post(callText('eth_estimateGas', [{ to: address }])), 200, text);
   });
 });
 
-it('a call that no upstream can answer is 503, -32603, and 200 inside a batch', async () => {
+it('a call without any upstream response is 503, -32603, and 200 inside a batch', async () => {
   const call = callText('eth_getStorageAt', [address, '0x0', 'latest'], '"a"');
   const text = errorText(-32603, 'no upstream could answer', '"a"');
   node.always(status(500));
   try {
-    await expectAnswer(await post(call), 503, text);
-    await expectAnswer(await post(`[${call}]`), 200, `[${text}]`);
+    await expectResponse(await post(call), 503, text);
+    await expectResponse(await post(`[${call}]`), 200, `[${text}]`);
   } finally {
     node.always(undefined);
   }
@@ -138,11 +144,11 @@ describe('a body that is not JSON is 400, -32700, id null', () => {
       '{"jsonrpc":"2.0","id":1,"method":"x"}garbage',
     ],
   ])('%j', async (body) => {
-    await expectRefusal(await post(body), 400, -32700, 'parse error: the body is not JSON');
+    await expectRejection(await post(body), 400, -32700, 'parse error: the body is not JSON');
   });
 });
 
-describe('what is no request object is -32600, id null: 400 for a lone call, 200 inside a batch', () => {
+describe('an invalid request object is -32600, id null: 400 for a lone call, 200 inside a batch', () => {
   const object = 'invalid request: expected a JSON-RPC 2.0 request object';
   const version = 'invalid request: expected jsonrpc to be "2.0"';
   const id = 'invalid request: expected id to be a string, a number or null';
@@ -165,12 +171,12 @@ describe('what is no request object is -32600, id null: 400 for a lone call, 200
     ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":0}', params],
     ['{"jsonrpc":"2.0","id":1,"result":"0x1"}', method],
   ])('%s', async (body = '', message = '') => {
-    await expectRefusal(await post(body), 400, -32600, message);
-    await expectAnswer(await post(`[${body}]`), 200, `[${errorText(-32600, message)}]`);
+    await expectRejection(await post(body), 400, -32600, message);
+    await expectResponse(await post(`[${body}]`), 200, `[${errorText(-32600, message)}]`);
   });
 });
 
-describe('a notification is answered with 204 and no body', () => {
+describe('a notification gets 204 and no body', () => {
   it.each([
     '{"jsonrpc":"2.0","method":"eth_chainId"}',
     '{"jsonrpc":"2.0","method":"eth_chainId","params":[1]}',
@@ -183,8 +189,8 @@ describe('a notification is answered with 204 and no body', () => {
     expect(node.calls.slice(before).map(({ method }) => method)).not.toContain('eth_getStorageAt');
   });
 
-  it('but one without an id that is no request object is refused', async () => {
+  it('but an invalid request object without an id is rejected', async () => {
     const message = 'invalid request: expected method to be a string';
-    await expectRefusal(await post('{"jsonrpc":"2.0"}'), 400, -32600, message);
+    await expectRejection(await post('{"jsonrpc":"2.0"}'), 400, -32600, message);
   });
 });

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { body, cutInBody } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { expectAnswer, resultText } from '../server/http/expect-response.ts';
+import { expectResponse, resultText } from '../server/http/expect-response.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'1'.repeat(40)}`;
-/** As long as it takes to be large. */
+/** Enough logs for a large result. */
 const logs = Array.from({ length: 200 }, (_, index) => ({
-  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), logEntry: 'n' },
+  ...{ address, topics: [hash('b')], data: '0x', blockNumber: '0x10', transactionHash: hash('c'), note: 'n' },
   ...{ transactionIndex: '0x1', blockHash: hash('a'), logIndex: `0x${index.toString(16)}`, removed: false },
 }));
 const text = JSON.stringify(logs);
@@ -34,19 +34,19 @@ afterAll(async () => {
 });
 
 describe('a large result', () => {
-  it('comes back to the byte, with the id as sent', async () => {
+  it('is returned byte for byte, with the id as sent', async () => {
     for (const id of ['1', '"x"', '9007199254740993']) {
-      await expectAnswer(await gateway.post('main', call(id)), 200, resultText(id, logs));
+      await expectResponse(await gateway.post('main', call(id)), 200, resultText(id, logs));
     }
   });
 
-  it('comes back whole in a batch, beside small ones', async () => {
+  it('is returned completely in a batch, with small results', async () => {
     const chainId = '{"jsonrpc":"2.0","id":2,"method":"eth_chainId"}';
     const expected = `[${resultText('1', logs)},${resultText('2', '0x5')},${resultText('3', logs)}]`;
-    await expectAnswer(await gateway.post('main', `[${call('1')},${chainId},${call('3')}]`), 200, expected);
+    await expectResponse(await gateway.post('main', `[${call('1')},${chainId},${call('3')}]`), 200, expected);
   });
 
-  it('comes back over WebSocket as text', async () => {
+  it('is returned over WebSocket as text', async () => {
     const socket = new WebSocket(`${gateway.address.replace('http', 'ws')}/main/ws/v3/${gateway.key}`);
     await once(socket, 'open');
     socket.send(call('7'));
@@ -60,9 +60,9 @@ describe('a large result', () => {
     ['id first', `{"id":ID,"jsonrpc":"2.0","result":${text}}`],
     ['an id as text', `{"jsonrpc":"2.0","id":"ID","result":${text}}`],
     ['white space', `{ "jsonrpc" : "2.0" ,\n "id" : ID , "result" : ${JSON.stringify(logs, null, 2)} }`],
-    ['a member that JSON-RPC does not know, after it', `{"jsonrpc":"2.0","id":ID,"result":${text},"usage":1}`],
-    ['a member that JSON-RPC does not know, before it', `{"jsonrpc":"2.0","usage":[],"id":ID,"result":${text}}`],
-    ['no error, told as null', `{"jsonrpc":"2.0","id":ID,"error":null,"result":${text}}`],
+    ['an unknown member after it', `{"jsonrpc":"2.0","id":ID,"result":${text},"usage":1}`],
+    ['an unknown member before it', `{"jsonrpc":"2.0","usage":[],"id":ID,"result":${text}}`],
+    ['an error that is null', `{"jsonrpc":"2.0","id":ID,"error":null,"result":${text}}`],
     ['an array around it', `[{"jsonrpc":"2.0","id":ID,"result":${text}}]`],
   ])('is found with %s', async (_, upstreamResponse) => {
     nodes[0]?.next(({ id, response }) => void response.end(upstreamResponse.replace('ID', String(id))), 'eth_getLogs');
@@ -73,10 +73,10 @@ describe('a large result', () => {
   });
 
   it.each([
-    ['is cut off', cutInBody],
+    ['is truncated', cutInBody],
     ['is not JSON at its end', body(`{"jsonrpc":"2.0","id":1,"result":${text}`)],
     ['is another call’s', body(`{"jsonrpc":"2.0","id":987654,"result":${text}}`)],
-  ])('that %s is asked of another upstream', async (_, behaviour) => {
+  ])('that %s is requested from another upstream', async (_, behaviour) => {
     const fresh = await startGateway({
       main: network(
         5,
@@ -87,13 +87,13 @@ describe('a large result', () => {
     nodes[0]?.next(behaviour, 'eth_getLogs');
     const before = nodes[1]?.callsOf('eth_getLogs').length ?? 0;
     const response = await fresh.post('main', call('1'));
-    await expectAnswer(response, 200, resultText('1', logs));
+    await expectResponse(response, 200, resultText('1', logs));
     expect(nodes[1]?.callsOf('eth_getLogs')).toHaveLength(before + 1);
     await fresh.stop();
   });
 
-  it('of a method without schema comes back as it is', async () => {
+  it('of a pass-through method is returned unchanged', async () => {
     const response = await gateway.post('main', '{"jsonrpc":"2.0","id":1,"method":"debug_x","params":[]}');
-    await expectAnswer(response, 200, resultText('1', logs));
+    await expectResponse(response, 200, resultText('1', logs));
   });
 });

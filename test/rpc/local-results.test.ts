@@ -30,32 +30,32 @@ afterAll(async () => {
   await node.close();
 });
 
-it('every method that is marked as answered locally has an answer', () => {
-  const marked = methods.filter(({ handledBy: response }) => response === 'local').map(({ name }) => name);
+it('every method that is handled locally has a result here', () => {
+  const marked = methods.filter(({ handledBy }) => handledBy === 'local').map(({ name }) => name);
   expect(marked.toSorted()).toEqual(Object.keys(expected).toSorted());
 });
 
-describe.each(Object.entries(networks))('on %s, without asking any upstream,', (slug, chainId) => {
-  it.each(Object.keys(expected))('%s is answered', async (method) => {
+describe.each(Object.entries(networks))('on %s, without upstream requests,', (slug, chainId) => {
+  it.each(Object.keys(expected))('%s returns its result', async (method) => {
     const result = expected[method]?.(chainId);
     expect(await gateway.call(slug, method)).toEqual({ jsonrpc: '2.0', id: 1, result });
     const body = `{"jsonrpc":"2.0","id":"1763700000000","method":"${method}"}`;
     expect(await (await gateway.post(slug, body)).json()).toEqual({ jsonrpc: '2.0', id: '1763700000000', result });
   });
 
-  it.each(Object.keys(expected))('%s takes no parameters', async (method) => {
+  it.each(Object.keys(expected))('%s has no parameters', async (method) => {
     const error = { code: -32602, message: 'invalid params: expected no parameters' };
     expect(await gateway.call(slug, method, ['latest'])).toEqual({ jsonrpc: '2.0', id: 1, error });
   });
 
-  it('all of them are answered in a batch', async () => {
+  it('all of them return results in a batch', async () => {
     const body = Object.keys(expected).map((method, id) => ({ jsonrpc: '2.0', id, method }));
     const responses = await (await gateway.post(slug, JSON.stringify(body))).json();
     expect(responses).toEqual(Object.values(expected).map((of, id) => ({ jsonrpc: '2.0', id, result: of(chainId) })));
   });
 });
 
-it('they are answered while no upstream can be reached', async () => {
+it('they return results while no upstream is reachable', async () => {
   await node.refuse();
   expect(await gateway.call('mainnet', 'eth_chainId')).toMatchObject({ result: '0x1' });
   await node.listen();

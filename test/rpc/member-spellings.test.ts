@@ -27,7 +27,7 @@ async function post(body: string): Promise<[status: number, response: unknown]> 
   return [response.status, await response.json()];
 }
 
-async function say(body: string): Promise<unknown> {
+async function sendBySocket(body: string): Promise<unknown> {
   const caller = await openCaller(socketUrl(gateway, 'test'));
   try {
     caller.send(body);
@@ -37,17 +37,17 @@ async function say(body: string): Promise<unknown> {
   }
 }
 
-/** The answer to a request over HTTP and WebSocket, alone and in a batch, in a small and in a large body. */
-async function everyAnswer(text: string, status: number): Promise<unknown[]> {
+/** The responses over HTTP and WebSocket, alone and in a batch, in a small and in a large body. */
+async function responsesOf(text: string, status: number): Promise<unknown[]> {
   const alone = await Promise.all([post(text), post(text + padding)]);
   const batches = await Promise.all([post(`[${text}]`), post(`[${text}]${padding}`)]);
   expect(alone.map(([code]) => code)).toEqual([status, status]);
   expect(batches.map(([code]) => code)).toEqual([200, 200]);
-  const told = [...alone, ...batches].map(([, response]) => response);
-  return [...told, await say(text), await say(`[${text}]`)].flat();
+  const overHttp = [...alone, ...batches].map(([, response]) => response);
+  return [...overHttp, await sendBySocket(text), await sendBySocket(`[${text}]`)].flat();
 }
 
-describe('a member in another case, or a second one, is rejected over every transport', () => {
+describe('a member in another case, or a duplicate, is rejected over every transport', () => {
   it.each([
     ['eth_call', `[{"to":"${a}","To":"${b}"},"latest"]`, 'transaction.to: expected exactly this spelling'],
     ['eth_call', `[{"to":"${a}","to":"${b}"},"latest"]`, 'transaction.to: expected only once'],
@@ -68,7 +68,7 @@ describe('a member in another case, or a second one, is rejected over every tran
     ],
   ])('%s %s', async (method, params, sentence) => {
     const error = { code: -32602, message: `invalid params: ${sentence}` };
-    const responses = await everyAnswer(request(method, params), 200);
+    const responses = await responsesOf(request(method, params), 200);
     expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: 7, error })));
     expect(node.callsOf(method)).toEqual([]);
   });
@@ -79,12 +79,12 @@ describe('a member in another case, or a second one, is rejected over every tran
   ])('in the envelope: %s', async (member, expected) => {
     const error = { code: -32600, message: `invalid request: expected ${expected}` };
     const text = request('eth_chainId', `[],${member}`);
-    const responses = await everyAnswer(text, 400);
+    const responses = await responsesOf(text, 400);
     expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: null, error })));
   });
 });
 
-it('other members go out as they came', async () => {
+it('other members are forwarded unchanged', async () => {
   const call = `{"to":"${a}","chainID":"0x7","Nonce":"0x1"}`;
   const overrides = `{"${a}":{"balance":"0x1"},"${a.toUpperCase().replace('X', 'x')}":{"Balance":"0x2"}}`;
   const [, response] = await post(request('eth_call', `[${call},"latest",${overrides}]`));
@@ -96,7 +96,7 @@ it('other members go out as they came', async () => {
   ]);
 });
 
-it('what is rejected so costs a key nothing, alone and in a batch', async () => {
+it('such rejections cost a key nothing, alone and in a batch', async () => {
   const one: Limited = await limited();
   await one.setPermissions({ rate: '0.001', burst: '2' });
   const bad = request('eth_estimateGas', `[{"to":"${a}","To":"${b}"}]`);

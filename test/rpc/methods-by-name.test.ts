@@ -3,7 +3,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
-/** Methods of namespaces that the spec does not have, named in the network's file. */
+/** Pass-through methods: named in the network's file, without a schema. */
 const methods = ['eth', 'debug_traceTransaction', 'bor_getAuthor', 'txpool_content'];
 const hash = `0x${'AB'.repeat(32)}`;
 
@@ -18,7 +18,7 @@ async function start(count = 1): Promise<{ nodes: FakeNode[]; gateway: TestGatew
   return { nodes, gateway };
 }
 
-it('a method that is named in the file passes with any parameters and any result', async () => {
+it('a pass-through method has any parameters and any result', async () => {
   const { nodes, gateway } = await start();
   const results = [{ structLogs: [], gas: 5 }, null, [], '', 'x', 5, false];
   for (const result of results) {
@@ -31,7 +31,7 @@ it('a method that is named in the file passes with any parameters and any result
   expect(await gateway.call('named', 'bor_getAuthor')).toMatchObject({ result: `0x${'1'.repeat(40)}` });
 });
 
-it('its errors are the node’s, after one more try elsewhere', async () => {
+it('its errors are the node’s, after one attempt at another upstream', async () => {
   const { nodes, gateway } = await start(3);
   for (const node of nodes) node.response('txpool_content', rpcError(-32000, 'the pool is dry', '0x01'));
   expect((await gateway.call('named', 'txpool_content')).error).toEqual({
@@ -42,7 +42,7 @@ it('its errors are the node’s, after one more try elsewhere', async () => {
   expect(nodes.map((node) => node.callsOf('txpool_content').length)).toEqual([1, 1, 0]);
 });
 
-it('is -32601 where no upstream has it, and on networks whose files do not name it', async () => {
+it('is -32601 if no upstream supports it, and on networks whose files do not name it', async () => {
   const { nodes, gateway } = await start(2);
   const error = { code: -32601, message: 'The method bor_getAuthor does not exist/is not available' };
   expect((await gateway.call('named', 'bor_getAuthor')).error).toEqual(error);
@@ -52,7 +52,7 @@ it('is -32601 where no upstream has it, and on networks whose files do not name 
   expect(nodes.map((node) => node.callsOf('bor_getAuthor').length)).toEqual([1, 1]);
 });
 
-it('is a label of its own in the metrics', async () => {
+it('has its own label in the metrics', async () => {
   const { nodes, gateway } = await start();
   nodes[0]?.response('txpool_content', {});
   await gateway.call('named', 'txpool_content');
@@ -64,7 +64,7 @@ it('is a label of its own in the metrics', async () => {
   expect(of('other', 'method-not-found')).toBe(1);
 });
 
-it('a lookup that no upstream has is null, a newer one is -32601', async () => {
+it('a lookup that no upstream supports is null for uncles, -32601 for newer methods', async () => {
   const { gateway } = await start();
   expect(await gateway.call('plain', 'eth_getUncleByBlockNumberAndIndex', ['0x1', '0x0'])).toMatchObject({
     result: null,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Whether it is a browser that shows what it gets; what a page calls, and a program, says no such thing. */
+/** Whether a browser loads the URL as a page. Scripts and programs do not accept text/html. */
 export function acceptsHtml({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }

@@ -8,18 +8,19 @@ import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 type Networks = NetworkFinder<Network>;
 
 /**
- * A caller's connection, over which mostly one address is asked again and again: its network need not be found, and its
- * key not be hashed, for each call (2 of 48 µs of an answer from the cache, measured 2026-11-21).
+ * Caches the route and the key digest of a connection's last URL, and cancels its calls when it closes. Most
+ * connections use one URL only: finding the network and hashing the key take 2 of 48 µs of a cache hit (measured
+ * 2026-11-21).
  */
 export class Connection {
   /**
-   * Breaks off what is under way for its requests when it closes. One for all of them: a listener for each request would
-   * cost more, and a connection that has closed leaves none of them to answer.
+   * Cancels all requests of the connection when it closes. A listener for each request would cost more, and none of
+   * them can get a response after the close.
    */
   readonly caller = new Cancellation();
   #url = '';
   #host: string | undefined;
-  #active: unknown;
+  #activeNetworks: unknown;
   #route: Route<Network> | undefined;
   #digest: string | undefined;
 
@@ -31,14 +32,14 @@ export class Connection {
     else socket.once('close', onClose);
   }
 
-  /** @param host as the caller asked for it */
+  /** @param host from the client's request, not from its proxy's */
   route(networks: Networks, { url = '' }: IncomingMessage, host: string | undefined): Route<Network> | undefined {
-    if (url === this.#url && host === this.#host && networks.active === this.#active) return this.#route;
-    [this.#url, this.#host, this.#active, this.#digest] = [url, host, networks.active, undefined];
+    if (url === this.#url && host === this.#host && networks.active === this.#activeNetworks) return this.#route;
+    [this.#url, this.#host, this.#activeNetworks, this.#digest] = [url, host, networks.active, undefined];
     return (this.#route = networks.find(url, host));
   }
 
-  /** Of the key in the address that `route` was asked for last. */
+  /** Digest of the key in the URL of the last call of `route`. */
   digestOf(key: string): string {
     return (this.#digest ??= digestOf(key));
   }

@@ -4,22 +4,24 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 
 const CLOSE_IDLE_EVERY_MS = 50;
-/** For the first bytes of a connection that was taken just before. */
+/** How long a new connection may take to send its first byte. */
 const FIRST_BYTE_TIMEOUT_MS = 250;
 const TICKS_MAX = 1_000;
 
-/** A connection as Node's own handlers know it: with the response that is due next. */
+/** A connection as Node's own handlers use it: `_httpMessage` is the pending response. */
 export type ServerConnection = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
 /**
- * The answers under way say that they are the last on their connections: otherwise a caller, or a balancer, might send
- * the next call just when the connection is closed, and never know what became of it.
+ * Sets `Connection: close` on pending responses. Otherwise a client or load balancer might send its next call while the
+ * connection closes, and not learn whether the call was handled.
  */
 export function announceClose(sockets: Iterable<ServerConnection>): void {
-  for (const { _httpMessage: due } of sockets) if (due?.headersSent === false) due.setHeader('Connection', 'close');
+  for (const { _httpMessage: pending } of sockets) {
+    if (pending?.headersSent === false) pending.setHeader('Connection', 'close');
+  }
 }
 
-/** Waits for a moment in which no connection is waiting to be taken: those that are when listening ends are reset. */
+/** Waits until no connection is in the backlog. Those that are there when listening ends are reset. */
 export async function waitForIdleBacklog(server: Server): Promise<void> {
   let hasAccepted = true;
   const onConnection = (): void => void (hasAccepted = true);
@@ -31,25 +33,25 @@ export async function waitForIdleBacklog(server: Server): Promise<void> {
   server.off('connection', onConnection);
 }
 
-/** Takes no more connections, lets requests under way end, and breaks off those that take longer. */
+/** Stops accepting connections, waits for requests in progress, and destroys connections after `timeoutMs`. */
 export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
-  // Not idle to Node: connections that a browser opened in advance, on which nothing came yet.
-  const silenceTimer = setTimeout(() => {
+  // Browsers open connections in advance. Node does not count them as idle before their first byte.
+  const firstByteTimer = setTimeout(() => {
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   }, FIRST_BYTE_TIMEOUT_MS);
-  // A connection whose last answer went out after `close` would otherwise stay for its keep-alive time.
-  const idle = setInterval(() => {
-    // Once what has come was read: a connection may look idle only because of it.
+  // A connection whose last response is sent after `close` would otherwise stay open for its keep-alive time.
+  const idleTimer = setInterval(() => {
+    // After pending input is read: a connection with an unread request also looks idle.
     setImmediate(() => {
       server.closeIdleConnections();
     });
   }, CLOSE_IDLE_EVERY_MS);
-  const limit = setTimeout(() => {
+  const deadlineTimer = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, timeoutMs);
   await closed;
-  clearTimeout(silenceTimer);
-  clearInterval(idle);
-  clearTimeout(limit);
+  clearTimeout(firstByteTimer);
+  clearInterval(idleTimer);
+  clearTimeout(deadlineTimer);
 }

@@ -5,37 +5,37 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
-import { isWebSocketUpgrade, serveIgnoringUpgrade } from './reject-upgrade.ts';
-import { requestIds } from './request-ids.ts';
-import { EXPOSED_HEADERS, retryAfter, writeResponse } from './write-response.ts';
+import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
+import { createRequestIds } from './request-ids.ts';
+import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
-/** Longer than the idle time of usual balancers (60 s), so that they never send on a connection that we just closed. */
+/** Longer than the usual idle timeout of load balancers (60 s), so that they never send on a closed connection. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How long a caller who was shown the door may keep its side of the connection open. */
+/** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
-/** A listening server. */
+/** A listening port. */
 export interface Listener {
   readonly port: number;
   /**
-   * From now on every answer closes its connection. After `delayMs` takes no more connections, lets requests under way
-   * end, and after `limitMs` more breaks off those that still are.
+   * Makes every response from now on close its connection. After `delayMs`, stops accepting connections and waits for
+   * requests in progress. Destroys the remaining connections after another `timeoutMs`.
    */
   drain(timeoutMs: number, delayMs?: number): Promise<void>;
 }
 
-/** Who takes over the connections of callers that ask for WebSocket. */
+/** Takes over connections that are upgraded to WebSocket. */
 export interface UpgradeHandler {
-  /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
+  /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void>;
-  /** Lets nobody in from now on, and sees to it that all who are in leave before `limitMs`. */
+  /** Rejects upgrades from now on, and closes all sockets within `timeoutMs`. */
   drain(timeoutMs: number): void;
 }
 
 /**
- * @param upgradeHandler without one, a wish for WebSocket is passed over
- * @throws when the address is taken or not ours
+ * @param upgradeHandler undefined: upgrades are ignored, and the request is served over HTTP
+ * @throws Error of the system if the address is in use or not local
  */
 export async function listen(
   app: RequestListener,
@@ -44,12 +44,12 @@ export async function listen(
   requestTimeoutMs: number,
   upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
-  const nextRequestId = requestIds();
+  const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   let isDraining = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isDraining) response.setHeader('Connection', 'close');
-    // HTTP/1.1 demands a Host; Node's own refusal has neither a body nor an id.
+    // HTTP/1.1 requires a Host header. Node's own rejection has neither a body nor a request id.
     if (isMissingHost(request)) {
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
     } else app(request, response);
@@ -64,19 +64,19 @@ export async function listen(
     },
     onRequest,
   );
-  // An Expect that is not 100-continue may be passed over (RFC 9110 §10.1.1); Node would refuse it, without a body.
+  // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
-  // The body is asked for once the key was found good.
+  // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
   server.on('checkContinue', onRequest);
   server.on('connection', (socket) => {
-    // It begins anew after an upgrade that was passed over.
+    // An ignored upgrade emits this event again for its socket.
     if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
-    // Otherwise it was refused before.
+    // A socket that is not writable has been rejected already.
     else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
   });
   server.on('connect', (_request, socket: Duplex) => {
@@ -85,12 +85,12 @@ export async function listen(
   if (upgradeHandler !== undefined) {
     server.on('upgrade', (request, _duplex, head) => {
       const { socket } = request;
-      // There is no way to say 101 before the answer that is due.
+      // 101 cannot be sent before the response to an earlier request.
       if (hasPendingResponse(socket)) socket.destroy();
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
-        // Node took its own listeners away: without one, a reset would end the process.
+        // Node has removed its own listeners. Without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
         const upgrade = isMissingHost(request)
           ? Promise.reject(new RpcError('bad-http'))
@@ -119,14 +119,14 @@ export async function listen(
   };
 }
 
-/** What we sent now would be taken for a part of the answer. Node's own handler looks at the same member. */
+/** Whether bytes sent now would become part of a response. Node's own handler reads the same member. */
 function hasStartedResponse(socket: ServerConnection): boolean {
   return socket._httpMessage?.headersSent === true;
 }
 
-/** An earlier request of the connection has not been answered. */
-function hasPendingResponse({ _httpMessage: due }: ServerConnection): boolean {
-  return due !== undefined && due !== null;
+/** Whether an earlier request of the connection has no response yet. */
+function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolean {
+  return pending !== undefined && pending !== null;
 }
 
 function isMissingHost(request: IncomingMessage): boolean {
@@ -138,13 +138,13 @@ function rejectionOf({ code }: NodeJS.ErrnoException): RpcError {
   return new RpcError('bad-http', code === 'HPE_HEADER_OVERFLOW' ? 'bad HTTP request: headers too large' : undefined);
 }
 
-/** Answers what is not HTTP, comes too slowly, or is not let in to WebSocket, and so never reaches the app. */
+/** Writes the response for input that never reaches the app: invalid HTTP, slow requests, rejected upgrades. */
 function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, headers = ''): void {
   const { status, ...rpcResponse } = rejectionResponse('null', rejection);
   const body = rpcResponse.body.toString();
   const retryHeader =
-    rejection.retryAfterS === undefined ? '' : `Retry-After: ${retryAfter(rejection.retryAfterS)}\r\n`;
-  // Node takes its own listeners away when it hands a socket over: without one, a reset would end the process.
+    rejection.retryAfterS === undefined ? '' : `Retry-After: ${formatRetryAfter(rejection.retryAfterS)}\r\n`;
+  // Node removes its own listeners when it hands a socket over. Without one, a reset would end the process.
   socket.on('error', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n` +
@@ -152,7 +152,7 @@ function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, he
       `Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: ${EXPOSED_HEADERS}\r\n` +
       `${retryHeader}${headers}Connection: close\r\n\r\n${body}`,
   );
-  // What still comes is read and dropped for a while: to close upon unread bytes would take the answer away again.
+  // Input is read and dropped for a while: closing with unread bytes resets the connection and may lose the response.
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

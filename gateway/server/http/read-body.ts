@@ -5,12 +5,12 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 
 /**
- * Reads a request's body, plain or gzip. Its bytes, unpacked, count as held from their arrival on; the reader ends that
- * with `MemoryBudget.end`.
- * @param maxBytes as it arrives, and unpacked
- * @throws RpcError body-too-large or overloaded, as soon as that is known; what still comes is dropped by Node, for as
- * long as the server's request timeout lets it. Also unsupported-encoding, and parse-error for what is no whole gzip.
- * @throws RequestAborted when the caller went away
+ * Reads a request's body, plain or gzip. Its decompressed bytes are reserved in the memory budget as they arrive; the
+ * caller of this function releases them with `MemoryBudget.endRequest`.
+ * @param maxBytes limit for the bytes received, and for the decompressed bytes
+ * @throws RpcError body-too-large or overloaded as soon as a limit is exceeded; Node drops the rest of the body, until
+ * the server's request timeout. Also unsupported-encoding, and parse-error for invalid or incomplete gzip.
+ * @throws RequestAborted if the client disconnects
  */
 export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryBudget): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
@@ -56,18 +56,18 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
 }
 
 /**
- * What a body unpacks to, no further than it is read: a bomb ends with its first bytes too many.
+ * Decompresses a body only as it is read: a decompression bomb stops at the first bytes beyond the limit.
  * @throws RpcError unsupported-encoding
  */
 function decompress(request: IncomingMessage, encoding: string, maxBytes: number): Readable {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return request;
-  // Two names of one thing: RFC 9110 §8.4.1.3.
+  // x-gzip is another name of gzip: RFC 9110 §8.4.1.3.
   if (name !== 'gzip' && name !== 'x-gzip') throw new RpcError('unsupported-encoding');
   const gunzip = createGunzip();
   const fail = (error: Error): void => void gunzip.destroy(error);
   let bytes = 0;
-  // What is packed may be large and unpack to little: a gzip header can hold a name without an end.
+  // Large input may decompress to little: a gzip header can contain an endless file name.
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > maxBytes) fail(bodyTooLarge(maxBytes));
@@ -76,14 +76,14 @@ function decompress(request: IncomingMessage, encoding: string, maxBytes: number
   return request.pipe(gunzip);
 }
 
-/** There is nobody left to answer. */
+/** The client disconnected before its request was complete, so there is no response. */
 export class RequestAborted extends Error {
   override readonly name = 'RequestAborted';
 }
 
 function toBodyError(error: NodeJS.ErrnoException): Error {
   if (error instanceof RpcError) return error;
-  // zlib's codes, of a body that is broken or ends too early.
+  // zlib's codes, for an invalid or incomplete body.
   if (error.code?.startsWith('Z_') !== true) return new RequestAborted();
   return new RpcError('parse-error', 'parse error: the body is not gzip, as its Content-Encoding says');
 }

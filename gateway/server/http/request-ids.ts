@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
-/** Request ids: 6 random characters of this process, then a count. Short enough to be read out over the phone. */
-export function requestIds(): () => string {
+/** Returns a generator of request ids: 6 random characters per process, then a counter; short enough to read out. */
+export function createRequestIds(): () => string {
   const prefix = randomBytes(3).toString('hex');
   let count = 0;
   return () => `${prefix}-${(count++).toString(36)}`;

@@ -22,7 +22,7 @@ import { reserveUntilSent } from './unread-response.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight } from './write-response.ts';
 
-export interface RpcRouteParts {
+export interface RpcRouteOptions {
   readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
@@ -34,92 +34,92 @@ export interface RpcRouteParts {
   readonly nextRequestId: () => string;
   readonly memory: MemoryBudget;
   readonly bodyMaxBytes: number;
-  /** Answers of more bytes are gzipped for callers who take that; undefined: none. */
+  /** Larger responses are gzipped for clients that accept it; undefined: none. */
   readonly compressOverBytes: number | undefined;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
-  /** Whether a browser that opens such an address is told, by whoever comes next, what it is. */
+  /** Whether a browser that opens an RPC address gets the status page, from a later route. */
   readonly hasPages: boolean;
-  /** Undefined where nobody takes spans. */
+  /** Undefined if no spans are exported. */
   readonly tracing: CallTracing | undefined;
 }
 
 /**
- * `<base>/v3/<KEY>`. Stands before all else in the app, and reads and writes by itself: Express' own parsers and
- * `res.json` cost 20 to 35 µs a call.
+ * Handles requests to `<base>/v3/<KEY>`. Runs before Express and does its own reading and writing: Express' parsers and
+ * `res.json` cost 20 to 35 µs per call.
  */
-export function rpcRoute(parts: RpcRouteParts) {
-  /** @returns whether it is for this route */
+export function rpcRoute(options: RpcRouteOptions) {
+  /** @returns whether the request is for this route */
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const connection = connectionOf(request.socket);
-    const route = connection.route(parts.networks, request, parts.proxies.hostOf(request));
-    if (route === undefined || (request.method === 'GET' && parts.hasPages && acceptsHtml(request))) return false;
-    void serve(parts, request, response, connection, route);
+    const route = connection.route(options.networks, request, options.proxies.hostOf(request));
+    if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
+    void handleRequest(options, request, response, connection, route);
     return true;
   };
 }
 
 /** Never rejects. */
-async function serve(
-  parts: RpcRouteParts,
+async function handleRequest(
+  options: RpcRouteOptions,
   request: IncomingMessage,
   response: ServerResponse,
   connection: Connection,
   { network, key, isWebSocket }: Route<Network>,
 ): Promise<void> {
-  const requestId = parts.nextRequestId();
-  const logEntry = openAccessLogEntry(parts.accessLog, requestId);
+  const requestId = options.nextRequestId();
+  const logEntry = openAccessLogEntry(options.accessLog, requestId);
   let reservedBytes: number | undefined;
   network?.use.begin();
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
-    // Before all else, so that a page is given to read what is wrong, not a preflight that failed.
+    // Before all checks: a page can read the error of its call, but not of a failed preflight.
     if (request.method === 'OPTIONS') {
       writePreflight(request, response, requestId);
       logEntry?.write('preflight');
       return;
     }
-    if (network === undefined) throw new RpcError('unknown-network', parts.networks.hint);
+    if (network === undefined) throw new RpcError('unknown-network', options.networks.hint);
     if (isWebSocket) throw new RpcError('upgrade-required');
     if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-    const address = parts.proxies.addressOf(request);
-    const authenticated = parts.authenticator.authenticate(key, address, connection.digestOf(key));
+    const address = options.proxies.addressOf(request);
+    const authenticated = options.authenticator.authenticate(key, address, connection.digestOf(key));
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
-    parts.memory.beginRequest();
+    options.memory.beginRequest();
     reservedBytes = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-    const body = await readBody(request, parts.bodyMaxBytes, parts.memory);
+    const body = await readBody(request, options.bodyMaxBytes, options.memory);
     reservedBytes = body.length;
-    const deadline = performance.now() + parts.callTimeoutMs;
-    const { limiter, log } = parts;
+    const deadline = performance.now() + options.callTimeoutMs;
+    const { limiter, log } = options;
     const explanation = createExplanation(request, access, network);
-    const tracing = parts.tracing?.under(request.headers);
+    const tracing = options.tracing?.under(request.headers);
     const observers =
       explanation !== undefined && tracing !== undefined
         ? combineObservers(explanation, tracing)
         : (explanation ?? tracing);
     const { caller } = connection;
     const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry };
-    const rpcResponse = await handleBody(body, context, parts.batch);
+    const rpcResponse = await handleBody(body, context, options.batch);
     const encoded =
-      parts.compressOverBytes === undefined || rpcResponse === undefined
+      options.compressOverBytes === undefined || rpcResponse === undefined
         ? rpcResponse
-        : await compressResponse(rpcResponse, request, response, parts.compressOverBytes);
+        : await compressResponse(rpcResponse, request, response, options.compressOverBytes);
     writeResponse(response, requestId, encoded, explanation?.toString());
     logEntry?.write();
-    reserveUntilSent(response, parts.memory, encoded?.body.length ?? 0);
+    reserveUntilSent(response, options.memory, encoded?.body.length ?? 0);
   } catch (error) {
     if (error instanceof RequestAborted) logEntry?.write('aborted');
     else {
-      const rejection = rejectionOf(error, requestId, parts.log);
-      parts.metrics.rejected(rejection.reason);
+      const rejection = rejectionOf(error, requestId, options.log);
+      options.metrics.rejected(rejection.reason);
       if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
     }
   } finally {
-    if (reservedBytes !== undefined) parts.memory.endRequest(reservedBytes);
+    if (reservedBytes !== undefined) options.memory.endRequest(reservedBytes);
     network?.use.end();
   }
 }

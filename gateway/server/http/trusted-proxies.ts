@@ -3,18 +3,18 @@ import { isIP } from 'node:net';
 import { AddressRanges, plainAddress } from '../../config/address-ranges.ts';
 
 /**
- * Whom we believe what they say of a caller. Anybody can send an X-Forwarded-For: it counts only as far as proxies of
- * ours wrote it.
+ * Determines a client's address, host and scheme. X-Forwarded-… headers are only used if a trusted proxy wrote them,
+ * because any client can send them.
  */
 export class TrustedProxies {
   readonly #ranges: AddressRanges | undefined;
 
-  /** @param ranges each of which `isAddressRange` */
+  /** @param ranges valid by `isAddressRange` */
   constructor(ranges: readonly string[]) {
     if (ranges.length > 0) this.#ranges = new AddressRanges(ranges);
   }
 
-  /** The caller's address: the right-most that is no proxy of ours. */
+  /** The client's address: the right-most one that is not a trusted proxy's. */
   addressOf(request: IncomingMessage): string {
     const ranges = this.#ranges;
     let address = request.socket.remoteAddress ?? '';
@@ -22,7 +22,7 @@ export class TrustedProxies {
     const forwarded = headerOf(request, 'x-forwarded-for');
     for (const entry of forwarded.split(',').reverse()) {
       const next = addressIn(entry.trim());
-      // What cannot be read hides who came: then it is the proxy that told us so.
+      // An unreadable entry hides the client, so the proxy that wrote it counts as the client.
       if (next === undefined) return address;
       address = next;
       if (!ranges.has(address)) return address;
@@ -30,14 +30,14 @@ export class TrustedProxies {
     return address;
   }
 
-  /** The host that the caller asked for: what the nearest proxy says, else the Host header. */
+  /** The host that the client requested: from the nearest trusted proxy, else from the Host header. */
   hostOf(request: IncomingMessage): string | undefined {
     const { host } = request.headers;
     if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return host;
     return headerOf(request, 'x-forwarded-host').split(',').at(-1)?.trim() || host;
   }
 
-  /** How the caller asked: as the nearest proxy says. We speak plain HTTP ourselves. */
+  /** The client's scheme, from the nearest trusted proxy. The gateway itself only serves http. */
   schemeOf(request: IncomingMessage): 'http' | 'https' {
     if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return 'http';
     const scheme = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
@@ -45,7 +45,7 @@ export class TrustedProxies {
   }
 }
 
-/** Node joins what comes several times. */
+/** Joins repeated headers, as Node does for most names. */
 function headerOf(request: IncomingMessage, name: string): string {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : (value ?? '');

@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { sentBytes, type MemoryBudget } from '../../limits/memory-budget.ts';
 
-/** Less than this is in the kernel's hands nearly at once. */
+/** Smaller responses reach the kernel's buffers almost at once. */
 const IGNORED_BYTES = 65_536;
 const CHECK_INTERVAL_MS = 10_000;
-/** Looks at which a caller may have taken nothing. */
+/** Consecutive checks without progress before the connection is closed. */
 const MAX_STALLED_CHECKS = 3;
 
 /**
- * A large answer counts as held until its caller has taken it; one that takes nothing for 30 to 40 s is cut off.
- * @param length of it, in bytes, or in characters of text, which is ASCII mostly
+ * Reserves a large response in the memory budget until its client has read it. A client that reads nothing for 30 to
+ * 40 s is disconnected.
+ * @param length of the response in bytes, or in characters of text that is mostly ASCII
  */
 export function reserveUntilSent(response: ServerResponse, memory: MemoryBudget, length: number): void {
-  // What is written in parts has hardly begun.
+  // A response that is written in parts has hardly started, so its whole length counts.
   const bytes = response.writableEnded ? response.writableLength : length;
   const { socket } = response;
   if (bytes <= IGNORED_BYTES || socket === null) return;

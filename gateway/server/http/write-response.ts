@@ -2,18 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
-/** A day: without it a browser asks before nearly every call (5 s is its default). */
+/** One day. Browsers' default is 5 s, with a preflight before nearly every call. */
 const PREFLIGHT_MAX_AGE_S = '86400';
 
-/** What a page may read of our headers. */
+/** Response headers that a page's scripts may read. */
 export const EXPOSED_HEADERS = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
 
-/** An answer, or one that was compressed. */
+/** A response whose body may be compressed. */
 export type EncodedResponse = Omit<RpcResponse, 'body'> & { readonly body: string | Buffer };
 
 /**
- * Writes what a caller is told, in one go unless it is large. Undefined: notifications only.
- * @param explanation in ASCII
+ * Writes a response, in parts if it is large.
+ * @param rpcResponse undefined: the body had only notifications, so 204 without a body is written
+ * @param explanation ASCII text of X-Gatehouse-Explain
  */
 export function writeResponse(
   response: ServerResponse,
@@ -50,15 +51,15 @@ export function writeResponse(
 }
 
 /**
- * For a caller that is refused while it still sends. It has the whole answer at once; but where the connection is to be
- * closed after it, it must not be closed upon unread bytes: that resets it, and the caller may never see the answer.
+ * Rejects a client that is still sending. The whole response is written at once, but ends only after the request:
+ * closing a connection with unread bytes resets it, and the client may never see the response.
  */
 function endAfterRequest(response: ServerResponse, body: string | Buffer): void {
   response.write(body);
   response.req.once('close', () => response.end()).resume();
 }
 
-/** Answers a browser that asks whether a page of another origin may call. */
+/** Responds to a CORS preflight: pages of any origin may call. */
 export function writePreflight(request: IncomingMessage, response: ServerResponse, requestId: string): void {
   // prettier-ignore
   response.writeHead(204, [
@@ -74,23 +75,23 @@ export function writePreflight(request: IncomingMessage, response: ServerRespons
 
 function addRejectionHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {
   if (status === 405) headers.push('Allow', 'POST, OPTIONS');
-  // Which encodings would do: RFC 9110 §12.5.3.
+  // The encodings that are accepted: RFC 9110 §12.5.3.
   if (status === 415) headers.push('Accept-Encoding', 'gzip');
-  // RFC 9110 §15.5.22 demands it.
+  // Required by RFC 9110 §15.5.22.
   if (status === 426) headers.push('Upgrade', 'websocket');
-  if (retryAfterS !== undefined) headers.push('Retry-After', retryAfter(retryAfterS));
+  if (retryAfterS !== undefined) headers.push('Retry-After', formatRetryAfter(retryAfterS));
 }
 
 function addExplanation(headers: string[], explanation: string): void {
   headers.push('X-Gatehouse-Explain', explanation, 'Access-Control-Expose-Headers', 'X-Gatehouse-Explain');
 }
 
-/** Two digits: ethers 6 reads `1` as a millisecond and hammers, `01` makes it back off by itself. */
-export function retryAfter(seconds: number): string {
+/** At least two digits: ethers 6 reads `1` as 1 ms and retries at once. With `01` it uses its own backoff. */
+export function formatRetryAfter(seconds: number): string {
   return String(seconds).padStart(2, '0');
 }
 
-/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03: what clients know so far. */
+/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-03, the version that clients support. */
 function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullable<RpcResponse['allowance']>): void {
   // prettier-ignore
   headers.push(

@@ -7,18 +7,18 @@ import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
 
-/** A request of which the body was checked. */
+/** A request whose body is validated. */
 export interface AdminRequest {
   readonly id: string;
-  /** A slug. */
+  /** Slug of a network. */
   readonly network: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
-  /** Notes in the audit who asks. */
+  /** Records the caller in the audit. */
   readonly manager: KeyManager;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
-  /** Where the key file is. */
+  /** Folder of the key file. */
   readonly dataDir: string;
   readonly explain: ExplainCalls;
 }
@@ -29,13 +29,13 @@ export interface AdminResponse {
 }
 
 type AdminHandler = (request: AdminRequest) => Promise<AdminResponse>;
-/** As in a body: text, a number, a list; null takes a rule away. */
+/** Permissions as in a body: text, a number or a list; null removes one. */
 type PermissionValues = Readonly<Record<string, string | number | readonly string[] | null>>;
 
 const defaultGrace = '24h';
 const defaultDays = '30';
 
-/** What is done for each operation of the document, by its id. */
+/** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   list: async ({ manager }) => ok({ keys: (await manager.list()).map(displayedRecord) }),
   create: async ({ manager, body }) => {
@@ -79,7 +79,7 @@ interface NewKey {
   readonly secret?: boolean;
 }
 
-/** As records have them. What is empty takes a rule away, as at the command line. */
+/** Converts values to the texts of a key record. An empty value removes a permission, as on the command line. */
 function toPermissionTexts(rules: PermissionValues): PermissionChange {
   const entries = Object.entries(rules).map(([field, value]) => {
     const text = value === null ? '' : Array.isArray(value) ? value.join(',') : String(value).trim();

@@ -10,45 +10,45 @@ import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminDocument } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
-import { retryAfter } from '../http/write-response.ts';
+import { formatRetryAfter } from '../http/write-response.ts';
 
-/** Thirty entries of each kind fit many times. */
+/** Several times the size of 30 entries of every permission. */
 const BODY_MAX_BYTES = 100_000;
 
-export interface AdminParts {
+export interface AdminRouteOptions {
   readonly token: string;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
-  /** Where the key file is. */
+  /** Folder of the key file. */
   readonly dataDir: string;
   readonly log: Log;
   readonly explain: ExplainCalls;
 }
 
-/** `/admin/…`: what `gatehouse keys` does, over HTTP, for whoever has the token. */
-export function adminRoutes({ token, keys, usage, dataDir, log, explain }: AdminParts): Router {
+/** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with the admin token. */
+export function adminRoutes({ token, keys, usage, dataDir, log, explain }: AdminRouteOptions): Router {
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
   const keysPage = readPage('keys.html', { fields: editablePermissions() });
-  // Nothing is in it until somebody has typed the token there.
+  // The page has no data until its user enters the token.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
-    // Digests are of one length, so that nothing is told by the time that it takes.
+    // Digests have equal lengths, so the comparison takes constant time.
     const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (given !== undefined && timingSafeEqual(digestOf(given), digest)) {
       next();
       return;
     }
     const requestId = response.getHeader('X-Request-Id');
-    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: no token, or a wrong token');
+    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: missing or wrong token');
     response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
     throw new AdminError(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
   });
-  // Whatever its type is said to be: nobody sends a form with a token.
+  // Any content type is accepted: a form of another site cannot send the token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
   for (const { id, verb, path, checkBody } of operations) {
     if (id === 'document') {
@@ -56,11 +56,15 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
       continue;
     }
     const handler = adminOperations[id];
-    if (handler === undefined) throw new Error(`nothing is done for the operation ${id}`);
+    if (handler === undefined) throw new Error(`the operation ${id} has no function`);
     router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
-      const manager = new KeyManager(keys, methodNames, `admin API, ${request.socket.remoteAddress ?? 'gone'}`);
+      const manager = new KeyManager(
+        keys,
+        methodNames,
+        `admin API, ${request.socket.remoteAddress ?? 'unknown address'}`,
+      );
       const { params, query } = request;
       const { id = '', network = '' } = params;
       const result = await handler({ id, network, body, query, manager, keys, usage, dataDir, explain });
@@ -75,14 +79,14 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
     });
   }
   router.use('/admin', () => {
-    throw new AdminError(404, 'nothing is here: see /admin/openapi.json');
+    throw new AdminError(404, 'no such operation: see /admin/openapi.json');
   });
-  // Express knows an error handler by its four parameters.
+  // Express recognises an error handler by its four parameters.
   router.use('/admin', (error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    const { status, message, field } = rejectionOf(error);
+    const { status, message, field } = toAdminError(error);
     if (status === 500)
       log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
-    if (status === 503) response.setHeader('Retry-After', retryAfter(1));
+    if (status === 503) response.setHeader('Retry-After', formatRetryAfter(1));
     response.status(status).json({ error: { ...(field !== undefined && { field }), message } });
   });
   return router;
@@ -90,7 +94,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
 
 const statuses = { missing: 404, 'already-exists': 409, inactive: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
-function rejectionOf(error: unknown): AdminError {
+function toAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
   if (error instanceof KeyOperationError) return new AdminError(statuses[error.kind], error.sentence);
   if (error instanceof InvalidPermissionsError) {
@@ -102,12 +106,12 @@ function rejectionOf(error: unknown): AdminError {
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
   if (type === 'entity.parse.failed') return new AdminError(400, 'the body is not JSON');
-  // Of Express and its reader: encodings, addresses that cannot be decoded.
+  // Errors of Express and its body parser: unknown encodings, paths that cannot be decoded.
   if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');
   return new AdminError(500, 'internal error');
 }
 
-/** Those that people write; a secret is made, and `account` comes of a rotation. */
+/** Fields that people edit. Secrets are generated, and a rotation sets `account`. */
 function editablePermissions(): object[] {
   return permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
 }

@@ -9,7 +9,7 @@ import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { Explanation } from '../../observability/explanation.ts';
 
-export interface ExplainParts {
+export interface ExplainOptions {
   readonly networks: NetworkFinder<Network>;
   readonly limiter: Limiter;
   readonly log: Log;
@@ -19,24 +19,24 @@ export interface ExplainParts {
 }
 
 export interface ExplainedResponse {
-  /** As the caller of a key without rules would get it; null where there were notifications only. */
+  /** The response for a key without restrictions; null if the body has only notifications. */
   readonly answer: unknown;
   readonly explanation: Explanation;
 }
 
-/** An operator needs no key. What is done is counted all the same, under this id. */
+/** Operators need no key. Their calls are counted in usage under this id. */
 const operator = compileAccess({ id: 'operator', name: 'operator', createdAt: '' });
 
 /**
- * Makes calls on a network, and tells how each came to its answer.
+ * Handles calls on a network, and explains how each got its response.
  * @param slug of the network
- * @param body a call or a list of calls; what is wrong with it is told in the answer
- * @returns undefined where there is no such network
+ * @param body a call or a list of calls; an invalid one gets an error response
+ * @returns undefined if there is no such network
  */
 export type ExplainCalls = (slug: string, body: unknown) => Promise<ExplainedResponse | undefined>;
 
-export function explainCalls(parts: ExplainParts): ExplainCalls {
-  const { networks, limiter, log, callTimeoutMs, batch, nextRequestId } = parts;
+export function explainCalls(options: ExplainOptions): ExplainCalls {
+  const { networks, limiter, log, callTimeoutMs, batch, nextRequestId } = options;
   return async (slug, body) => {
     const network = networks.get(slug);
     if (network === undefined) return undefined;

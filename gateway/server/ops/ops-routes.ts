@@ -3,11 +3,11 @@ import type { Registry } from 'prom-client';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Shown as JSON; nothing secret. */
+  /** Shown as JSON; contains no secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** For Prometheus and for whatever restarts and balances gateways. */
+/** Serves metrics to Prometheus, and probes to orchestrators and load balancers. */
 export function opsRoutes(registry: Registry, readiness: () => Readiness): Router {
   const router = Router();
   router.get('/metrics', async (_request, response) => {

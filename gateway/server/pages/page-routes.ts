@@ -10,70 +10,69 @@ import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/accepts.ts';
 
-/** A status is made once in so long, however many ask for it. */
-const STATUS_AGE_MS = 1_000;
+/** The status is built at most once in this time. */
+const STATUS_MAX_AGE_MS = 1_000;
 
-export interface PageParts {
+export interface PageRouteOptions {
   readonly finder: NetworkFinder<Network>;
   readonly proxies: TrustedProxies;
-  /** Whether the status page is here. */
-  readonly status: boolean;
-  /** Whether the methods' reference and their document are here. */
-  readonly docs: boolean;
+  /** Whether to serve the status page. */
+  readonly hasStatus: boolean;
+  /** Whether to serve the method reference and openrpc.json. */
+  readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
-  /** Of the main port, where the pages are on another. */
+  /** The main port, if the pages are on the ops port. */
   readonly port: () => number | undefined;
 }
 
 /**
- * What people, and programs that read of methods, find at the gateway's root and at each base URL: the status page (as
- * JSON for whoever asks for that), `docs` and `openrpc.json` below it, and the status page again in place of an error
- * where a browser opens an address of JSON-RPC.
+ * Serves pages at the gateway's root and at each base URL: the status page (or the status as JSON), `docs` and
+ * `openrpc.json`. A browser that opens an RPC address gets the status page instead of an error.
  */
-export function pageRoutes(parts: PageParts): Router {
+export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
-  const { finder, proxies, port } = parts;
+  const { finder, proxies, port } = options;
   const statusPage = readPage('status.html');
   const docsPage = readPage('docs.html');
   const renderedStatus = new WeakMap<object, { at: number; text: string }>();
 
-  /** Of the network, else of all; at most a second old. */
+  /** Status of one network or of all, at most 1 s old. */
   const statusText = (network: Network | undefined): string => {
     const now = performance.now();
-    const rendered = renderedStatus.get(network ?? parts);
-    if (rendered !== undefined && now - rendered.at < STATUS_AGE_MS) return rendered.text;
+    const rendered = renderedStatus.get(network ?? options);
+    if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
     const networks = (network === undefined ? finder.all : [network]).map((one) => statusOf(one, now));
     const scope = network === undefined ? 'gateway' : 'network';
-    const configuration = displayedConfiguration(parts.configuration(), port() === undefined);
-    const text = JSON.stringify({ version, scope, docs: parts.docs, port: port(), configuration, networks });
-    renderedStatus.set(network ?? parts, { at: now, text });
+    const configuration = displayedConfiguration(options.configuration(), port() === undefined);
+    const text = JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
+    renderedStatus.set(network ?? options, { at: now, text });
     return text;
   };
 
-  // Not `get`, which answers OPTIONS, too.
+  // Not `router.get`, which responds to OPTIONS too.
   router.use((request, response, next) => {
     if (request.method !== 'GET') {
       next();
       return;
     }
-    const { path, key, leaf } = parsePagePath(request.path);
+    const { path, isRpcAddress, page } = parsePagePath(request.path);
     const host = proxies.hostOf(request);
     const network = finder.atBaseUrl(path, host);
-    if ((network === undefined && path !== '') || !(leaf === '' ? parts.status : parts.docs)) {
+    if ((network === undefined && path !== '') || !(page === '' ? options.hasStatus : options.hasDocs)) {
       next();
-    } else if (leaf === 'openrpc.json') {
-      const at = `${proxies.schemeOf(request)}://${host ?? 'localhost'}`;
-      const document = network === undefined ? wholeDocument(finder.all, at) : documentFor(network, at);
+    } else if (page === 'openrpc.json') {
+      const origin = `${proxies.schemeOf(request)}://${host ?? 'localhost'}`;
+      const document = network === undefined ? wholeDocument(finder.all, origin) : documentFor(network, origin);
       sendJson(response, JSON.stringify(document));
-    } else if (leaf === 'docs') sendPage(response, docsPage, originsOf(finder.all));
+    } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, statusPage);
-    else if (!key && acceptsJson(request)) sendJson(response, statusText(network));
+    else if (!isRpcAddress && acceptsJson(request)) sendJson(response, statusText(network));
     else next();
   });
   return router;
 }
 
-/** Everybody is told where a mistake is; what it is, whoever may open the port for operators. */
+/** Public pages only show the positions of diagnostics. The ops port shows their texts too. */
 function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configuration, isPublic: boolean): object {
   if (rejected === null) return { digest, loadedAt, refused: rejected };
   const { at, places, mistakes: diagnostics } = rejected;
@@ -82,10 +81,10 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 
 function statusOf(network: Network, now: number): object {
   const { slug, name, chainId, baseUrls, methods } = network.config;
-  const rendered = knownChain(chainId);
-  // What a wallet wants to know before it adds a chain.
-  const currency = rendered?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  const { explorer } = rendered ?? {};
+  const chain = knownChain(chainId);
+  // Wallets require these to add a chain.
+  const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
+  const { explorer } = chain ?? {};
   return {
     slug,
     name,
@@ -98,31 +97,31 @@ function statusOf(network: Network, now: number): object {
   };
 }
 
-/** Where the pages' reference may send calls, besides its own origin. */
+/** Origins to which the method reference may send calls, besides its own. */
 function originsOf(networks: readonly Network[]): string[] {
   return [...new Set(networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin)))];
 }
 
-/** A base URL's path, what of ours stands behind it, and whether it is an address of JSON-RPC. */
-function parsePagePath(given: string): { path: string; leaf: '' | 'docs' | 'openrpc.json'; key: boolean } {
-  const path = given.replace(/\/{2,}/g, '/').replace(/\/$/, '');
-  const [, base = '', leaf = ''] = /^(.*)\/(docs|openrpc\.json)$/.exec(path) ?? [];
-  if (leaf !== '') return { path: base, leaf: leaf as 'docs' | 'openrpc.json', key: false };
-  const version = /^(.*?)(\/ws)?\/v3(\/[^/]*)?$/.exec(path);
-  return version === null ? { path, leaf: '', key: false } : { path: version[1] ?? '', leaf: '', key: true };
+/** Splits a URL's path into the base URL's path and the page below it. */
+function parsePagePath(urlPath: string): { path: string; page: '' | 'docs' | 'openrpc.json'; isRpcAddress: boolean } {
+  const path = urlPath.replace(/\/{2,}/g, '/').replace(/\/$/, '');
+  const [, base = '', page = ''] = /^(.*)\/(docs|openrpc\.json)$/.exec(path) ?? [];
+  if (page !== '') return { path: base, page: page as 'docs' | 'openrpc.json', isRpcAddress: false };
+  const rpcAddress = /^(.*?)(\/ws)?\/v3(\/[^/]*)?$/.exec(path);
+  return { path: rpcAddress?.[1] ?? path, page: '', isRpcAddress: rpcAddress !== null };
 }
 
-function documentFor({ config }: Network, at: string): OpenRpcDocument {
-  return documentOf({ ...config, baseUrls: baseUrlsOf(config, at) });
+function documentFor({ config }: Network, origin: string): OpenRpcDocument {
+  return documentOf({ ...config, baseUrls: baseUrlsOf(config, origin) });
 }
 
-function wholeDocument(networks: readonly Network[], at: string): OpenRpcDocument {
-  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => baseUrlsOf(config, at))) };
+function wholeDocument(networks: readonly Network[], origin: string): OpenRpcDocument {
+  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => baseUrlsOf(config, origin))) };
 }
 
-/** Those of its file; else the one that always works, at the gateway's root as the caller knows it. */
-function baseUrlsOf({ slug, baseUrls }: Network['config'], at: string): readonly string[] {
-  return baseUrls.length > 0 ? baseUrls : [`${at}/${slug}`];
+/** Base URLs from the network's file, else the one that always works: its slug at the client's origin. */
+function baseUrlsOf({ slug, baseUrls }: Network['config'], origin: string): readonly string[] {
+  return baseUrls.length > 0 ? baseUrls : [`${origin}/${slug}`];
 }
 
 function sendJson(response: Response, text: string): void {

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { packageRoot } from '../../config/package.ts';
 
-/** A page with all that it needs in it. */
+/** A page with its styles and scripts inlined. */
 export interface Page {
   readonly html: string;
-  /** The part of the policy that lets what stands in it run, and nothing else. */
+  /** Content-Security-Policy that allows the inlined styles and scripts only; `sendPage` adds connect-src. */
   readonly policy: string;
 }
 
 const folder = join(packageRoot, 'gateway/server/pages/assets');
 
 /**
- * Reads a page and puts its styles and scripts into it: whatever path it is served at, behind whatever proxy, it needs
- * no other address. Each may run because its hash stands in the Content-Security-Policy.
- * @param data what its scripts find as JSON in `#data`
+ * Reads a page and inlines its styles and scripts, so that it needs no other URL, at any path and behind any proxy. The
+ * Content-Security-Policy allows each by its hash.
+ * @param data for the page's scripts, as JSON in `#data`
  */
 export function readPage(name: string, data: object = {}): Page {
   const hashes = { script: new Set<string>(), style: new Set<string>() };
@@ -28,7 +28,7 @@ export function readPage(name: string, data: object = {}): Page {
   const html = readFileSync(join(folder, name), 'utf8')
     .replace(/<link rel="stylesheet" href="([\w.-]+)" \/>/g, (_, file: string) => inline('style', file))
     .replace(/<script src="([\w.-]+)"><\/script>/g, (_, file: string) => inline('script', file))
-    // Not run, so that it needs no hash; what would end it is written in another way.
+    // JSON is not run, so it needs no hash. `<` is escaped, because `</script>` would end the element.
     .replace('id="data">', (start) => start + JSON.stringify(data).replaceAll('<', '\\u003c'));
   const policy = [
     "default-src 'none'",
@@ -43,7 +43,7 @@ export function readPage(name: string, data: object = {}): Page {
   return { html, policy };
 }
 
-/** @param connect origins that its scripts may call besides its own */
+/** @param connect origins that the page's scripts may call, besides its own */
 export function sendPage(response: ServerResponse, { html, policy }: Page, connect: readonly string[] = []): void {
   response.writeHead(200, {
     'Content-Type': 'text/html; charset=utf-8',
@@ -51,7 +51,7 @@ export function sendPage(response: ServerResponse, { html, policy }: Page, conne
     'Content-Security-Policy': `${policy}; connect-src ${["'self'", ...connect].join(' ')}`,
     'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',
-    // The address may have a key in it.
+    // The URL may contain a key.
     'Cache-Control': 'no-store',
     Vary: 'Accept',
   });

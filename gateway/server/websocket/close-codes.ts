@@ -1,8 +1,8 @@
 import { RpcError } from '../../jsonrpc/errors.ts';
 
 /**
- * Why we end a socket: the label of the metric, and what the caller is told. Those without a code are cut off, since
- * they would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4 and IANA's registry.
+ * Why the gateway closes a socket: metric label, close code and close reason. Sockets without a code are destroyed,
+ * because their clients would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4, IANA's registry.
  */
 export const closeReasons = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
@@ -20,10 +20,10 @@ export const closeReasons = {
 
 export type CloseReason = keyof typeof closeReasons;
 
-/** Of those, the ones that answer what came before. */
+/** Close reasons for which calls in progress are completed first. */
 export type DrainReason = 'stopping' | 'network-gone';
 
-/** Why a key that was let in before is not any more. */
+/** The close reason when a key or caller that was accepted before is rejected now. */
 export function closeReasonFor(error: unknown): CloseReason {
   const reason = error instanceof RpcError ? error.reason : undefined;
   return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
@@ -31,7 +31,7 @@ export function closeReasonFor(error: unknown): CloseReason {
     : 'key-store-unreachable';
 }
 
-/** What a caller did that ended its socket: the label of the metric. */
+/** The metric label when an error of the client or its connection ended the socket. */
 export function closeReasonOfError({ code }: NodeJS.ErrnoException): string {
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 'message-too-large';
   return code?.startsWith('WS_ERR_') === true ? 'bad-frame' : 'caller';

@@ -1,54 +1,57 @@
 import type { Socket } from 'node:net';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 
-/** From the first look at a message to its last byte. */
+/** From the first check that finds a message incomplete to its last byte. */
 const MESSAGE_TIMEOUT_MS = 30_000;
-/** Less than this of a message is no reason to look at it. */
+/** Smaller parts of a message are not reserved or timed. */
 const IGNORED_BYTES = 65_536;
-/** Of a control frame, its content aside. */
+/** Size of a control frame without its payload. */
 const CONTROL_FRAME_BYTES = 6;
 
-/** What came of a message until it is whole. ws keeps it: so it counts as held, and must not take for ever. */
+/**
+ * Bounds an incomplete message of one socket, which ws buffers: reserves its bytes in the memory budget, and reports a
+ * message that takes more than 30 s.
+ */
 export class FragmentedMessage {
   readonly #connection: Socket;
   readonly #memory: MemoryBudget;
-  /** How much had been read when the last message was whole. */
-  #from: number;
-  #since = 0;
-  #reserved = 0;
+  /** `bytesRead` of the connection when the last message was complete. */
+  #startBytes: number;
+  #startedAt = 0;
+  #reservedBytes = 0;
 
   constructor(connection: Socket, memory: MemoryBudget) {
     this.#connection = connection;
     this.#memory = memory;
-    this.#from = connection.bytesRead;
+    this.#startBytes = connection.bytesRead;
   }
 
-  /** A message is whole. */
+  /** To be called for each complete message. */
   finished(): void {
-    this.#from = this.#connection.bytesRead;
+    this.#startBytes = this.#connection.bytesRead;
   }
 
-  /** A ping or pong came, which may be in the midst of a message. */
+  /** Excludes a ping or pong, which may arrive within a message. */
   countControlFrame(controlFrame: Buffer): void {
-    this.#from += CONTROL_FRAME_BYTES + controlFrame.length;
+    this.#startBytes += CONTROL_FRAME_BYTES + controlFrame.length;
   }
 
-  /** @returns why the socket must be ended, if it must */
+  /** @returns why the socket must be closed, or undefined */
   check(now: number, isPaused: boolean): 'overloaded' | 'slow-message' | undefined {
-    const bytes = isPaused ? 0 : this.#connection.bytesRead - this.#from;
+    const bytes = isPaused ? 0 : this.#connection.bytesRead - this.#startBytes;
     if (bytes <= IGNORED_BYTES) {
       this.release();
-      this.#since = now;
+      this.#startedAt = now;
       return undefined;
     }
-    this.#memory.reserveAnyway(bytes - this.#reserved);
-    this.#reserved = bytes;
+    this.#memory.reserveAnyway(bytes - this.#reservedBytes);
+    this.#reservedBytes = bytes;
     if (this.#memory.isFull) return 'overloaded';
-    return now - this.#since > MESSAGE_TIMEOUT_MS ? 'slow-message' : undefined;
+    return now - this.#startedAt > MESSAGE_TIMEOUT_MS ? 'slow-message' : undefined;
   }
 
   release(): void {
-    this.#memory.release(this.#reserved);
-    this.#reserved = 0;
+    this.#memory.release(this.#reservedBytes);
+    this.#reservedBytes = 0;
   }
 }

@@ -15,15 +15,15 @@ import type { CallTracing } from '../../observability/tracing.ts';
 export interface SessionOptions {
   readonly network: Network;
   readonly caller: Caller;
-  /** With what the key opens by now: its rules may change while the socket is open. */
+  /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
   readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
   readonly limiter: Limiter;
   readonly requestId: string;
-  /** Time for a message, all its calls together. */
+  /** Time for all calls of a message together. */
   readonly callTimeoutMs: number;
   readonly memory: MemoryBudget;
   readonly batch: BatchLimits;
-  /** Messages under way at once. */
+  /** Maximum messages in progress at once. */
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly subscriptionsPerKey: number;
@@ -34,9 +34,9 @@ export interface SessionOptions {
   readonly accessLog: Log | undefined;
 }
 
-/** For the calls of one message. Subscriptions know by it which message they were opened by. */
-export function contextOf(
-  { keySessions, limiter, requestId, callTimeoutMs, tracing: observers, log, accessLog }: SessionOptions,
+/** Creates the context for the calls of one message, by which subscriptions identify the message that opened them. */
+export function createContext(
+  { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog }: SessionOptions,
   network: Network,
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
@@ -46,5 +46,5 @@ export function contextOf(
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
   const deadline = performance.now() + callTimeoutMs;
-  return { network, access, limiter, requestId, deadline, caller, observers, log, logEntry, subscriptions };
+  return { network, access, limiter, requestId, deadline, caller, observers: tracing, log, logEntry, subscriptions };
 }

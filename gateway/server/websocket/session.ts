@@ -10,72 +10,72 @@ import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
 import { Notifications } from './notifications.ts';
-import { contextOf, type SessionOptions } from './session-options.ts';
+import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
 
-/** How often a caller is pinged, and how long it may then stay silent. geth's numbers. */
+/** Ping interval, and how long a client may stay silent after a ping: geth's values. */
 const PING_INTERVAL_MS = 30_000;
-/** While more than this is unread, no new calls are begun: a caller that reads leaves less. */
+/** While more is unread, no further messages are handled. A client that reads leaves less. */
 const MAX_NORMAL_UNREAD_BYTES = 1_000_000;
 
-/** One WebSocket of a caller. Its messages are answered side by side, each answer as it comes. */
+/** Handles one WebSocket: its messages in parallel, backpressure, pings and the close. */
 export class Session {
   readonly #socket: WebSocket;
   readonly #connection: Socket;
-  readonly #parts: SessionOptions;
+  readonly #options: SessionOptions;
   #network: Network;
   #inFlight = 0;
-  /** Read already when it turned out that they have to wait: as many as one read from the network had in it. */
+  /** Messages that were read before reading paused: those of a single read from the network. */
   readonly #waiting: Buffer[] = [];
   readonly #caller = new Cancellation();
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
   #pingAt = performance.now() + PING_INTERVAL_MS;
-  #lastPing = { read: 0, taken: 0, unread: 0 };
-  readonly #unfinished: FragmentedMessage;
+  #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
+  readonly #incomplete: FragmentedMessage;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
 
   /**
    * @param connection the connection under the socket
-   * @param onClosed hears once, when the socket is no more, of an ending's name, or `caller`, `message-too-large`, `bad-frame`
+   * @param onClosed called once, after the close, with a `CloseReason`, `caller`, `message-too-large` or `bad-frame`
    */
-  constructor(socket: WebSocket, connection: Socket, parts: SessionOptions, onClosed: (reason: string) => void) {
+  constructor(socket: WebSocket, connection: Socket, options: SessionOptions, onClosed: (reason: string) => void) {
     this.#socket = socket;
     this.#connection = connection;
-    this.#parts = parts;
-    this.#network = parts.network;
+    this.#options = options;
+    this.#network = options.network;
     this.#network.use.begin();
-    this.#unfinished = new FragmentedMessage(connection, parts.memory);
+    this.#incomplete = new FragmentedMessage(connection, options.memory);
     const close = this.close.bind(this);
-    this.#notifications = new Notifications(socket, connection, parts.memory, close);
+    this.#notifications = new Notifications(socket, connection, options.memory, close);
     this.#subscriptions = new SocketSubscriptions({
-      subscriptions: parts.network.subscriptions,
-      keySessions: parts.keySessions,
-      max: parts.subscriptionsPerKey,
+      subscriptions: options.network.subscriptions,
+      keySessions: options.keySessions,
+      max: options.subscriptionsPerKey,
       send: this.#notifications.send.bind(this.#notifications),
       end: close,
     });
-    // A binary message is taken for text, as geth does; a Buffer, since that is ws' default for both.
+    // Binary messages are handled as text, as in geth. ws passes both kinds as a Buffer.
     socket.on('message', (data) => {
-      this.#unfinished.finished();
+      this.#incomplete.finished();
       this.#receive(data as Buffer);
     });
-    // ws has queued the pong already: a caller may not fill our memory with those either.
+    // ws has already queued its pong. Pongs must not exceed the limit of unread bytes either.
     socket.on('pong', (data) => {
-      this.#unfinished.countControlFrame(data);
+      this.#incomplete.countControlFrame(data);
     });
     socket.on('ping', (data) => {
-      this.#unfinished.countControlFrame(data);
+      this.#incomplete.countControlFrame(data);
       if (this.#hasTooMuchUnread()) this.close('slow-reader');
     });
-    // What is wrong with a frame ws tells the caller by itself, with 1002, 1007 or 1009.
+    // After an invalid frame, ws itself closes the socket with 1002, 1007 or 1009.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#closeReason ??= closeReasonOfError(error);
     });
     socket.on('close', () => {
       this.#waiting.length = 0;
-      this.#unfinished.release();
+      this.#incomplete.release();
       this.#notifications.drained();
       this.#subscriptions.close();
       this.#caller.cancel();
@@ -84,16 +84,16 @@ export class Session {
     });
     connection.on('drain', () => {
       this.#notifications.drained();
-      this.#proceed();
+      this.#startWaiting();
     });
   }
 
-  /** To be called a few times a second. @param now as `performance.now()` has it */
+  /** To be called several times a second. @param now on the clock of performance.now() */
   tick(now: number): void {
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
-    const fault = this.#unfinished.check(now, this.#socket.isPaused);
-    if (fault !== undefined) this.close(fault);
+    const reason = this.#incomplete.check(now, this.#socket.isPaused);
+    if (reason !== undefined) this.close(reason);
     if (now < this.#pingAt || !this.#isOpen()) return;
     this.#pingAt = now + PING_INTERVAL_MS;
     if (!this.#isAlive()) {
@@ -102,15 +102,15 @@ export class Session {
     }
     this.#socket.ping();
     this.#lastPing = {
-      read: this.#connection.bytesRead,
-      taken: sentBytes(this.#connection),
-      unread: this.#socket.bufferedAmount,
+      bytesRead: this.#connection.bytesRead,
+      bytesSent: sentBytes(this.#connection),
+      unreadBytes: this.#socket.bufferedAmount,
     };
   }
 
-  /** Whoever could not come in any more shall not stay. */
+  /** Closes the socket if its caller would be rejected now. */
   #recheckPermissions(): void {
-    const { caller, keySessions } = this.#parts;
+    const { caller, keySessions } = this.#options;
     try {
       keySessions.access.entry?.check(caller);
     } catch (error) {
@@ -122,22 +122,22 @@ export class Session {
     return this.#network;
   }
 
-  /** From the next message on, the network is as its file says now. */
+  /** Handles messages with the reloaded network from now on. */
   moveTo(network: Network): void {
     network.use.begin();
     this.#network.use.end();
-    // Another chain has come in its place.
+    // Only a network on another chain has other subscriptions.
     if (network.subscriptions !== this.#network.subscriptions) this.close('missed-blocks');
     this.#network = network;
   }
 
-  /** Takes no more messages, answers those that came, then ends. */
+  /** Rejects further messages, completes those received, then closes. */
   drain(reason: DrainReason): void {
     this.#drainReason ??= reason;
-    this.#proceed();
+    this.#startWaiting();
   }
 
-  /** Ends at once: answers under way are dropped. */
+  /** Closes at once, and drops the responses of calls in progress. */
   close(reason: CloseReason): void {
     if (!this.#isOpen()) return;
     this.#closeReason ??= reason;
@@ -145,7 +145,7 @@ export class Session {
     const closeFrame = closeReasons[reason];
     if (closeFrame === undefined) this.#socket.terminate();
     else this.#socket.close(closeFrame.code, closeFrame.text);
-    // Else the caller's own close frame would never be read.
+    // Otherwise the client's close frame would not be read.
     this.#socket.resume();
   }
 
@@ -153,7 +153,7 @@ export class Session {
     if (!this.#isOpen()) return;
     this.#network.sockets.received();
     if (this.#drainReason !== undefined) {
-      const { keySessions, batch } = this.#parts;
+      const { keySessions, batch } = this.#options;
       const rejection = new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network');
       const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
       if (response !== undefined) this.#send(response.body);
@@ -163,16 +163,16 @@ export class Session {
       void this.#handle(message);
       return;
     }
-    // Not refused, since a client that sends each call by itself would see its 101st fail: TCP makes it wait.
+    // Reading pauses, so that TCP slows the client. A rejection would fail the 101st of many single calls.
     this.#waiting.push(message);
     this.#socket.pause();
   }
 
   #canBegin(): boolean {
-    return this.#inFlight < this.#parts.messagesMax && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
+    return this.#inFlight < this.#options.messagesMax && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
   }
 
-  #proceed(): void {
+  #startWaiting(): void {
     while (this.#waiting.length > 0 && this.#canBegin()) void this.#handle(this.#waiting.shift() as Buffer);
     if (this.#waiting.length > 0) return;
     if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
@@ -181,8 +181,8 @@ export class Session {
 
   /** Never rejects. */
   async #handle(message: Buffer): Promise<void> {
-    const { batch, memory, metrics, requestId, log } = this.#parts;
-    const context = contextOf(this.#parts, this.#network, this.#subscriptions, this.#caller);
+    const { batch, memory, metrics, requestId, log } = this.#options;
+    const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     let reservedBytes: number | undefined;
     this.#inFlight++;
     context.network.use.begin();
@@ -202,14 +202,14 @@ export class Session {
       context.network.use.end();
       this.#inFlight--;
       this.#subscriptions.messageAnswered(context);
-      this.#proceed();
+      this.#startWaiting();
     }
   }
 
-  /** Where the caller has left there is nobody to tell. */
+  /** Sends nothing if the socket is closed. */
   #send(body: string | Buffer): void {
     if (!this.#isOpen()) return;
-    // Looked at before, so that one answer of any size gets through.
+    // Checked before sending, so that a single response may exceed the limit.
     if (this.#hasTooMuchUnread()) this.close('slow-reader');
     else this.#socket.send(body, { binary: false });
   }
@@ -219,15 +219,15 @@ export class Session {
   }
 
   #hasTooMuchUnread(): boolean {
-    return this.#socket.bufferedAmount > this.#parts.unreadMaxBytes;
+    return this.#socket.bufferedAmount > this.#options.unreadMaxBytes;
   }
 
-  /** Whether anything was heard of the caller since the last ping. */
+  /** Whether the client has sent or read anything since the last ping. */
   #isAlive(): boolean {
-    if (this.#connection.bytesRead !== this.#lastPing.read) return true;
-    // Our ping stands behind a large answer, which the caller is taking.
-    if (this.#lastPing.unread > 0 && sentBytes(this.#connection) !== this.#lastPing.taken) return true;
-    // We do not listen, because of calls under way; they have their own time limit.
+    if (this.#connection.bytesRead !== this.#lastPing.bytesRead) return true;
+    // The ping is queued behind a large response, which the client is reading.
+    if (this.#lastPing.unreadBytes > 0 && sentBytes(this.#connection) !== this.#lastPing.bytesSent) return true;
+    // Reading is paused because of calls in progress, which have their own timeout.
     return this.#socket.isPaused && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
   }
 }

@@ -20,9 +20,9 @@ import type { CallTracing } from '../../observability/tracing.ts';
 import { closeReasonFor } from './close-codes.ts';
 import { Session } from './session.ts';
 
-/** How often every key in use is confirmed and every session looks at its clock: one timer for all of them. */
+/** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
 const TICK_MS = 250;
-/** At a restart sockets are closed over so long, and so far apart at most: clients come back as soon as they are. */
+/** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
 const STAGGER_MS = 3_000;
 const STAGGER_GAP_MS = 100;
 
@@ -46,13 +46,13 @@ export interface WebSocketUpgradesOptions {
   readonly tracing: CallTracing | undefined;
 }
 
-/** What the keys of one account have open: a key, and those that it was rotated to. */
+/** Open sockets and subscriptions of an account: a key, and the keys that it was rotated to. */
 interface OpenCounts {
   sockets: number;
   subscriptions: number;
 }
 
-/** The sessions of one key. */
+/** The open sockets of one key. */
 interface KeySessions {
   readonly digest: string;
   access: KeyAccess;
@@ -62,41 +62,41 @@ interface KeySessions {
   isBeingConfirmed: boolean;
 }
 
-/** `<base>/ws/v3/<KEY>`: lets WebSockets in, for as long as a call with their key would be let in. */
+/** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
 export class WebSocketUpgrades {
-  readonly #parts: WebSocketUpgradesOptions;
+  readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
   readonly #accounts = new Map<string, OpenCounts>();
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
-  constructor(parts: WebSocketUpgradesOptions) {
-    this.#parts = parts;
+  constructor(options: WebSocketUpgradesOptions) {
+    this.#options = options;
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
-      // It costs 300 kB a socket and more time than it saves (ws' README).
+      // Compression costs 300 kB per socket and more time than it saves (README of ws).
       perMessageDeflate: false,
-      maxPayload: parts.messageMaxBytes,
+      maxPayload: options.messageMaxBytes,
     });
   }
 
-  /** @param head what was read after the request  @throws RpcError (rejects with it): refused, before 101 */
+  /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
-    const logEntry = openAccessLogEntry(this.#parts.accessLog, requestId);
+    const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
     try {
       const { network: found, key } = this.#routeOf(request);
       logEntry?.setNetwork(found.config.slug);
-      const address = this.#parts.proxies.addressOf(request);
-      const access = await this.#parts.authenticator.authenticate(key, address);
+      const address = this.#options.proxies.addressOf(request);
+      const access = await this.#options.authenticator.authenticate(key, address);
       logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
-      // It may have been replaced, or be gone, by the time that its key is known.
+      // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
-      const socketsMax = Math.min(this.#parts.socketsPerKey, access.limits?.sockets ?? Infinity);
+      const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if ((this.#accounts.get(accountOf(access))?.sockets ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
@@ -105,32 +105,32 @@ export class WebSocketUpgrades {
         this.#open(socket, connection, { network, caller, keySessions: this.#sessionsOf(digest, access), requestId });
       logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
-      const rejection = rejectionOf(error, requestId, this.#parts.log);
-      this.#parts.metrics.rejected(rejection.reason);
+      const rejection = rejectionOf(error, requestId, this.#options.log);
+      this.#options.metrics.rejected(rejection.reason);
       logEntry?.write(rejection.reason);
       throw rejection;
     }
   }
 
-  /** Closes all sockets, one after the other within half of `limitMs`, each when its calls under way are answered. */
+  /** Closes all sockets, one after another within half of `timeoutMs`, each after its calls in progress. */
   drain(timeoutMs: number): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
     const sessions = [...this.#keySessions.values()].flatMap((keySessions) => [...keySessions.sessions]);
-    const gap = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, timeoutMs / 2) / sessions.length);
+    const gapMs = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, timeoutMs / 2) / sessions.length);
     for (const [index, session] of sessions.entries()) {
       setTimeout(() => {
         session.drain('stopping');
-      }, gap * index).unref();
+      }, gapMs * index).unref();
     }
   }
 
-  /** The networks are others than before: sockets go on with what theirs is now, or end where it is no more. */
+  /** To be called after a reload: moves sockets to their network's active configuration, or drains them. */
   followNetworks(): void {
     for (const { sessions } of this.#keySessions.values()) {
       for (const session of sessions) {
         const { slug, chainId } = session.network.config;
-        const network = this.#parts.networks.get(slug);
+        const network = this.#options.networks.get(slug);
         if (network?.config.chainId === chainId) session.moveTo(network);
         else session.drain('network-gone');
       }
@@ -139,14 +139,14 @@ export class WebSocketUpgrades {
 
   #routeOf(request: IncomingMessage): { network: Network; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
-    const route = this.#parts.networks.find(request.url ?? '', this.#parts.proxies.hostOf(request));
-    if (route?.network === undefined) throw new RpcError('unknown-network', this.#parts.networks.hint);
-    // One address for each transport, so that what stands in front of a gateway can tell them apart.
+    const route = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
+    if (route?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
+    // Each transport has its own address, so that proxies in front of the gateway can distinguish them.
     if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
     return { network: route.network, key: route.key };
   }
 
-  /** @returns undefined when the caller has left */
+  /** @returns undefined if the client has disconnected */
   #completeHandshake(
     request: IncomingMessage,
     connection: Socket,
@@ -157,7 +157,7 @@ export class WebSocketUpgrades {
     let problem: string | undefined;
     const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${requestId}`);
     const onClientError = (error: Error): void => void (problem = error.message);
-    // All of it happens within the call: there is nothing to wait for.
+    // `handleUpgrade` calls back synchronously.
     this.#server.on('headers', addRequestId).on('wsClientError', onClientError);
     this.#server.handleUpgrade(request, connection, head, (opened) => (socket = opened));
     this.#server.off('headers', addRequestId).off('wsClientError', onClientError);
@@ -183,7 +183,7 @@ export class WebSocketUpgrades {
   ): void {
     const { network, keySessions } = own;
     const { digest, account, open } = keySessions;
-    const session = new Session(socket, connection, { ...this.#parts, ...own }, (reason) => {
+    const session = new Session(socket, connection, { ...this.#options, ...own }, (reason) => {
       network.sockets.closed(reason);
       keySessions.sessions.delete(session);
       if (--open.sockets === 0) this.#accounts.delete(account);
@@ -210,10 +210,10 @@ export class WebSocketUpgrades {
     }
   }
 
-  /** Costs a look-up only where the store told of a change, or may have missed to. */
+  /** Looks the key up only if the key store has reported a change, or may have missed one. */
   #recheckKey(keySessions: KeySessions): void {
     if (keySessions.isBeingConfirmed) return;
-    const confirmed = this.#parts.authenticator.confirm(keySessions.digest, TICK_MS);
+    const confirmed = this.#options.authenticator.confirm(keySessions.digest, TICK_MS);
     if (!(confirmed instanceof Promise)) {
       keySessions.access = confirmed;
       return;

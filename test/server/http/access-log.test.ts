@@ -24,11 +24,11 @@ const receipt = { jsonrpc: '2.0', id: 1, method: 'eth_getTransactionReceipt', pa
 const chain = { jsonrpc: '2.0', id: 2, method: 'eth_chainId' };
 const other = { jsonrpc: '2.0', id: 3, method: 's3cret_thing' };
 
-it('with ACCESS_LOG=on has a line for each request: who, what, and what came of it', async () => {
+it('ACCESS_LOG=on logs a line for each request, with its key, methods and outcome', async () => {
   const { gateway, lines } = await open({ ACCESS_LOG: 'on' });
   const key = keyIdOf(digestOf(gateway.key));
   const ms = expect.any(Number) as number;
-  /** Sends it, and waits for its line. */
+  /** Sends a request, and waits for its log line. */
   const lineOf = async (act: () => Promise<unknown>): Promise<Line> => {
     const before = lines.length;
     await act();

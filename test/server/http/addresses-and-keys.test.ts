@@ -5,7 +5,7 @@ import { readMetrics } from '../../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
-import { expectAnswer, expectNoBody, expectRefusal, resultText } from './expect-response.ts';
+import { expectResponse, expectNoBody, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const post = (path: string, body = call): Promise<Response> => fetch(gateway.address + path, { method: 'POST', body });
 
-/** As it stands: `fetch` would tidy the path up. */
+/** Sends the path unchanged; `fetch` would normalise it. */
 async function postRaw(path: string): Promise<{ status: number; body: string }> {
   const connection = await openRaw(gateway.gateway.port);
   connection.send(rawPost(path, call));
@@ -42,14 +42,14 @@ async function postRaw(path: string): Promise<{ status: number; body: string }> 
 
 describe('an address', () => {
   it.each(['/main/v3/KEY', '/main/v3/KEY/', '//main/v3/KEY', '/main//v3/KEY', '/main/v3//KEY', '//main//v3//KEY//'])(
-    '%s is the network’s: one trailing or doubled slash is forgiven',
+    '%s belongs to the network: trailing and doubled slashes are ignored',
     async (path) => {
       expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: rpcResponse });
     },
   );
 
   it.each(['/main/v3/KEY?', '/main/v3/KEY?a=b', '/main/v3/KEY/?a=/v3/x', '/main/v3/KEY?%'])(
-    '%s is the network’s: a query does not matter',
+    '%s belongs to the network: the query is ignored',
     async (path) => {
       expect(await postRaw(path.replace('KEY', gateway.key))).toEqual({ status: 200, body: rpcResponse });
     },
@@ -72,25 +72,25 @@ describe('an address', () => {
     expect(headers['content-type']).toBe('application/json');
   });
 
-  it('that is none is told before the key is looked at', async () => {
-    await expectRefusal(await post('/nowhere/v3/wrong'), 404, -32002, noNetwork);
+  it('that does not exist is rejected before the key is checked', async () => {
+    await expectRejection(await post('/nowhere/v3/wrong'), 404, -32002, noNetwork);
   });
 });
 
 describe('a verb other than POST', () => {
-  it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'QUERY'])('%s is refused with 405 and Allow', async (verb) => {
+  it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'QUERY'])('%s is rejected with 405 and Allow', async (verb) => {
     const response = await fetch(gateway.url('main'), { method: verb });
     expect(response.headers.get('allow')).toBe('POST, OPTIONS');
-    await expectRefusal(response, 405, -32600, 'method not allowed: send JSON-RPC by POST');
+    await expectRejection(response, 405, -32600, 'method not allowed: send JSON-RPC by POST');
   });
 
-  it('HEAD is refused with 405, Allow and no body', async () => {
+  it('HEAD is rejected with 405, Allow and no body', async () => {
     const response = await fetch(gateway.url('main'), { method: 'HEAD' });
     expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, 'POST, OPTIONS', '']);
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{6}-/);
   });
 
-  it('OPTIONS is answered with 204', async () => {
+  it('OPTIONS gets 204', async () => {
     const response = await fetch(gateway.url('main'), { method: 'OPTIONS' });
     expect([response.status, await response.text()]).toEqual([204, '']);
   });
@@ -98,7 +98,7 @@ describe('a verb other than POST', () => {
 
 describe('a key', () => {
   it.each(['/main/v3', '/main/v3/', '/main//v3//', '/main/v3?key=x'])('that is missing is 401: %s', async (path) => {
-    await expectRefusal(await post(path), 401, -32002, 'project id required in the url');
+    await expectRejection(await post(path), 401, -32002, 'project id required in the url');
   });
 
   it.each([
@@ -113,74 +113,74 @@ describe('a key', () => {
 
   it('that is unknown is 401, on every network', async () => {
     const key = makeKey();
-    await expectRefusal(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
-    await expectRefusal(await post(`/other/v3/${key}`), 401, -32002, 'invalid project id');
-    await expectRefusal(await post(`/main/v3/${'0123456789abcdef'.repeat(2)}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/other/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${'0123456789abcdef'.repeat(2)}`), 401, -32002, 'invalid project id');
   });
 
   it('that is revoked is 401 from then on', async () => {
     const key = makeKey();
     await gateway.gateway.keys.add(digestOf(key), { name: 'mallory', createdAt: new Date().toISOString() });
-    await expectAnswer(await post(`/main/v3/${key}`), 200, rpcResponse);
+    await expectResponse(await post(`/main/v3/${key}`), 200, rpcResponse);
     await gateway.gateway.keys.revoke(keyIdOf(digestOf(key)));
-    await expectRefusal(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
+    await expectRejection(await post(`/main/v3/${key}`), 401, -32002, 'invalid project id');
   });
 
-  it('is checked before the body is read: a wrong one with a huge or broken body is 401', async () => {
+  it('is checked before the body is read: an invalid key with a huge or broken body is 401', async () => {
     for (const body of ['{', '', ' '.repeat(20_000_000), '['.repeat(1_000_000), '[]']) {
-      await expectRefusal(await post('/main/v3/wrong', body), 401, -32002, 'invalid project id');
+      await expectRejection(await post('/main/v3/wrong', body), 401, -32002, 'invalid project id');
     }
     const headers = { 'content-encoding': 'gzip' };
     const response = await fetch(`${gateway.address}/main/v3/wrong`, { method: 'POST', body: call, headers });
-    await expectRefusal(response, 401, -32002, 'invalid project id');
+    await expectRejection(response, 401, -32002, 'invalid project id');
   });
 
-  it('that is wrong is told before any of the body has come', async () => {
+  it('that is invalid is rejected before any of the body arrives', async () => {
     const connection = await openRaw(gateway.gateway.port);
     connection.send(head('POST /main/v3/wrong', { 'content-length': 1_000 }));
     expect((await connection.response()).status).toBe(401);
     connection.destroy();
   });
 
-  it('that is good is not asked for a second time by a notification, and is 204', async () => {
+  it('that is valid gets 204 for a notification', async () => {
     await expectNoBody(await post(`/main/v3/${gateway.key}`, '{"jsonrpc":"2.0","method":"net_version"}'));
   });
 });
 
-it('unknown keys from one address end in 429, -32005, with Retry-After in two digits, and good keys go on', async () => {
+it('unknown keys from one address end in 429, -32005, with Retry-After in two digits, and valid keys still work', async () => {
   const fresh = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '10' });
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${fresh.address}/main/v3/${key}`, { method: 'POST', body: call });
-    await expectAnswer(await send(fresh.key), 200, rpcResponse);
+    await expectResponse(await send(fresh.key), 200, rpcResponse);
     for (let tries = 0; tries < 10; tries++) expect((await send(makeKey())).status).toBe(401);
     const response = await send(makeKey());
     expect(response.headers.get('retry-after')).toMatch(/^(0[1-9]|10)$/);
-    await expectRefusal(response, 429, -32005, 'too many unknown project ids from this address');
-    await expectAnswer(await send(fresh.key), 200, rpcResponse);
-    // Malformed ones were never looked up, so that nobody is kept from being told what is wrong.
-    await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
+    await expectRejection(response, 429, -32005, 'too many unknown project ids from this address');
+    await expectResponse(await send(fresh.key), 200, rpcResponse);
+    // Malformed keys are not looked up, so they do not count and still get 401.
+    await expectRejection(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {
     await fresh.stop();
   }
 });
 
-it('a key that cannot be checked is 503, -32603; one that is missing or malformed is 401 all the same', async () => {
+it('a key that cannot be checked is 503, -32603; a missing or malformed key is still 401', async () => {
   const redis = await startRedis();
   const withRedis = await startGateway({ main: network(5, [node.url]) }, { REDIS_URL: redis.url });
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${withRedis.address}/main/v3/${key}`, { method: 'POST', body: call });
-    // Until it is answered from memory: Redis' word of the key's making may still be on its way.
+    // Waits until the key is found in memory: Redis may still have to report that it was created.
     await eventually(async () => {
-      await expectAnswer(await send(withRedis.key), 200, rpcResponse);
+      await expectResponse(await send(withRedis.key), 200, rpcResponse);
       return ((await readMetrics(withRedis.address)).value('gatehouse_key_lookups_total', { outcome: 'hit' }) ?? 0) > 0;
     }, 5_000);
     await redis.kill();
-    await expectRefusal(await send(makeKey()), 503, -32603, 'the key cannot be checked at the moment');
-    await expectAnswer(await send(withRedis.key), 200, rpcResponse);
-    await expectRefusal(await send(''), 401, -32002, 'project id required in the url');
-    await expectRefusal(await send('malformed'), 401, -32002, 'invalid project id');
+    await expectRejection(await send(makeKey()), 503, -32603, 'the key cannot be checked at the moment');
+    await expectResponse(await send(withRedis.key), 200, rpcResponse);
+    await expectRejection(await send(''), 401, -32002, 'project id required in the url');
+    await expectRejection(await send('malformed'), 401, -32002, 'invalid project id');
   } finally {
     await withRedis.stop();
     await redis.stop();

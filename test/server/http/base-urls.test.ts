@@ -23,7 +23,7 @@ afterAll(async () => {
   await node.close();
 });
 
-/** The chain id that is answered at an address, or the HTTP status of a refusal. */
+/** The chain id that an address returns, or the HTTP status of a rejection. */
 async function chainAt(host: string, path: string): Promise<string> {
   const connection = await openRaw(gateway.gateway.port);
   const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -33,11 +33,11 @@ async function chainAt(host: string, path: string): Promise<string> {
   return status === 200 ? `chain ${(JSON.parse(body) as { result: string }).result}` : `HTTP ${status}`;
 }
 
-describe('a network answers at its base URL', () => {
+describe('a network is served at its base URL', () => {
   it.each([
     ['by host', 'one.example.org', '/v3/KEY', 'chain 1'],
     ['by host, whatever the port', 'one.example.org:8545', '/v3/KEY', 'chain 1'],
-    ['by host and port, which goes before the host alone', 'one.example.org:9000', '/v3/KEY', 'chain 3'],
+    ['by host and port, before the host alone', 'one.example.org:9000', '/v3/KEY', 'chain 3'],
     ['by host, in any case', 'ONE.Example.ORG', '/v3/KEY', 'chain 1'],
     ['by host and path', 'chains.example.org', '/one/v3/KEY', 'chain 1'],
     ['by host and another path', 'chains.example.org', '/two/v3/KEY', 'chain 2'],
@@ -52,15 +52,15 @@ describe('a network answers at its base URL', () => {
 
   it.each([
     ['under another host', 'two.example.org', '/v3/KEY'],
-    ['under a host that ends alike', 'not-one.example.org', '/v3/KEY'],
-    ['under a host that goes on', 'one.example.org.evil.test', '/v3/KEY'],
+    ['under a host with the same ending', 'not-one.example.org', '/v3/KEY'],
+    ['under a host with the same beginning', 'one.example.org.evil.test', '/v3/KEY'],
     ['under the host of a path', 'example.org:8443', '/v3/KEY'],
     ['under another port than that of the base URL', 'example.org:8444', '/deep/er/two/v3/KEY'],
     ['under a part of the path', 'example.org:8443', '/deep/v3/KEY'],
     ['under the path in another case', 'chains.example.org', '/ONE/v3/KEY'],
     ['under the path of another host', '10.0.0.5', '/four-six/v3/KEY'],
     ['under no host', '', '/v3/KEY'],
-    ['under a host that is none', ':::', '/v3/KEY'],
+    ['under an invalid host', ':::', '/v3/KEY'],
   ])('and not %s', async (_, host, path) => {
     expect(await chainAt(host, path)).toBe('HTTP 404');
   });
@@ -90,7 +90,7 @@ describe('a gateway does not start, and names the file,', () => {
     await expect(starting).rejects.toThrow(new RegExp(`/${slug}\\.yaml:1:1 .*${slug} is a path of the gateway itself`));
   });
 
-  it.each(['Upper', 'under_score', '-first', 'a.b', 'ä'])('with a slug that no URL should have: %s', async (slug) => {
+  it.each(['Upper', 'under_score', '-first', 'a.b', 'ä'])('with a slug that is not allowed: %s', async (slug) => {
     const starting = startGateway({ [slug]: network(1, urls) });
     await expect(starting).rejects.toBeInstanceOf(NetworkFilesError);
     await expect(starting).rejects.toThrow(`/${slug}.yaml:1:1 `);
@@ -110,7 +110,7 @@ describe('a gateway does not start, and names the file,', () => {
   });
 
   it.each(['http://a.example.org/metrics', 'http://a.example.org/v3/x', 'http://a.example.org/ws'])(
-    'with a base URL where a path of the gateway stands: %s',
+    'with a base URL at a path of the gateway: %s',
     async (baseUrl) => {
       const starting = startGateway({ ay: network(1, urls, { baseUrls: [baseUrl] }) });
       await expect(starting).rejects.toBeInstanceOf(NetworkFilesError);
@@ -118,7 +118,7 @@ describe('a gateway does not start, and names the file,', () => {
     },
   );
 
-  it('with a base URL where another network’s slug stands', async () => {
+  it('with a base URL at the slug of another network', async () => {
     const ay = network(1, urls, { baseUrls: ['http://a.example.org/bee'] });
     const starting = startGateway({ ay, bee: network(2, urls) });
     await expect(starting).rejects.toBeInstanceOf(NetworkFilesError);

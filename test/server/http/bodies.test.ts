@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { errorText, expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -26,12 +26,12 @@ const post = (body: string, headers?: Record<string, string>): Promise<Response>
 const path = (): string => `/main/v3/${gateway.key}`;
 
 describe('a body', () => {
-  it('of 5,000,000 bytes is read, one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(call.padEnd(5_000_000)), 200, rpcResponse);
-    await expectRefusal(await post(call.padEnd(5_000_001)), 413, -32600, tooLarge);
+  it('of 5,000,000 bytes is read, one of a byte more is rejected with 413', async () => {
+    await expectResponse(await post(call.padEnd(5_000_000)), 200, rpcResponse);
+    await expectRejection(await post(call.padEnd(5_000_001)), 413, -32600, tooLarge);
   });
 
-  it('that is too large by its announced length is refused before any of it has come', async () => {
+  it('whose announced length is too large is rejected before any of it arrives', async () => {
     const connection = await openRaw(gateway.gateway.port);
     connection.send(head(`POST ${path()}`, { 'content-length': 5_000_001 }));
     const { status, body } = await connection.response();
@@ -39,7 +39,7 @@ describe('a body', () => {
     connection.destroy();
   });
 
-  it('that is too large without having announced it is refused as soon as that is known', async () => {
+  it('that is too large, without an announced length, is rejected once it exceeds the limit', async () => {
     const connection = await openRaw(gateway.gateway.port);
     connection.send(head(`POST ${path()}`, { 'transfer-encoding': 'chunked' }));
     const chunk = ' '.repeat(1_000_000);
@@ -51,7 +51,7 @@ describe('a body', () => {
   });
 
   it.each(['keep-alive', 'close'])(
-    'that is too large is refused so that a caller who sends all of it first hears it: connection %s',
+    'that is too large is rejected, and a client that sends all of it first gets the response: connection %s',
     async (connectionHeader) => {
       const connection = await openRaw(gateway.gateway.port);
       connection.socket.pause();
@@ -73,7 +73,7 @@ describe('a body', () => {
     },
   );
 
-  it('that is too large is refused so that Node’s own client hears it, whether it announced the length or not', async () => {
+  it('that is too large is rejected, and Node’s own client gets the response, with and without an announced length', async () => {
     const body = Buffer.alloc(20_000_000, 32);
     for (const headers of [{ 'content-length': body.length }, {}]) {
       const received = await new Promise((resolve, reject) => {
@@ -88,23 +88,23 @@ describe('a body', () => {
   });
 
   it.each(['deflate', 'br', 'zstd', 'gzip, identity', 'gzip, gzip', 'x'])(
-    'in the encoding %s is refused with 415, which says what would do',
+    'in the encoding %s is rejected with 415, whose message names the supported encodings',
     async (encoding) => {
       const message = 'unsupported content encoding: send the body plain or in gzip';
       const response = await post(call, { 'content-encoding': encoding });
-      await expectRefusal(response, 415, -32600, message);
+      await expectRejection(response, 415, -32600, message);
       expect(response.headers.get('accept-encoding')).toBe('gzip');
     },
   );
 
   it.each(['identity', 'Identity', ''])('in the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(call, { 'content-encoding': encoding }), 200, rpcResponse);
+    await expectResponse(await post(call, { 'content-encoding': encoding }), 200, rpcResponse);
   });
 
   it.each(['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'application/xml', 'x'])(
     'of the content type %s is read',
     async (type) => {
-      await expectAnswer(await post(call, { 'content-type': type }), 200, rpcResponse);
+      await expectResponse(await post(call, { 'content-type': type }), 200, rpcResponse);
     },
   );
 
@@ -115,13 +115,13 @@ describe('a body', () => {
     connection.destroy();
   });
 
-  it('that is empty, or not there at all, is a parse error', async () => {
-    await expectRefusal(await post(''), 400, -32700, 'parse error: the body is not JSON');
+  it('that is empty or missing is a parse error', async () => {
+    await expectRejection(await post(''), 400, -32700, 'parse error: the body is not JSON');
     const response = await fetch(gateway.url('main'), { method: 'POST' });
-    await expectRefusal(response, 400, -32700, 'parse error: the body is not JSON');
+    await expectRejection(response, 400, -32700, 'parse error: the body is not JSON');
   });
 
-  it('may come byte by byte, multi-byte characters and all', async () => {
+  it('may arrive byte by byte, multi-byte characters included', async () => {
     const id = '"é✓😀"';
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"net_version"}`);
     const chunked = await openRaw(gateway.gateway.port);
@@ -144,7 +144,7 @@ describe('a body', () => {
   });
 });
 
-describe('a body that is nested too deep is refused at once, and holds nobody up', () => {
+describe('a body that is nested too deep is rejected without blocking the event loop', () => {
   it.each([
     ['2.4 million brackets that open', '['.repeat(2_400_000)],
     ['2.4 million brackets that open and close', `${'['.repeat(1_200_000)}${']'.repeat(1_200_000)}`],
@@ -155,25 +155,25 @@ describe('a body that is nested too deep is refused at once, and holds nobody up
     delay.enable();
     const start = performance.now();
     const response = await post(body);
-    await expectRefusal(response, 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     delay.disable();
     expect(performance.now() - start).toBeLessThan(1_000);
     expect(delay.max / 1e6).toBeLessThan(400);
   });
 
-  it('64 levels are not too deep, and brackets inside of strings are none', async () => {
+  it('64 levels are allowed, and brackets inside strings do not count', async () => {
     const nested = (levels: number): string =>
       `{"jsonrpc":"2.0","id":1,"method":"net_version","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
-    await expectAnswer(await post(nested(64)), 200, rpcResponse);
-    await expectRefusal(await post(nested(65)), 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectResponse(await post(nested(64)), 200, rpcResponse);
+    await expectRejection(await post(nested(65)), 400, -32600, 'invalid request: nested too deep, or too many values');
     const text = JSON.stringify('['.repeat(1_000_000));
-    await expectAnswer(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
+    await expectResponse(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
   });
 
-  it('5 MB of empty arrays are too many values, told within a moment', async () => {
+  it('5 MB of empty arrays are rejected quickly, with too many values', async () => {
     const start = performance.now();
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
-    await expectRefusal(response, 400, -32600, 'invalid request: nested too deep, or too many values');
+    await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 });

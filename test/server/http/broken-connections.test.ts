@@ -41,14 +41,14 @@ async function callsInFlight(): Promise<number> {
   return Number(/^gatehouse_calls_in_flight\{network="main"\} (\d+)$/m.exec(text)?.[1]);
 }
 
-describe('a request that comes too slowly is cut off', () => {
+describe('a request that arrives too slowly is ended', () => {
   const tooSlow = errorText(-32600, 'the request took too long to arrive');
 
   it.each([
     ['its body stops', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
     ['its chunks stop', () => `${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}1\r\n{\r\n`],
     ['its headers stop', () => `POST ${path} HTTP/1.1\r\nhost: a\r\n`],
-    ['nothing but a byte comes', () => 'P'],
+    ['only one byte arrives', () => 'P'],
   ])('with 408 when %s', async (_, bytes) => {
     const start = performance.now();
     const connection = await open(bytes());
@@ -62,7 +62,7 @@ describe('a request that comes too slowly is cut off', () => {
     expect(took).toBeLessThan(requestTimeoutMs * 4);
   });
 
-  it('with 408 when a byte trickles in now and then', async () => {
+  it('with 408 when single bytes arrive slowly', async () => {
     const connection = await open(head(`POST ${path}`, { 'content-length': 1_000 }));
     const trickle = setInterval(() => {
       connection.send(' ');
@@ -71,25 +71,25 @@ describe('a request that comes too slowly is cut off', () => {
     clearInterval(trickle);
   });
 
-  it('without a second answer when it was refused before', async () => {
+  it('without a second response when it was rejected before', async () => {
     const connection = await open(`${head(`POST /main/v3/wrong`, { 'content-length': 1_000 })}{`);
     expect((await connection.response()).status).toBe(401);
     await expect(connection.response()).rejects.toThrow(/the connection ended after: $/);
   });
 
-  it('but a slow upstream is no slow request', async () => {
+  it('but a slow upstream does not make a slow request', async () => {
     node.next(slow(requestTimeoutMs * 3));
     const connection = await open(post(path, storageAt));
     expect((await connection.response()).status).toBe(200);
   });
 });
 
-describe('a caller who goes away', () => {
+describe('a client that disconnects', () => {
   it.each([
     ['in its headers', () => `POST ${path} HTTP/1.1\r\nho`],
     ['in its body', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
     ['in its chunks', () => `${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}5\r\n{"a`],
-    ['in a body that was refused', () => `${head('POST /main/v3/wrong', { 'content-length': 1_000 })}{`],
+    ['in a body that was rejected', () => `${head('POST /main/v3/wrong', { 'content-length': 1_000 })}{`],
   ])('%s is no matter', async (_, bytes) => {
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
       const connection = await open(bytes());
@@ -99,7 +99,7 @@ describe('a caller who goes away', () => {
     }
   });
 
-  it('while its call is under way is no matter, and the call is not counted for ever', async () => {
+  it('while its call is in progress leaves no call counted as in flight', async () => {
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
       node.next(slow(150));
       const connection = await open(post(path, storageAt));

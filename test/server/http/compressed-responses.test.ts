@@ -3,13 +3,13 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { expectAnswer, resultText } from './expect-response.ts';
+import { expectResponse, resultText } from './expect-response.ts';
 
 const word = `0x${'2a'.repeat(32)}`;
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
 const rpcResponse = resultText('1', '5');
 const batch = (items: number): string => `[${Array.from({ length: items }, () => call).join(',')}]`;
-const batchAnswer = (items: number): string => `[${Array.from({ length: items }, () => rpcResponse).join(',')}]`;
+const batchResponse = (items: number): string => `[${Array.from({ length: items }, () => rpcResponse).join(',')}]`;
 
 let node: FakeNode;
 let requested: TestGateway;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   node = await startFakeNode({ chainId: 5 });
   node.response('eth_getStorageAt', word);
   const networks = { main: network(5, [node.url]) };
-  const overBytes = String(batchAnswer(10).length);
+  const overBytes = String(batchResponse(10).length);
   [requested, untried] = await Promise.all([
     startGateway(networks, { COMPRESS_ANSWERS_OVER_BYTES: overBytes }),
     startGateway(networks),
@@ -27,19 +27,19 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([requested.stop(), untried.stop(), node.close()]));
 
-/** `fetch` unpacks by itself, but keeps the headers: the length is that of what was sent. */
+/** `fetch` decompresses the body but not the headers: Content-Length is that of the compressed body. */
 function post(gateway: TestGateway, body: string, acceptEncoding: string): Promise<Response> {
   return gateway.post('main', body, { 'accept-encoding': acceptEncoding });
 }
 
-describe('an answer', () => {
-  it('is never compressed unless a setting asks for it', async () => {
+describe('a response', () => {
+  it('is not compressed by default', async () => {
     const response = await post(untried, batch(1_000), 'gzip');
-    await expectAnswer(response, 200, batchAnswer(1_000));
+    await expectResponse(response, 200, batchResponse(1_000));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, null]);
   });
 
-  it('of more bytes than the setting says is gzipped, and unpacks to the letter', async () => {
+  it('above the configured size is gzipped, and decompresses to the same text', async () => {
     const response = await post(requested, batch(11), 'gzip');
     expect(response.headers.get('content-encoding')).toBe('gzip');
     expect(response.headers.get('vary')).toBe('Accept-Encoding');
@@ -47,12 +47,12 @@ describe('an answer', () => {
     expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
     expect(response.headers.get('x-request-id')).not.toBeNull();
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
-    expect(await response.text()).toBe(batchAnswer(11));
+    expect(await response.text()).toBe(batchResponse(11));
   });
 
-  it('of no more bytes than that is sent plain', async () => {
+  it('up to the configured size is sent plain', async () => {
     const response = await post(requested, batch(10), 'gzip');
-    await expectAnswer(response, 200, batchAnswer(10));
+    await expectResponse(response, 200, batchResponse(10));
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Accept-Encoding']);
   });
 
@@ -74,10 +74,10 @@ describe('an answer', () => {
   ])('to a caller of Accept-Encoding “%s” is gzipped: %s', async (acceptEncoding, isGzipped) => {
     const response = await post(requested, batch(50), acceptEncoding);
     expect(response.headers.get('content-encoding')).toBe(isGzipped ? 'gzip' : null);
-    expect(await response.text()).toBe(batchAnswer(50));
+    expect(await response.text()).toBe(batchResponse(50));
   });
 
-  it('is whole to one who unpacks it by hand, whatever characters are in it', async () => {
+  it('with multi-byte characters decompresses completely', async () => {
     const id = JSON.stringify('é✓😀'.repeat(500));
     const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["0x${'11'.repeat(20)}","0x0","latest"]}`;
     const bytes = await new Promise<Buffer>((resolve, reject) => {
@@ -95,7 +95,7 @@ describe('an answer', () => {
     expect(gunzipSync(bytes).toString()).toBe(resultText(id, word));
   });
 
-  it('to notifications only stays empty', async () => {
+  it('to notifications only is empty', async () => {
     const response = await post(requested, '{"jsonrpc":"2.0","method":"net_version"}', 'gzip');
     expect([response.status, response.headers.get('content-encoding')]).toEqual([204, null]);
   });

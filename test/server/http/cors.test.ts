@@ -29,7 +29,7 @@ interface PageRequest {
   readonly from?: string;
 }
 
-/** What a page gets to see. */
+/** The part of a response that a page can read. */
 interface PageResponse {
   readonly status: number;
   readonly text: string;
@@ -38,8 +38,8 @@ interface PageResponse {
 }
 
 /**
- * Does what a browser does for a page's `fetch` to another origin (https://fetch.spec.whatwg.org/#http-cors-protocol):
- * asks first where the request is not a simple one, and shows the page only what the answers allow.
+ * Implements a page's `fetch` to another origin as browsers do (https://fetch.spec.whatwg.org/#http-cors-protocol): a
+ * preflight if the request is not a simple one, and only the headers that the response exposes.
  */
 async function pageFetch(url: string, { method = 'POST', headers = {}, body, from = origin }: PageRequest) {
   const unsafe = Object.keys(headers).filter((name) => !isSafelisted(name, headers[name] ?? ''));
@@ -91,7 +91,7 @@ describe('a page of any origin', () => {
     expect([got, text]).toEqual([200, '{"jsonrpc":"2.0","id":1,"result":"0x5"}']);
   });
 
-  it('is asked to remember for a day that it may', async () => {
+  it('may cache the preflight for a day', async () => {
     const headers = await preflight(gateway.url('main'), 'POST', ['content-type'], origin);
     expect(headers.get('access-control-max-age')).toBe('86400');
     expect(headers.get('access-control-allow-methods')).toBe('POST, OPTIONS');
@@ -105,7 +105,7 @@ describe('a page of any origin', () => {
     expect(listOf(allowed, 'vary')).toContain('access-control-request-headers');
   });
 
-  it('need not ask first when it sends text/plain', async () => {
+  it('needs no preflight for text/plain', async () => {
     const { status: got, preflights } = await pageFetch(gateway.url('main'), {
       headers: { 'content-type': 'text/plain' },
       body: call,
@@ -124,14 +124,14 @@ describe('a page of any origin', () => {
     await expect(pageFetch(gateway.url('main'), { method: 'DELETE' })).rejects.toThrow('DELETE is not allowed');
   });
 
-  it('may not send cookies: nothing depends on them', async () => {
+  it('may not send cookies', async () => {
     const headers = await preflight(gateway.url('main'), 'POST', ['content-type'], origin);
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 });
 
 describe('a page can read', () => {
-  it('the request id of every answer', async () => {
+  it('the request id of every response', async () => {
     const response = await pageFetch(gateway.url('main'), { headers: json, body: call });
     expect(response.header('x-request-id')).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
   });
@@ -143,7 +143,7 @@ describe('a page can read', () => {
     ['404 for a wrong network', 404, '/nowhere/v3/KEY', {}, call],
     ['413 for a body too large', 413, '/main/v3/KEY', {}, ' '.repeat(5_000_001)],
     ['415 for an encoding', 415, '/main/v3/KEY', { 'content-encoding': 'br' }, call],
-    ['503 when no upstream answers', 503, '/main/v3/KEY', {}, storageAt],
+    ['503 when no upstream responds', 503, '/main/v3/KEY', {}, storageAt],
   ])('%s, and its JSON', async (_, expected, path, headers, body) => {
     node.always(status(500));
     const url = gateway.address + path.replace('KEY', gateway.key);
@@ -157,7 +157,7 @@ describe('a page can read', () => {
     expect((await pageFetch(gateway.url('main'), { method: 'GET' })).status).toBe(405);
   });
 
-  it('429, and how long to wait', async () => {
+  it('429, and the time to wait', async () => {
     let response: PageResponse | undefined;
     for (let tries = 0; tries < 3; tries++) {
       response = await pageFetch(`${gateway.address}/main/v3/${makeKey()}`, { headers: json, body: call });

@@ -47,13 +47,13 @@ async function inFlight(): Promise<void> {
 }
 
 async function drained(): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await gateway.gateway.drain();
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
 describe('a gateway that drains', () => {
-  it('answers the calls that are under way, then closes their connections', async () => {
+  it('completes the calls in progress, then closes their connections', async () => {
     await start();
     node.next(slow(300));
     const connection = await open(post(path, storageAt));
@@ -64,7 +64,7 @@ describe('a gateway that drains', () => {
     expect(await drain).toBeLessThan(1_000);
   });
 
-  it('takes no new connections', async () => {
+  it('accepts no new connections', async () => {
     await start();
     node.next(slow(300));
     await open(post(path, storageAt));
@@ -74,7 +74,7 @@ describe('a gateway that drains', () => {
     await drain;
   });
 
-  it('says in every answer that is still due, or asked for, that the connection ends with it', async () => {
+  it('sends Connection: close with every pending and every further response', async () => {
     await start();
     const connection = await open();
     node.next(slow(200));
@@ -96,7 +96,7 @@ describe('a gateway that drains', () => {
     await drain;
   });
 
-  it('answers who was let in just before, and sends his first byte just after', async () => {
+  it('handles a connection that was accepted just before and sends its first byte just after', async () => {
     await start();
     const connection = await open();
     await sleep(50);
@@ -106,34 +106,34 @@ describe('a gateway that drains', () => {
     await drain;
   });
 
-  it('closes connections that are at rest, or on which nothing ever came, at once', async () => {
+  it('closes idle connections, and those without any input, at once', async () => {
     await start();
-    const atRest = await open(post(path, netVersion));
-    expect((await atRest.response()).headers['connection']).toBe('keep-alive');
+    const idle = await open(post(path, netVersion));
+    expect((await idle.response()).headers['connection']).toBe('keep-alive');
     const silent = await open();
     await sleep(50);
     expect(await drained()).toBeLessThan(2_000);
-    await Promise.all([atRest.closed, silent.closed]);
+    await Promise.all([idle.closed, silent.closed]);
   });
 
-  it('ends soon though a caller sends one call after another on its connection', async () => {
+  it('ends soon although a client sends one call after another on its connection', async () => {
     await start();
     const connection = await open();
-    let answered = 0;
+    let responses = 0;
     const caller = (async () => {
       for (;;) {
         connection.send(post(path, netVersion));
         await connection.response();
-        answered++;
+        responses++;
       }
     })().catch(() => undefined);
     await sleep(50);
     expect(await drained()).toBeLessThan(2_000);
     await caller;
-    expect(answered).toBeGreaterThan(1);
+    expect(responses).toBeGreaterThan(1);
   });
 
-  it('breaks off what takes longer than DRAIN_TIMEOUT_MS', async () => {
+  it('ends requests that take longer than DRAIN_TIMEOUT_MS', async () => {
     await start({ DRAIN_TIMEOUT_MS: '200' });
     node.next(hang);
     const hanging = await open(post(path, storageAt));
@@ -147,7 +147,7 @@ describe('a gateway that drains', () => {
     await Promise.all([hanging.closed, halfSent.closed, headless.closed]);
   });
 
-  it('is not held up by callers who were refused and never close', async () => {
+  it('does not wait for rejected clients that never close', async () => {
     await start();
     for (const bytes of [head('CONNECT a.test:443'), 'rubbish\r\n\r\n', head('PUT /main/v3/x'), head('GET /')]) {
       await (await open(bytes)).response();
@@ -155,14 +155,14 @@ describe('a gateway that drains', () => {
     expect(await drained()).toBeLessThan(5_000);
   });
 
-  it('may be told to twice', async () => {
+  it('may be drained twice', async () => {
     await start();
     await Promise.all([gateway.gateway.drain(), gateway.gateway.drain()]);
     await gateway.gateway.drain();
   });
 });
 
-/** Whether calls are no longer taken. */
+/** Whether calls are no longer accepted. */
 async function isClosed(): Promise<boolean> {
   const connection = await openRaw(gateway.gateway.port).catch(() => undefined);
   connection?.destroy();
@@ -172,7 +172,7 @@ async function isClosed(): Promise<boolean> {
 describe('a gateway that drains with a delay', () => {
   const readyz = head('GET /readyz');
 
-  it('is not ready at once, takes calls and connections meanwhile, each for the last time, and none after that', async () => {
+  it('reports not ready at once, accepts calls with Connection: close during the delay, and none after it', async () => {
     await start();
     const before = await open(post(path, netVersion));
     expect((await before.response()).headers['connection']).toBe('keep-alive');
@@ -191,7 +191,7 @@ describe('a gateway that drains with a delay', () => {
     await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('tells on OPS_PORT that it is not ready, until the last call has ended', async () => {
+  it('reports not ready on OPS_PORT until the last call has ended', async () => {
     await start({ OPS_PORT: '0' });
     const probe = async (): Promise<number> => {
       const connection = await openRaw(gateway.gateway.opsPort ?? 0);

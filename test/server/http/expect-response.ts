@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** The text of an error answer. @param id as JSON text */
+/** The text of an error response. @param id as JSON text */
 export function errorText(code: number, message: string, id = 'null', data?: string): string {
   const tail = data === undefined ? '' : `,"data":"${data}"`;
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
@@ -10,17 +10,17 @@ export function resultText(id: string, result: unknown): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
 }
 
-/** Holds an answer against its status, its text to the letter, and the headers that every answer bears. */
-export async function expectAnswer(response: Response, status: number, text: string): Promise<void> {
+/** Checks status, exact text and the headers that every response has. */
+export async function expectResponse(response: Response, status: number, text: string): Promise<void> {
   expect([response.status, await response.text()]).toEqual([status, text]);
   expectUsualHeaders(response);
   expect(response.headers.get('content-type')).toBe('application/json');
   expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
 }
 
-/** A refusal of the whole request: id null. */
-export function expectRefusal(response: Response, status: number, code: number, message: string): Promise<void> {
-  return expectAnswer(response, status, errorText(code, message));
+/** Checks the rejection of a whole body: id null. */
+export function expectRejection(response: Response, status: number, code: number, message: string): Promise<void> {
+  return expectResponse(response, status, errorText(code, message));
 }
 
 export async function expectNoBody(response: Response): Promise<void> {

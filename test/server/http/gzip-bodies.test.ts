@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { errorText, expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw, post as rawPost, type RawConnection } from './raw-connection.ts';
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
@@ -38,18 +38,18 @@ function chunk(bytes: Buffer): Buffer {
 
 describe('a body in gzip', () => {
   it.each(['gzip', 'GZIP', 'x-gzip', ' gzip '])('of the encoding “%s” is read', async (encoding) => {
-    await expectAnswer(await post(gzipSync(call), encoding), 200, rpcResponse);
+    await expectResponse(await post(gzipSync(call), encoding), 200, rpcResponse);
   });
 
-  it('is read whole: many parts, multi-byte characters, several gzip members', async () => {
+  it('is read completely: many parts, multi-byte characters, several gzip members', async () => {
     const id = JSON.stringify('é✓😀'.repeat(50_000) + randomBytes(500_000).toString('base64'));
     const batch = `[{"jsonrpc":"2.0","id":${id},"method":"net_version"}]`;
-    await expectAnswer(await post(gzipSync(batch)), 200, `[${resultText(id, '5')}]`);
+    await expectResponse(await post(gzipSync(batch)), 200, `[${resultText(id, '5')}]`);
     const members = Buffer.concat([gzipSync(call.slice(0, 20)), gzipSync(call.slice(20))]);
-    await expectAnswer(await post(members), 200, rpcResponse);
+    await expectResponse(await post(members), 200, rpcResponse);
   });
 
-  it('may come byte by byte, and the connection goes on after it', async () => {
+  it('may arrive byte by byte, and the connection stays usable', async () => {
     const connection = await open({ 'transfer-encoding': 'chunked' });
     for (const byte of gzipSync(call)) {
       connection.send(chunk(Buffer.of(byte)));
@@ -62,13 +62,13 @@ describe('a body in gzip', () => {
     connection.destroy();
   });
 
-  it('that unpacks to 5,000,000 bytes is read, to one of a byte more is refused with 413', async () => {
-    await expectAnswer(await post(gzipSync(call.padEnd(5_000_000))), 200, rpcResponse);
-    await expectRefusal(await post(gzipSync(call.padEnd(5_000_001))), 413, -32600, tooLarge);
+  it('of 5,000,000 decompressed bytes is read, one of a byte more is rejected with 413', async () => {
+    await expectResponse(await post(gzipSync(call.padEnd(5_000_000))), 200, rpcResponse);
+    await expectRejection(await post(gzipSync(call.padEnd(5_000_001))), 413, -32600, tooLarge);
   });
 
-  it('that is a bomb is refused long before it is unpacked, while it still comes', async () => {
-    // 4 MB that unpack to 4 GB, and the end never comes.
+  it('that is a decompression bomb is rejected while it arrives, long before it is decompressed', async () => {
+    // 4 MB that decompress to 4 GB, without an end.
     const members = Array.from({ length: 10 }, () => gzipSync(Buffer.alloc(10_000_000), { level: 9 }));
     const part = chunk(Buffer.concat(members));
     const connection = await open({ 'transfer-encoding': 'chunked' });
@@ -77,12 +77,12 @@ describe('a body in gzip', () => {
     const { status, body } = await connection.response();
     expect([status, body]).toEqual([413, errorText(-32600, tooLarge)]);
     await sleep(500);
-    // The first 5 MB take some 20 ms to unpack, all would take seconds.
+    // The first 5 MB take about 20 ms to decompress, all of it would take seconds.
     expect(process.cpuUsage(before).user).toBeLessThan(300_000);
     connection.destroy();
   });
 
-  it('that is refused leaves its connection to the next call', async () => {
+  it('that is rejected leaves its connection usable', async () => {
     const connection = await openRaw(gateway.gateway.port);
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     for (const [body, status] of [[bomb, 413] as const, [randomBytes(300_000), 400] as const]) {
@@ -95,11 +95,11 @@ describe('a body in gzip', () => {
     connection.destroy();
   });
 
-  it('that is too large as it arrives is refused, however little it unpacks to', async () => {
+  it('that is too large as received is rejected, however little it decompresses to', async () => {
     const announced = await open({ 'content-length': 5_000_001 });
     expect(await announced.response()).toMatchObject({ status: 413, body: errorText(-32600, tooLarge) });
     announced.destroy();
-    // A header with a file name that does not end (RFC 1952 §2.3: FLG.FNAME): nothing comes out of it.
+    // A header with an endless file name (RFC 1952 §2.3: FLG.FNAME) decompresses to nothing.
     const endless = await open({ 'transfer-encoding': 'chunked' });
     endless.send(chunk(Buffer.from([0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3])));
     for (let count = 0; count < 6; count++) endless.send(chunk(Buffer.alloc(1_000_000, 'x')));
@@ -109,14 +109,14 @@ describe('a body in gzip', () => {
 
   it.each([
     ['not gzip at all', Buffer.from(call)],
-    ['cut off', gzipSync(call).subarray(0, -10)],
-    ['cut off within its header', gzipSync(call).subarray(0, 5)],
+    ['truncated', gzipSync(call).subarray(0, -10)],
+    ['truncated within its header', gzipSync(call).subarray(0, 5)],
     ['of a wrong checksum', Buffer.concat([gzipSync(call).subarray(0, -8), Buffer.alloc(8, 1)])],
-  ])('that is %s is refused with 400', async (_, body) => {
-    await expectRefusal(await post(body), 400, -32700, broken);
+  ])('that is %s is rejected with 400', async (_, body) => {
+    await expectRejection(await post(body), 400, -32700, broken);
   });
 
-  it('that is empty, plain or packed, is a parse error as a plain one', async () => {
+  it('that is empty, plain or compressed, is a parse error', async () => {
     for (const body of [Buffer.alloc(0), gzipSync('')]) {
       const response = await post(body);
       expect(response.status).toBe(400);
@@ -124,14 +124,14 @@ describe('a body in gzip', () => {
     }
   });
 
-  it('whose caller goes away in the middle harms nobody', async () => {
+  it('whose client disconnects within it does not affect other clients', async () => {
     const connection = await open({ 'content-length': 1_000 });
     connection.send(gzipSync(call).subarray(0, 20));
     connection.socket.resetAndDestroy();
-    await expectAnswer(await post(gzipSync(call)), 200, rpcResponse);
+    await expectResponse(await post(gzipSync(call)), 200, rpcResponse);
   });
 
-  it('is refused so that Node’s own client hears it while it still sends', async () => {
+  it('is rejected, and Node’s own client gets the response while it still sends', async () => {
     const received = await new Promise((resolve, reject) => {
       const headers = { 'content-encoding': 'gzip' };
       const outgoing = request(gateway.url('main'), { method: 'POST', headers, agent: false }, (response) => {

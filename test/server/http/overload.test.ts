@@ -3,11 +3,11 @@ import { eventually } from '../../auth/eventually.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { expectAnswer, expectRefusal, resultText } from './expect-response.ts';
+import { expectResponse, expectRejection, resultText } from './expect-response.ts';
 import { head, openRaw } from './raw-connection.ts';
 
 const word = `0x${'07'.padStart(64, '0')}`;
-/** What is asked twice at the same time is asked once. */
+/** Each position makes another call: identical ones would be coalesced. */
 const readAt = (position: number): string =>
   `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x${'12'.repeat(20)}","0x${position}","latest"]}`;
 const read = readAt(0);
@@ -22,31 +22,31 @@ beforeAll(async () => {
     { main: network(5, [node.url]) },
     { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '10000', CALL_TIMEOUT_MS: '1500', UPSTREAM_TIMEOUT_MS: '700' },
   );
-  await expectAnswer(await gateway.post('main', read), 200, resultText('1', word));
+  await expectResponse(await gateway.post('main', read), 200, resultText('1', word));
 });
 afterAll(async () => {
   await gateway.stop();
   await node.close();
 });
 
-/** 503 with a time to wait, at once; and a good answer again as soon as there is room. */
+/** Checks a rejection: 503 with Retry-After. */
 async function expectOverloaded(response: Response): Promise<void> {
   expect(response.headers.get('retry-after')).toBe('01');
-  await expectRefusal(response, 503, -32603, 'the gateway is overloaded');
+  await expectRejection(response, 503, -32603, 'the gateway is overloaded');
 }
 
-describe('more than the gateway holds', () => {
-  it('of requests is refused until one of them has ended', async () => {
+describe('more than the memory budget', () => {
+  it('of requests is rejected until one of them has ended', async () => {
     node.always(slow(400), 'eth_getStorageAt');
     const requested = [1, 2, 3].map((position) => gateway.post('main', readAt(position)));
     await eventually(() => node.callsOf('eth_getStorageAt').length === 4, 2_000);
     await expectOverloaded(await gateway.post('main', local));
-    for (const response of await Promise.all(requested)) await expectAnswer(response, 200, resultText('1', word));
+    for (const response of await Promise.all(requested)) await expectResponse(response, 200, resultText('1', word));
     node.always(undefined, 'eth_getStorageAt');
-    await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
+    await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
   });
 
-  it('of bytes is refused, and room is made by answers, refusals and callers who leave', async () => {
+  it('of bytes is rejected; responses, rejections and disconnecting clients release bytes', async () => {
     const key = gateway.key;
     for (let round = 0; round < 3; round++) {
       const leaving = await openRaw(gateway.gateway.port);
@@ -58,7 +58,7 @@ describe('more than the gateway holds', () => {
         await expectOverloaded(response);
         return true;
       }, 2_000);
-      await expectAnswer(await gateway.post('main', local), 200, resultText('1', '5'));
+      await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
       leaving.destroy();
       await eventually(async () => (await gateway.post('main', local.padEnd(9_000))).status === 200, 2_000);
     }
@@ -68,7 +68,7 @@ describe('more than the gateway holds', () => {
 it('all calls of a batch share one time limit', async () => {
   node.always(slow(5_000), 'eth_getStorageAt');
   const began = performance.now();
-  // 200 calls, 50 at once: each with a time of its own would take four times as long.
+  // 200 calls, 50 at once: with a time limit for each call, they would take four times as long.
   const calls = Array.from({ length: 50 * 4 }, () => read);
   const patient = await startGateway(
     { main: network(5, [node.url]) },
@@ -84,8 +84,8 @@ it('all calls of a batch share one time limit', async () => {
   }
 });
 
-describe('a caller who waits for 100 Continue', () => {
-  const ask = async (key: string): Promise<number> => {
+describe('a client that waits for 100 Continue', () => {
+  const statusFor = async (key: string): Promise<number> => {
     const connection = await openRaw(gateway.gateway.port);
     const headers = { 'content-length': local.length, expect: '100-continue' };
     connection.send(head(`POST /main/v3/${key}`, headers));
@@ -98,8 +98,8 @@ describe('a caller who waits for 100 Continue', () => {
     return status;
   };
 
-  it('is asked for its body when its key is good, and refused before when not', async () => {
-    expect(await ask(gateway.key)).toBe(100);
-    expect(await ask('malformed')).toBe(401);
+  it('gets 100 if its key is valid, and a rejection before its body if not', async () => {
+    expect(await statusFor(gateway.key)).toBe(100);
+    expect(await statusFor('malformed')).toBe(401);
   });
 });

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** One HTTP response as it came over the wire. Header names are in lower case. */
+/** One HTTP response as received. Header names are in lower case. */
 export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A TCP connection that sends exactly what it is told, which no HTTP client does. It never closes its side by itself. */
+/** A TCP connection that sends exactly the given bytes, unlike HTTP clients. It never closes its side on its own. */
 export interface RawConnection {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
@@ -20,10 +20,10 @@ export interface RawConnection {
 }
 
 export async function openRaw(port: number): Promise<RawConnection> {
-  // Half-open: what the server does with a caller that never closes is part of what is tested.
+  // Half-open: tests cover clients that never close their side.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
-  // Grows by doubling: what comes may be tens of megabytes.
+  // Grows by doubling, because responses may have tens of megabytes.
   let turn = Buffer.alloc(65_536);
   let received = turn.subarray(0, 0);
   let hasEnded = false;
@@ -69,13 +69,13 @@ export async function openRaw(port: number): Promise<RawConnection> {
   };
 }
 
-/** A request's head, with the length of the body that is to follow. */
+/** The head of a request, with the length of its body. */
 export function head(requestLine: string, headers: Record<string, string | number> = {}): string {
   const lines = Object.entries({ host: 'gateway.test', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${requestLine} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** A whole POST. */
+/** A complete POST request. */
 export function post(path: string, body: string, headers: Record<string, string | number> = {}): string {
   return head(`POST ${path}`, { 'content-length': Buffer.byteLength(body), ...headers }) + body;
 }

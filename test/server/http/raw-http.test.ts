@@ -5,7 +5,7 @@ import { network, startGateway, type TestGateway } from '../../support/gateway.t
 import { errorText, resultText } from './expect-response.ts';
 import { head, openRaw, post, type RawConnection, type RawResponse } from './raw-connection.ts';
 
-/** What no HTTP client sends, or none lets its caller send: bytes on a socket. */
+/** Raw bytes on a socket, which HTTP clients do not send. */
 
 const call = (id: number): string => `{"jsonrpc":"2.0","id":${id},"method":"net_version"}`;
 const storageAt =
@@ -47,8 +47,8 @@ async function expectHealthy(): Promise<void> {
   expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
 }
 
-describe('requests in one go on one connection', () => {
-  it('are answered in their order, also when the first takes longest', async () => {
+describe('pipelined requests on one connection', () => {
+  it('get responses in their order, also when the first takes longest', async () => {
     node.next(slow(100));
     connection = await openRaw(gateway.gateway.port);
     connection.send(post(path, storageAt) + post(path, call(2)) + head(`GET ${path}`) + post(path, call(4)));
@@ -66,7 +66,7 @@ describe('requests in one go on one connection', () => {
     }
   });
 
-  it('end where one is not HTTP: those before it were answered', async () => {
+  it('end at the first one that is not HTTP, after the responses to those before it', async () => {
     connection = await openRaw(gateway.gateway.port);
     connection.send(post(path, call(1)));
     expect((await connection.response()).status).toBe(200);
@@ -79,19 +79,19 @@ describe('requests in one go on one connection', () => {
 describe('what is not HTTP is 400, -32600, and the connection is closed', () => {
   it.each([
     ['a line of words', 'hello there\r\n\r\n'],
-    ['bytes of a TLS greeting', Buffer.from('16030100c8010000c40303', 'hex')],
-    ['the greeting of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('16030100c8010000c40303', 'hex')],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['zeros', Buffer.alloc(64)],
     ['a verb that does not exist', 'FROB /main/v3/x HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['no verb', ' / HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['a version that does not exist', 'POST / HTTP/9.9\r\nhost: a\r\n\r\n'],
     ['a space in the path', 'POST /a b HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['bytes beyond ASCII in the path', Buffer.from('POST /caf\xe9/v3/x HTTP/1.1\r\nhost: a\r\n\r\n', 'latin1')],
-    ['a length that is no number', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ten\r\n\r\n'],
+    ['an invalid length', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ten\r\n\r\n'],
     ['a length below zero', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n'],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
     [
-      'a length and chunks, as smugglers send',
+      'a length and chunks, as in request smuggling',
       'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['a header without a name', 'POST / HTTP/1.1\r\nhost: a\r\n: x\r\n\r\n'],
@@ -101,7 +101,7 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
     await expectHealthy();
   });
 
-  it('a chunk whose size is no number', async () => {
+  it('a chunk with an invalid size', async () => {
     expectBadHttp(await send(`${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}zz\r\n{}\r\n0\r\n\r\n`));
     await expectHealthy();
   });
@@ -111,7 +111,7 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
     await expectHealthy();
   });
 
-  it('headers that are too large, also when most of them are still under way', async () => {
+  it('headers that are too large, also when most of them are still in progress', async () => {
     const body = errorText(-32600, 'bad HTTP request: headers too large');
     expectBadHttp(await send(post(path, call(1), { 'x-large': 'x'.repeat(17_000) })), body);
     connection.destroy();
@@ -121,7 +121,7 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
     await expectHealthy();
   });
 
-  it('a caller who does not hang up is hung up on within seconds', async () => {
+  it('a client that does not close the connection is disconnected within seconds', async () => {
     await send('rubbish\r\n\r\n');
     const start = performance.now();
     while (!connection.socket.destroyed && performance.now() - start < 5_000) {
@@ -132,15 +132,15 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
   });
 });
 
-describe('what is HTTP, but no usual call', () => {
-  it('CONNECT is refused with 405 and Allow', async () => {
+describe('unusual HTTP requests', () => {
+  it('CONNECT is rejected with 405 and Allow', async () => {
     const response = await send(head('CONNECT example.org:443'));
     expect(response).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS', connection: 'close' } });
     expect(response.body).toBe(errorText(-32600, 'method not allowed: send JSON-RPC by POST'));
     await connection.closed;
   });
 
-  it('CONNECT of a caller who breaks the connection off does not end the process', async () => {
+  it('CONNECT of a client that resets the connection does not end the process', async () => {
     for (let count = 0; count < 5; count++) {
       connection = await openRaw(gateway.gateway.port);
       connection.send(head('CONNECT example.org:443'));
@@ -151,13 +151,13 @@ describe('what is HTTP, but no usual call', () => {
     await expectHealthy();
   });
 
-  it('TRACE is refused with 405, and nothing of it comes back', async () => {
+  it('TRACE is rejected with 405, and is not echoed', async () => {
     const response = await send(head(`TRACE ${path}`, { 'x-secret': 'secret' }));
     expect(response).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } });
     expect(response.body).not.toContain('secret');
   });
 
-  it('a whole URL in the request line is as good as its path', async () => {
+  it('a URL in the request line is handled like its path', async () => {
     for (const host of ['gateway.test', '127.0.0.1:8545']) {
       const response = await send(post(`http://${host}${path}`, call(1)));
       expect(response).toMatchObject({ status: 200, body: resultText('1', '5') });
@@ -165,29 +165,29 @@ describe('what is HTTP, but no usual call', () => {
     }
   });
 
-  it('OPTIONS * is no address of ours', async () => {
+  it('OPTIONS * is an unknown address', async () => {
     expect(await send(head('OPTIONS *'))).toMatchObject({ status: 404 });
   });
 
-  it('HTTP/1.0 without a Host is answered, and the connection closed', async () => {
+  it('HTTP/1.0 without a Host gets a response, and the connection is closed', async () => {
     const response = await send(`POST ${path} HTTP/1.0\r\ncontent-length: ${call(1).length}\r\n\r\n${call(1)}`);
     expect(response).toMatchObject({ status: 200, headers: { connection: 'close' }, body: resultText('1', '5') });
     await connection.closed;
   });
 
-  it('Expect: 100-continue is met with 100 before the body is sent', async () => {
+  it('Expect: 100-continue gets 100 before the body is sent', async () => {
     const first = await send(head(`POST ${path}`, { 'content-length': call(1).length, expect: '100-continue' }));
     expect(first.status).toBe(100);
     connection.send(call(1));
     expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', '5') });
   });
 
-  it('an Expect that we do not know is passed over', async () => {
+  it('an unknown Expect is ignored', async () => {
     const response = await send(post(path, call(1), { expect: 'the-unexpected' }));
     expect(response).toMatchObject({ status: 200, body: resultText('1', '5') });
   });
 
-  it('a wish to upgrade to HTTP/2 is passed over', async () => {
+  it('an upgrade to HTTP/2 is ignored', async () => {
     const headers = {
       connection: 'Upgrade, HTTP2-Settings',
       upgrade: 'h2c',
@@ -196,7 +196,7 @@ describe('what is HTTP, but no usual call', () => {
     expect(await send(post(path, call(1), headers))).toMatchObject({ status: 200, body: resultText('1', '5') });
   });
 
-  it('a request id of the caller’s is not taken over', async () => {
+  it('a request id of the client is not used', async () => {
     const { headers } = await send(post(path, call(1), { 'x-request-id': 'mine' }));
     expect(headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
   });

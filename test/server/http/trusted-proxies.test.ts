@@ -6,11 +6,11 @@ import { network, startGateway, type TestGateway } from '../../support/gateway.t
 
 const chain = ['eth_chainId'] as const;
 
-describe('the caller’s address', () => {
+describe('the client’s address', () => {
   const statusFrom = async (one: Limited, forwarded?: string): Promise<number> =>
     (await one.send(chain, forwarded === undefined ? {} : { 'x-forwarded-for': forwarded })).status;
 
-  it('is the right-most that is no proxy of ours', async () => {
+  it('is the right-most address that is not a trusted proxy’s', async () => {
     const one = await limited({ TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' });
     await one.setPermissions({ ips: '192.0.2.0/24, fd00::/8' });
     for (const [forwarded, status] of [
@@ -21,7 +21,7 @@ describe('the caller’s address', () => {
       ['[fd00::1]:4711', 200],
       ['192.0.2.7, 10.1.1.1, 2001:db8::5', 200],
       ['198.51.100.1, 192.0.2.7', 200],
-      // A caller can write what it likes in front of its own address.
+      // Clients can write anything in front of their own address.
       ['192.0.2.7, 198.51.100.1', 403],
       ['192.0.2.7, 198.51.100.1, 10.1.1.1', 403],
       ['192.0.2.7, unknown', 403],
@@ -34,7 +34,7 @@ describe('the caller’s address', () => {
     }
   });
 
-  it('is that of the connection where nobody is trusted, or somebody else', async () => {
+  it('is that of the connection if its proxy is not trusted', async () => {
     for (const env of [{}, { TRUSTED_PROXIES: '10.0.0.0/8' }]) {
       const one = await limited(env);
       await one.setPermissions({ ips: '192.0.2.0/24' });
@@ -44,7 +44,7 @@ describe('the caller’s address', () => {
     }
   });
 
-  it('is what unknown keys are counted by', async () => {
+  it('is the one by which unknown keys are counted', async () => {
     const one = await limited({ TRUSTED_PROXIES: '127.0.0.1', UNKNOWN_KEYS_MAX: '3' });
     const guess = async (from: string): Promise<number> => {
       const url = `${one.gateway.address}/test/v3/${makeKey()}`;
@@ -56,7 +56,7 @@ describe('the caller’s address', () => {
   });
 });
 
-describe('the host that was asked for', () => {
+describe('the requested host', () => {
   let node: FakeNode;
   let open: TestGateway;
   let trusting: TestGateway;
@@ -76,7 +76,7 @@ describe('the host that was asked for', () => {
     return (await fetch(`${gateway.address}/v3/${gateway.key}`, { method: 'POST', body, headers })).status;
   };
 
-  it('is what a trusted proxy says, and nobody else', async () => {
+  it('is the one that a trusted proxy forwards', async () => {
     expect(await statusAt(trusting, 'rpc.example.org')).toBe(200);
     expect(await statusAt(trusting, 'evil.test, rpc.example.org')).toBe(200);
     expect(await statusAt(trusting, 'rpc.example.org, evil.test')).toBe(404);

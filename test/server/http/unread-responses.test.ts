@@ -26,21 +26,21 @@ afterEach(async () => {
   await gateway.stop();
 });
 
-/** Asks for a large answer, and reads nothing of it. */
-async function ask(env: Record<string, string> = {}): Promise<void> {
+/** Requests a large response, and reads nothing of it. */
+async function requestLargeResponse(env: Record<string, string> = {}): Promise<void> {
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
   caller = await openRaw(gateway.gateway.port);
   caller.socket.pause();
   const timers = vi.getTimerCount();
   caller.send(post(`/main/v3/${gateway.key}`, call));
-  // The answer is looked after by then, and the kernel soon has taken what it can.
+  // The response is reserved by then, and the kernel's buffers fill soon after.
   await vi.waitUntil(() => vi.getTimerCount() > timers, { timeout: 15_000 });
   await sleep(200);
   vi.advanceTimersByTime(10_000);
 }
 
-it('an answer that nobody takes is dropped after half a minute', async () => {
-  await ask();
+it('a response that its client does not read is dropped after 30 to 40 s', async () => {
+  await requestLargeResponse();
   vi.advanceTimersByTime(20_000);
   await sleep(50);
   expect(caller.socket.destroyed).toBe(false);
@@ -51,8 +51,8 @@ it('an answer that nobody takes is dropped after half a minute', async () => {
   await expect(caller.response()).rejects.toThrow();
 });
 
-it('one that is being taken is not', async () => {
-  await ask();
+it('a response that its client reads slowly is not dropped', async () => {
+  await requestLargeResponse();
   for (let round = 0; round < 6; round++) {
     const { bytesRead } = caller.socket;
     caller.socket.resume();
@@ -65,8 +65,8 @@ it('one that is being taken is not', async () => {
   expect((await caller.response()).body.length).toBe(size + '{"jsonrpc":"2.0","id":1,"result":"0x"}'.length);
 });
 
-it('counts as held until it is taken', async () => {
-  await ask({ BODIES_MAX_BYTES: '1000000' });
+it('an unread response is reserved in the memory budget', async () => {
+  await requestLargeResponse({ BODIES_MAX_BYTES: '1000000' });
   expect((await gateway.post('main', local)).status).toBe(503);
   caller.socket.resume();
   await caller.response();

@@ -31,7 +31,7 @@ async function open(env: Record<string, string> = {}): Promise<void> {
 }
 
 /** @param given a string is sent as it is */
-async function ask(
+async function sendRequest(
   verb: string,
   path: string,
   given?: unknown,
@@ -45,7 +45,7 @@ async function ask(
 }
 
 async function create(body: object = { name: 'alice' }): Promise<{ id: string; key: string; secret?: string }> {
-  const { status, body: made } = await ask('POST', '/admin/keys', body);
+  const { status, body: made } = await sendRequest('POST', '/admin/keys', body);
   expect(status).toBe(201);
   return made as { id: string; key: string };
 }
@@ -56,7 +56,7 @@ async function statusOf(key: string, headers: Record<string, string> = {}): Prom
   return (await fetch(`${gateway.address}/main/v3/${key}`, init)).status;
 }
 
-describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
+describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
   let audit: () => Promise<string>;
 
   beforeEach(async () => {
@@ -71,64 +71,64 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     audit = () => redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
   });
 
-  it('makes a key that works at once, and shows and lists it without the key', async () => {
+  it('creates a key that works at once, and shows and lists its record without the key', async () => {
     const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
     await eventually(async () => (await statusOf(key)) === 200, 1_000);
-    const shown = await ask('GET', `/admin/keys/${id}`);
+    const shown = await sendRequest('GET', `/admin/keys/${id}`);
     expect(shown.body).toEqual({
       ...{ id, name: 'alice', createdAt: expect.any(String) as string },
       rules: { networks: 'main,other', rate: '50' },
     });
-    const listed = await ask('GET', '/admin/keys');
+    const listed = await sendRequest('GET', '/admin/keys');
     expect(listed.body).toEqual({ keys: expect.arrayContaining([shown.body]) as unknown });
     expect(JSON.stringify([shown, listed])).not.toContain(key);
   });
 
-  it('takes over a key of another service, once, and does not show it', async () => {
+  it('imports a key of another service, once, and does not show it', async () => {
     const id = keyIdOf(digestOf(foreignKey));
     expect(await create({ name: 'old', key: foreignKey })).toEqual({ id });
-    const again = await ask('POST', '/admin/keys', { name: 'new', key: foreignKey });
+    const again = await sendRequest('POST', '/admin/keys', { name: 'new', key: foreignKey });
     expect([again.status, again.body]).toEqual([409, { error: { message: 'This key already exists' } }]);
   });
 
-  it('changes what a key may do, and takes rules away by null', async () => {
+  it('changes the permissions of a key, and removes them by null', async () => {
     const { id, key } = await create({ name: 'alice', rules: { networks: 'other', daily: 5 } });
     expect(await statusOf(key)).toBe(403);
-    const changed = await ask('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
+    const changed = await sendRequest('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
     expect([changed.status, changed.body]).toEqual([200, { id }]);
     await eventually(async () => (await statusOf(key)) === 200, 1_000);
-    expect((await ask('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
+    expect((await sendRequest('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
   });
 
-  it('makes secrets, which are shown once', async () => {
+  it('creates secrets, which are shown once', async () => {
     const { id, key, secret = '' } = await create({ name: 'alice', secret: true });
     const basic = (given: string) => ({ authorization: `Basic ${Buffer.from(`:${given}`).toString('base64')}` });
     expect([await statusOf(key), await statusOf(key, basic(secret))]).toEqual([401, 200]);
-    const { body } = await ask('POST', `/admin/keys/${id}/rotate`, { secret: true, grace: '0m' });
+    const { body } = await sendRequest('POST', `/admin/keys/${id}/rotate`, { secret: true, grace: '0m' });
     expect(body).toEqual({ id, secret: expect.stringMatching(/^ghs_\w{32}$/) as string });
     await eventually(async () => (await statusOf(key, basic(String(body['secret'])))) === 200, 1_000);
     expect(await statusOf(key, basic(secret))).toBe(401);
-    expect((await ask('PATCH', `/admin/keys/${id}`, { secret: false })).body).toEqual({ id });
+    expect((await sendRequest('PATCH', `/admin/keys/${id}`, { secret: false })).body).toEqual({ id });
     await eventually(async () => (await statusOf(key)) === 200, 1_000);
-    const shown = JSON.stringify([await ask('GET', `/admin/keys/${id}`), await audit()]);
+    const shown = JSON.stringify([await sendRequest('GET', `/admin/keys/${id}`), await audit()]);
     for (const hidden of [secret, digestOf(secret), digestOf(key), key]) expect(shown).not.toContain(hidden);
   });
 
-  it('rotates, revokes, and leaves a line of each act', async () => {
+  it('rotates and revokes, and records each change in the audit', async () => {
     const { id, key } = await create();
-    const rotated = await ask('POST', `/admin/keys/${id}/rotate`);
+    const rotated = await sendRequest('POST', `/admin/keys/${id}/rotate`);
     expect(rotated.status).toBe(201);
     const next = rotated.body as { id: string; key: string };
     await eventually(async () => (await statusOf(next.key)) === 200, 1_000);
-    const { expiresAt } = (await ask('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
+    const { expiresAt } = (await sendRequest('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
     const left = Date.parse(expiresAt);
     expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(10_000);
-    const revoked = await ask('POST', `/admin/keys/${id}/revoke`);
+    const revoked = await sendRequest('POST', `/admin/keys/${id}/revoke`);
     expect([revoked.status, revoked.body]).toMatchObject([200, { id, revokedAt: expect.any(String) as string }]);
     await eventually(async () => (await statusOf(key)) === 401, 1_000);
-    const ended = await ask('POST', `/admin/keys/${id}/rotate`);
+    const ended = await sendRequest('POST', `/admin/keys/${id}/rotate`);
     expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} is not active` } }]);
     const lines = await audit();
     for (const act of ['create', 'rotate', 'revoke']) expect(lines).toContain(act);
@@ -136,18 +136,18 @@ describe.each(['file', 'redis'])('the admin API, keys kept in %s', (kind) => {
     expect(lines).not.toContain(token);
   });
 
-  it('tells what a key did', async () => {
+  it('returns the usage of a key', async () => {
     const { id, key } = await create();
     await eventually(async () => (await statusOf(key)) === 200, 1_000);
     await eventually(async () => {
-      const { body } = await ask('GET', `/admin/keys/${id}/usage?days=1`);
+      const { body } = await sendRequest('GET', `/admin/keys/${id}/usage?days=1`);
       const [row] = body['usage'] as Record<string, unknown>[];
       return row?.['method'] === 'eth_getStorageAt' && row['calls'] === 1 && row['units'] === 1 && row['errors'] === 0;
     }, 3_000);
   });
 });
 
-describe('the admin API refuses', () => {
+describe('the admin API rejects', () => {
   beforeEach(() => open());
 
   it.each([
@@ -159,12 +159,12 @@ describe('the admin API refuses', () => {
     ['none after the word', { authorization: 'Bearer ' }],
   ])('%s', async (_, headers) => {
     for (const path of ['/admin/keys', '/admin/openapi.json', '/admin', '/admin/else']) {
-      const { status, headers: got, body } = await ask('GET', path, undefined, headers);
+      const { status, headers: got, body } = await sendRequest('GET', path, undefined, headers);
       expect([status, got.get('www-authenticate')]).toEqual([401, 'Bearer realm="gatehouse"']);
       expect(got.get('cache-control')).toBe('no-store');
       expect(JSON.stringify(body)).not.toContain('horse');
     }
-    expect((await ask('POST', '/admin/keys', { name: 'alice' }, headers)).status).toBe(401);
+    expect((await sendRequest('POST', '/admin/keys', { name: 'alice' }, headers)).status).toBe(401);
   });
 
   it.each([
@@ -202,13 +202,13 @@ describe('the admin API refuses', () => {
     ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
     ['', { name: 'a', rules: { burst: 5 } }, 'burst: requires rate', 'rules.burst'],
   ])('%s%j: %s', async (text, object, message, field) => {
-    const { status, body } = await ask('POST', '/admin/keys', object ?? text);
+    const { status, body } = await sendRequest('POST', '/admin/keys', object ?? text);
     expect([status, body]).toEqual([400, { error: { ...(field !== undefined && { field }), message } }]);
-    expect((await ask('GET', '/admin/keys')).body['keys']).toHaveLength(1);
+    expect((await sendRequest('GET', '/admin/keys')).body['keys']).toHaveLength(1);
   });
 
   it('what is too large, unknown, or another verb', async () => {
-    const large = await ask('POST', '/admin/keys', { name: 'a', rules: { origins: 'x'.repeat(100_000) } });
+    const large = await sendRequest('POST', '/admin/keys', { name: 'a', rules: { origins: 'x'.repeat(100_000) } });
     expect([large.status, large.body]).toEqual([
       413,
       { error: { message: 'the body is too large: at most 100000 bytes are allowed' } },
@@ -221,26 +221,26 @@ describe('the admin API refuses', () => {
       ['POST', '/rotate', {}],
       ['POST', '/revoke', undefined],
     ] as const) {
-      const response = await ask(verb, `/admin/keys/0123456789ab${path}`, body);
+      const response = await sendRequest(verb, `/admin/keys/0123456789ab${path}`, body);
       expect([verb, path, response.status, response.body]).toEqual([verb, path, 404, missing]);
     }
-    const deleted = await ask('DELETE', '/admin/keys/0123456789ab');
+    const deleted = await sendRequest('DELETE', '/admin/keys/0123456789ab');
     expect([deleted.status, deleted.headers.get('allow')]).toEqual([405, 'GET, PATCH']);
-    expect((await ask('GET', '/admin/kees')).status).toBe(404);
-    expect((await ask('GET', '/admin/keys/%zz')).status).toBe(400);
+    expect((await sendRequest('GET', '/admin/kees')).status).toBe(404);
+    expect((await sendRequest('GET', '/admin/keys/%zz')).status).toBe(400);
     const { id } = await create();
-    expect((await ask('GET', `/admin/keys/${id}/usage?days=91`)).body).toEqual({
+    expect((await sendRequest('GET', `/admin/keys/${id}/usage?days=91`)).body).toEqual({
       error: { field: 'days', message: 'days: expected a whole number from 1 to 90' },
     });
-    expect((await ask('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
+    expect((await sendRequest('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
       error: { message: 'the body: expected an object with rules or secret' },
     });
-    expect((await ask('POST', `/admin/keys/${id}/rotate`, { grace: 'soon' })).body).toEqual({
+    expect((await sendRequest('POST', `/admin/keys/${id}/rotate`, { grace: 'soon' })).body).toEqual({
       error: { field: 'grace', message: 'grace: expected a time such as 7d, 24h or 0m' },
     });
   });
 
-  it('everybody on the port for calls', async () => {
+  it('all requests on the port for calls', async () => {
     const headers = { authorization: `Bearer ${token}` };
     for (const path of ['/admin/keys', '/admin/openapi.json']) {
       expect((await fetch(gateway.address + path, { headers })).status).toBe(404);
@@ -250,40 +250,40 @@ describe('the admin API refuses', () => {
 
 it('is off without ADMIN_TOKEN', async () => {
   await open({ ADMIN_TOKEN: '' });
-  expect((await ask('GET', '/admin/keys')).status).toBe(404);
-  expect((await ask('GET', '/readyz')).status).toBe(200);
+  expect((await sendRequest('GET', '/admin/keys')).status).toBe(404);
+  expect((await sendRequest('GET', '/readyz')).status).toBe(200);
 });
 
-it('carries the keys of the key file over to Redis, once, and leaves a line of each', async () => {
+it('imports the keys of the key file into Redis, once, and records each in the audit', async () => {
   await open();
   const { id, key } = await create();
-  const rejected = await ask('POST', '/admin/import');
+  const rejected = await sendRequest('POST', '/admin/import');
   const message = 'keys import copies keys to Redis';
   expect([rejected.status, rejected.body]).toEqual([409, { error: { message } }]);
 
   const redis = await startRedis();
   onTestFinished(redis.stop);
   await open({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir });
-  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
-  expect((await ask('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
+  expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
+  expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
   await eventually(async () => (await statusOf(key)) === 200, 1_000);
-  expect((await ask('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
+  expect((await sendRequest('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
   expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
 });
 
-it('says 503 while Redis is away', async () => {
+it('returns 503 while Redis is unavailable', async () => {
   const redis = await startRedis();
   onTestFinished(redis.stop);
   await open({ REDIS_URL: redis.url });
   await redis.kill();
-  const { status, headers, body } = await ask('GET', '/admin/keys');
+  const { status, headers, body } = await sendRequest('GET', '/admin/keys');
   expect([status, headers.get('retry-after')]).toEqual([503, '01']);
   expect(body).toEqual({ error: { message: 'the key store cannot be reached at the moment' } });
 });
 
-it('serves its document, which names every rule that has a flag', async () => {
+it('serves its document, which has every permission with a flag', async () => {
   await open();
-  const { status, body } = await ask('GET', '/admin/openapi.json');
+  const { status, body } = await sendRequest('GET', '/admin/openapi.json');
   const { openapi, components } = body as {
     openapi: string;
     components: { schemas: { Rules: { properties: object } } };
@@ -297,7 +297,7 @@ it.each([
   [{ ADMIN_TOKEN: 'too-short', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: 'with a space in between', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: token }, /^ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set$/],
-])('%j is a mistake, and is not repeated', (env, message) => {
+])('%j is invalid, and the message does not contain the token', (env, message) => {
   expect(() => readSettings(env)).toThrow(SettingsError);
   expect(() => readSettings(env)).toThrow(message);
   expect(() => readSettings(env)).not.toThrow(new RegExp(env.ADMIN_TOKEN));

@@ -13,22 +13,22 @@ const call = (id: number, method = 'eth_getStorageAt', params: readonly unknown[
   ...{ method, params },
 });
 
-/** What the ops port says to calls on a network. */
-async function explain({ gateway }: WithNodes, body: unknown, slug = 'test', given = token) {
+/** Sends calls to the explain operation of a network. */
+async function explain({ gateway }: WithNodes, call: unknown, slug = 'test', given = token) {
   const url = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}/admin/explain/${slug}`;
   const headers = { authorization: `Bearer ${given}` };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(call) });
   const text = await response.text();
-  return { status: response.status, text, says: JSON.parse(text) as { answer: unknown; explanation: unknown } };
+  return { status: response.status, text, body: JSON.parse(text) as { answer: unknown; explanation: unknown } };
 }
 
 describe('a call at the ops port', () => {
-  it('is answered without a key, and which upstream was asked, and why, stands beside the answer', async () => {
+  it('gets a response without a key, with an explanation of the upstreams used', async () => {
     const all = await withNodes(2, ops);
     all.nodes[0]?.next(status(503));
     const first = await explain(all, call(7));
-    expect(first).toMatchObject({ status: 200, says: { response: { jsonrpc: '2.0', id: 7, result: word(2) } } });
-    expect(first.says.explanation).toEqual({
+    expect(first).toMatchObject({ status: 200, body: { answer: { jsonrpc: '2.0', id: 7, result: word(2) } } });
+    expect(first.body.explanation).toEqual({
       network: 'test',
       upstreams: ['node-0', 'node-1'],
       calls: [
@@ -43,38 +43,38 @@ describe('a call at the ops port', () => {
         },
       ],
     });
-    const { says, text } = await explain(all, call(8));
-    expect(says.explanation).toMatchObject({ calls: [{ skipped: { 'node-0': 'circuit-open' } }] });
+    const { body, text } = await explain(all, call(8));
+    expect(body.explanation).toMatchObject({ calls: [{ skipped: { 'node-0': 'circuit-open' } }] });
     expect(text).not.toMatch(/127\.0\.0\.1|http/);
     expect(all.requestCounts()).toEqual([1, 2]);
   });
 
-  it('may be a batch, of as many calls as it has; errors stand in the answer', async () => {
+  it('may be a batch of any size; errors are in its response', async () => {
     const all = await withNodes(1, ops);
     const batch = Array.from({ length: 60 }, (_, id) =>
       call(id, 'eth_getStorageAt', [storageParams[0], word(id), 'latest']),
     );
-    const { says } = await explain(all, [...batch, call(60, 'no_such', []), 5]);
-    expect(says.answer).toHaveLength(62);
-    expect((says.answer as unknown[])[0]).toMatchObject({ id: 0, result: word(1) });
-    expect((says.answer as unknown[]).slice(-2)).toMatchObject([
+    const { body } = await explain(all, [...batch, call(60, 'no_such', []), 5]);
+    expect(body.answer).toHaveLength(62);
+    expect((body.answer as unknown[])[0]).toMatchObject({ id: 0, result: word(1) });
+    expect((body.answer as unknown[]).slice(-2)).toMatchObject([
       { id: 60, error: { code: -32601 } },
       { id: null, error: { code: -32600 } },
     ]);
-    expect((says.explanation as { calls: unknown[] }).calls).toHaveLength(61);
+    expect((body.explanation as { calls: unknown[] }).calls).toHaveLength(61);
     expect(all.requestCounts()).toEqual([60]);
-    expect((await explain(all, [])).says.answer).toMatchObject({ id: null, error: { code: -32600 } });
+    expect((await explain(all, [])).body.answer).toMatchObject({ id: null, error: { code: -32600 } });
     const notification = { ...call(1), id: undefined };
-    expect((await explain(all, notification)).says.answer).toBeNull();
+    expect((await explain(all, notification)).body.answer).toBeNull();
     expect(all.requestCounts()).toEqual([60]);
   });
 
-  it('needs the token, and a network that there is', async () => {
+  it('needs the token, and an existing network', async () => {
     const all = await withNodes(1, ops);
     expect((await explain(all, call(1), 'test', 'another')).status).toBe(401);
     expect(await explain(all, call(1), 'none')).toMatchObject({
       status: 404,
-      says: { error: { message: 'there is no network of this name' } },
+      body: { error: { message: 'there is no network of this name' } },
     });
     const { address } = all.gateway;
     const headers = { authorization: `Bearer ${token}` };
@@ -82,7 +82,7 @@ describe('a call at the ops port', () => {
     expect(all.requestCounts()).toEqual([0]);
   });
 
-  it('tells whether the answer was kept, or may be', async () => {
+  it('shows whether the response was cached or is cacheable', async () => {
     const all = await withNodes(1, { ...ops, CACHE_MAX_BYTES: '1000000' });
     const chain = new ScriptedChain();
     const [node] = all.nodes;
@@ -95,15 +95,15 @@ describe('a call at the ops port', () => {
       (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
     await eventually(async () => (await head()) === 100, 2_000);
     const verdicts: unknown[] = [];
-    const ask = async (method: string, params: readonly unknown[]): Promise<void> => {
-      const { says } = await explain(all, call(1, method, params));
-      verdicts.push((says.explanation as { calls: { cache?: string }[] }).calls[0]?.cache);
+    const explainCall = async (method: string, params: readonly unknown[]): Promise<void> => {
+      const { body } = await explain(all, call(1, method, params));
+      verdicts.push((body.explanation as { calls: { cache?: string }[] }).calls[0]?.cache);
     };
     const block = [chain.head.hash, false];
-    for (let times = 0; times < 2; times++) await ask('eth_getBlockByHash', block);
-    await ask('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
-    await ask('eth_sendRawTransaction', ['0x02c0']);
-    await ask('eth_chainId', []);
+    for (let times = 0; times < 2; times++) await explainCall('eth_getBlockByHash', block);
+    await explainCall('eth_getStorageAt', [storageParams[0], '0x0', 'pending']);
+    await explainCall('eth_sendRawTransaction', ['0x02c0']);
+    await explainCall('eth_chainId', []);
     expect(verdicts).toEqual(['miss', 'hit', 'not-cacheable', 'not-cacheable', undefined]);
     expect(node?.callsOf('eth_getBlockByHash')).toHaveLength(1);
   });

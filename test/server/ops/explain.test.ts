@@ -9,7 +9,7 @@ const call = (id: number, method = 'eth_getStorageAt', params: readonly unknown[
   method,
   params,
 });
-const routedCall = { 'x-gatehouse-explain': '1' };
+const explainHeaders = { 'x-gatehouse-explain': '1' };
 
 let all: WithNodes;
 beforeEach(async () => {
@@ -24,19 +24,19 @@ async function allow(): Promise<void> {
   for (const node of all.nodes) node.calls.length = 0;
 }
 
-async function explained(body: unknown, headers: Record<string, string> = routedCall, query = '') {
+async function explained(body: unknown, headers: Record<string, string> = explainHeaders, query = '') {
   const url = `${all.gateway.url('test')}${query}`;
   const response = await fetch(url, { method: 'POST', body: JSON.stringify(body), headers });
   const header = response.headers.get('x-gatehouse-explain');
-  return { response, header, rpcResponse: await response.json(), says: JSON.parse(header ?? 'null') as unknown };
+  return { response, header, rpcResponse: await response.json(), explanation: JSON.parse(header ?? 'null') as unknown };
 }
 
-describe('a key that may explain', () => {
-  it('is told by which upstream a call was answered, and the answer stays as it is', async () => {
+describe('a key with the capability explain', () => {
+  it('gets the upstream of a call, and the same response body', async () => {
     await allow();
-    const { says, rpcResponse, response } = await explained(call(1));
+    const { explanation, rpcResponse, response } = await explained(call(1));
     expect(rpcResponse).toEqual({ jsonrpc: '2.0', id: 1, result: word(1) });
-    expect(says).toEqual({
+    expect(explanation).toEqual({
       network: 'test',
       upstreams: ['node-0', 'node-1'],
       calls: [
@@ -52,11 +52,11 @@ describe('a key that may explain', () => {
     expect(all.requestCounts()).toEqual([1, 0]);
   });
 
-  it('is told of failed attempts, and of upstreams that were passed over and why', async () => {
+  it('gets failed attempts, and skipped upstreams with their skip reasons', async () => {
     await allow();
     all.nodes[0]?.next(status(503));
     const failed = await explained(call(1));
-    expect(failed.says).toMatchObject({
+    expect(failed.explanation).toMatchObject({
       calls: [
         {
           attempts: [
@@ -67,25 +67,25 @@ describe('a key that may explain', () => {
       ],
     });
     const after = await explained(call(2), {}, '?explain');
-    expect(after.says).toMatchObject({
+    expect(after.explanation).toMatchObject({
       calls: [{ skipped: { 'node-0': 'circuit-open' }, attempts: [{ upstream: 'node-1' }] }],
     });
     expect(all.requestCounts()).toEqual([1, 2]);
   });
 
-  it('is told of an error, too, and nothing that would give an upstream away', async () => {
+  it('gets an explanation of errors too, without URLs of upstreams', async () => {
     await allow();
     for (const node of all.nodes) node.always(status(503));
-    const { says, response, header } = await explained(call(1));
+    const { explanation, response, header } = await explained(call(1));
     expect(response.status).toBe(503);
-    expect(says).toMatchObject({ calls: [{ outcome: 'no-upstream', attempts: [{}, {}] }] });
+    expect(explanation).toMatchObject({ calls: [{ outcome: 'no-upstream', attempts: [{}, {}] }] });
     expect(header).not.toMatch(/127\.0\.0\.1|http|503/);
   });
 
-  it('is told of each call of a batch, as far as there is room in a header', async () => {
+  it('gets an explanation of each call of a batch, up to the size of a header', async () => {
     await allow();
     const few = await explained([call(1), call(2, 'eth_chainId', []), call(3, 'no_such', [])]);
-    expect(few.says).toMatchObject({
+    expect(few.explanation).toMatchObject({
       calls: [
         { method: 'eth_getStorageAt' },
         { method: 'eth_chainId', outcome: 'result', attempts: [] },
@@ -94,12 +94,12 @@ describe('a key that may explain', () => {
     });
     const many = await explained(Array.from({ length: 200 }, (_, id) => call(id)));
     expect(many.header?.length).toBeLessThanOrEqual(3_000);
-    const { calls, more } = many.says as { calls: unknown[]; more: number };
+    const { calls, more } = many.explanation as { calls: unknown[]; more: number };
     expect(calls.length).toBeGreaterThan(10);
     expect(calls.length + more).toBe(200);
   });
 
-  it('is told nothing unless it asks', async () => {
+  it('gets no explanation without a request for it', async () => {
     await allow();
     for (const query of ['', '?unexplained', '?x=explain']) {
       expect((await explained(call(1), {}, query)).header).toBeNull();
@@ -107,7 +107,7 @@ describe('a key that may explain', () => {
   });
 });
 
-it('a key that may not is told nothing, and answered all the same', async () => {
-  const { header, rpcResponse: response } = await explained(call(1), routedCall, '?explain=1');
+it('a key without the capability gets its response without an explanation', async () => {
+  const { header, rpcResponse: response } = await explained(call(1), explainHeaders, '?explain=1');
   expect([header, response]).toEqual([null, { jsonrpc: '2.0', id: 1, result: word(1) }]);
 });

@@ -37,13 +37,13 @@ describe('on the main port', () => {
     expect(await response.text()).toContain(`gatehouse_build_info{version="${version}"`);
   });
 
-  it('/livez says ok', async () => {
+  it('/livez returns ok', async () => {
     const { address } = await open();
     expect(await get(address, '/livez')).toEqual({ status: 200, text: 'ok\n' });
     expect(await get(address, '/livez', 'HEAD')).toEqual({ status: 200, text: '' });
   });
 
-  it.each(['/readyz', '/healthz'])('%s tells what the gateway has', async (path) => {
+  it.each(['/readyz', '/healthz'])('%s describes the state of the gateway', async (path) => {
     const { address } = await open();
     const { status: got, text } = await get(address, path);
     expect([got, JSON.parse(text)]).toEqual([
@@ -54,7 +54,7 @@ describe('on the main port', () => {
         configuration: {
           digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
           loadedAt: expect.any(String) as string,
-          rejected: null,
+          refused: null,
         },
         keyStore: { kind: 'file', available: true },
         networks: { main: { upstreams: 1, up: 1 } },
@@ -62,14 +62,14 @@ describe('on the main port', () => {
     ]);
   });
 
-  it.each(['POST', 'PUT', 'DELETE'])('%s is none of their verbs', async (verb) => {
+  it.each(['POST', 'PUT', 'DELETE'])('%s is not allowed on them', async (verb) => {
     const { address } = await open();
     for (const path of ['/metrics', '/livez', '/readyz']) expect((await get(address, path, verb)).status).toBe(404);
   });
 });
 
 describe('/readyz', () => {
-  it('tells of an upstream that is down, and is ready all the same', async () => {
+  it('shows a failing upstream, and stays ready', async () => {
     const gateway = await open();
     node.always(status(500));
     await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, '0x0', 'latest']);
@@ -78,7 +78,7 @@ describe('/readyz', () => {
     expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks: { main: { upstreams: 1, up: 0 } } }]);
   });
 
-  it('is 503 while the key store is away and no key is in memory, and 200 once it is back', async () => {
+  it('is 503 while the key store is unavailable and no key is in memory, and 200 once it is back', async () => {
     const redis = await startRedis();
     const gateway = await open({ REDIS_URL: redis.url });
     expect((await get(gateway.address, '/readyz')).status).toBe(200);
@@ -116,14 +116,14 @@ describe('with OPS_PORT', () => {
     }
   });
 
-  it('no call is answered there', async () => {
+  it('calls are rejected there', async () => {
     const { gateway, key } = await open({ OPS_PORT: '0' });
     const url = `http://127.0.0.1:${gateway.opsPort ?? 0}/main/v3/${key}`;
     const response = await fetch(url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}' });
     expect([response.status, await response.json()]).toMatchObject([404, { id: null, error: { code: -32002 } }]);
   });
 
-  it('a start fails where that port is taken, and leaves nothing behind', async () => {
+  it('a start fails if that port is in use, and leaves nothing open', async () => {
     const { gateway } = await open();
     await expect(open({ OPS_PORT: String(gateway.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });

@@ -22,14 +22,14 @@ afterAll(async () => {
   await node.close();
 });
 
-describe('the methods’ reference', () => {
-  it('tells of each method that the network serves, opens the one that is named, and tries it', async () => {
+describe('the method reference', () => {
+  it('describes each method of the network, opens the one in the URL, and sends a call', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs#eth_getBalance`);
     await tab.waitFor(`document.querySelector('#eth_getBalance')?.open`);
     expect(await tab.evaluate('document.title')).toBe('Ten: methods · Gatehouse');
-    const text = await tab.evaluate<string>(`document.querySelector('#eth_getBalance').innerText`);
-    for (const words of ['20-byte address', 'block number or tag', 'optional', '-32602', 'hexadecimal quantity'])
-      expect(text).toContain(words);
+    const card = await tab.evaluate<string>(`document.querySelector('#eth_getBalance').innerText`);
+    for (const text of ['20-byte address', 'block number or tag', 'optional', '-32602', 'hexadecimal quantity'])
+      expect(card).toContain(text);
     expect(await tab.evaluate(`document.querySelectorAll('#methods > details').length`)).toBeGreaterThan(25);
     expect(await tab.evaluate(`document.querySelector('#net_version')`)).toBeNull();
     await tab.evaluate(`key.value = '${gateway.key}'; document.querySelector('#eth_getBalance button').click()`);
@@ -40,30 +40,30 @@ describe('the methods’ reference', () => {
     expect(tab.errors).toEqual([]);
   });
 
-  it('leads to every type that it names', async () => {
+  it('links to every type that it names', async () => {
     const tab = await browser.open(`${gateway.address}/docs`);
     await tab.waitFor(`document.querySelector('#types article') !== null`);
-    const lost = `[...document.querySelectorAll('main a')].map((a) => a.hash.slice(1)).filter((id) => !document.getElementById(id))`;
-    expect(await tab.evaluate(lost)).toEqual([]);
+    const brokenLinks = `[...document.querySelectorAll('main a')].map((a) => a.hash.slice(1)).filter((id) => !document.getElementById(id))`;
+    expect(await tab.evaluate(brokenLinks)).toEqual([]);
     expect(await tab.evaluate(`[...base.options].map(({ text }) => text)`)).toEqual([
       `${gateway.address}/five`,
       `${gateway.address}/ten`,
     ]);
   });
 
-  it('tells what is wrong with what was typed', async () => {
+  it('shows why a call cannot be sent', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs#debug_traceCall`);
     await tab.waitFor(`document.querySelector('#debug_traceCall')?.open`);
     const response = `document.querySelector('#debug_traceCall pre[role=status]').innerText`;
     await tab.evaluate(`document.querySelector('#debug_traceCall button').click()`);
-    await tab.waitFor(`${response}.startsWith('Type your key first')`);
+    await tab.waitFor(`${response}.startsWith('Enter your key first')`);
     await tab.evaluate(
       `key.value = 'x'; document.querySelector('#debug_traceCall textarea').value = '['; document.querySelector('#debug_traceCall button').click()`,
     );
-    await tab.waitFor(`${response}.startsWith('It could not be sent')`);
+    await tab.waitFor(`${response}.startsWith('The request failed')`);
   });
 
-  it('finds methods by a part of their names, and fits a phone', async () => {
+  it('finds methods by a part of their name, and fits a phone', async () => {
     const tab = await browser.open(`${gateway.address}/ten/docs`, { width: 360, height: 740, colours: 'dark' });
     await tab.waitFor(`document.querySelector('#methods details') !== null`);
     await tab.evaluate(`search.value = 'getblockby'; search.dispatchEvent(new Event('input')); 1`);

@@ -21,74 +21,74 @@ afterAll(async () => {
   await node.close();
 });
 
-async function open(given = token): Promise<Tab> {
+async function open(adminToken = token): Promise<Tab> {
   const tab = await browser.open(`${ops}/keys`);
-  await tab.evaluate(`document.querySelector('#token').value = '${given}'; door.requestSubmit()`);
+  await tab.evaluate(`document.querySelector('#token').value = '${adminToken}'; login.requestSubmit()`);
   return tab;
 }
 const textOf = (tab: Tab, id: string): Promise<string> =>
   tab.evaluate<string>(`document.getElementById('${id}').innerText`);
-const said = (tab: Tab, words: string): Promise<void> =>
-  tab.waitFor(`answer.innerText.includes(${JSON.stringify(words)})`);
+const waitForMessage = (tab: Tab, text: string): Promise<void> =>
+  tab.waitFor(`message.innerText.includes(${JSON.stringify(text)})`);
 const call = (key: string, method = 'eth_blockNumber') =>
   fetch(`${gateway.address}/five/v3/${key}`, { method: 'POST', body: `{"jsonrpc":"2.0","id":1,"method":"${method}"}` });
 
 describe('the keys page', () => {
   it('is on the ops port only, and shows nothing without the token', async () => {
     expect((await fetch(`${gateway.address}/keys`, { headers: { accept: 'text/html' } })).status).toBe(404);
-    const tab = await open('a-wrong-token-of-somebody');
-    await said(tab, 'expected the token of ADMIN_TOKEN');
-    expect(await tab.evaluate('inside.hidden')).toBe(true);
+    const tab = await open('a-token-that-is-wrong');
+    await waitForMessage(tab, 'expected the token of ADMIN_TOKEN');
+    expect(await tab.evaluate('content.hidden')).toBe(true);
     expect(await tab.evaluate(`document.body.innerText.includes('test')`)).toBe(false);
   });
 
-  it('makes a key, shows it once, changes what it may do, rotates and revokes it', async () => {
+  it('creates a key, shows it once, changes its permissions, rotates and revokes it', async () => {
     const tab = await open();
-    await tab.waitFor('!inside.hidden');
+    await tab.waitFor('!content.hidden');
     const field = (id: string, value: string) => tab.evaluate(`document.getElementById('${id}').value = '${value}'`);
     await field('name', 'alice');
     await field('new-methods', 'eth');
     await tab.evaluate('create.requestSubmit()');
-    await said(tab, 'alice has the key ');
-    const key = await textOf(tab, 'once-text');
+    await waitForMessage(tab, 'Created key ');
+    const key = await textOf(tab, 'credentials-text');
     expect((await call(key)).status).toBe(200);
     expect((await call(key, 'net_version')).status).toBe(403);
 
     await tab.evaluate(`[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'alice').click()`);
-    await tab.waitFor(`document.getElementById('one-title').innerText === 'alice'`);
-    expect(await tab.evaluate(`document.getElementById('rule-methods').value`)).toBe('eth');
-    await field('rule-rate', 'fast');
-    await tab.evaluate('rules.requestSubmit()');
-    await said(tab, 'rate: expected request units per second');
-    await field('rule-rate', '50');
-    await field('rule-methods', '');
-    await tab.evaluate('rules.requestSubmit()');
-    await said(tab, 'What alice may do is changed.');
-    await tab.waitFor(`document.getElementById('rule-rate').value === '50'`);
+    await tab.waitFor(`document.getElementById('selected-title').innerText === 'alice'`);
+    expect(await tab.evaluate(`document.getElementById('permission-methods').value`)).toBe('eth');
+    await field('permission-rate', 'fast');
+    await tab.evaluate('permissions.requestSubmit()');
+    await waitForMessage(tab, 'rate: expected request units per second');
+    await field('permission-rate', '50');
+    await field('permission-methods', '');
+    await tab.evaluate('permissions.requestSubmit()');
+    await waitForMessage(tab, 'Saved permissions and limits of alice.');
+    await tab.waitFor(`document.getElementById('permission-rate').value === '50'`);
     expect((await call(key, 'net_version')).status).toBe(200);
 
     await tab.evaluate('rotate.requestSubmit()');
-    await said(tab, 'takes the place of the old key, which goes on for 24h.');
-    const next = await textOf(tab, 'once-text');
+    await waitForMessage(tab, 'replaces the old key, which stays valid for 24h.');
+    const next = await textOf(tab, 'credentials-text');
     expect(next).not.toBe(key);
     expect((await call(next)).status).toBe(200);
     await tab.evaluate('revoke.click()');
-    expect(await textOf(tab, 'revoke')).toBe('Really revoke it?');
+    expect(await textOf(tab, 'revoke')).toBe('Confirm revocation');
     expect((await call(next)).status).toBe(200);
     await tab.evaluate('revoke.click()');
-    await said(tab, 'alice is revoked.');
+    await waitForMessage(tab, 'Revoked the key of alice.');
     expect((await call(next)).status).toBe(401);
-    expect(await tab.evaluate(`[...document.getElementById('rules').elements].every(({ disabled }) => disabled)`)).toBe(
-      true,
-    );
-    expect(tab.errors.filter((one) => !one.includes('status of 400'))).toEqual([]);
+    expect(
+      await tab.evaluate(`[...document.getElementById('permissions').elements].every(({ disabled }) => disabled)`),
+    ).toBe(true);
+    expect(tab.errors.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
-  it('draws what a key did, by day and by method', async () => {
+  it('plots the usage of a key by day and by method', async () => {
     await Promise.all([call(gateway.key), call(gateway.key), call(gateway.key, 'eth_getCode')]);
     const tab = await open();
     const choose = `[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'test').click()`;
-    await tab.waitFor('!inside.hidden');
+    await tab.waitFor('!content.hidden');
     // Usage is written each second.
     await tab.waitFor(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
     const bars = await tab.evaluate<string[]>(
@@ -99,12 +99,19 @@ describe('the keys page', () => {
     expect(await tab.evaluate(`usage.querySelectorAll('.plot rect.calls').length`)).toBe(32);
   });
 
+  it('shows the stored field `permissions` as capabilities', async () => {
+    const tab = await open();
+    await tab.waitFor('!content.hidden');
+    const label = await tab.evaluate<string>(`document.querySelector('label[for=new-permissions]').textContent`);
+    expect(label).toMatch(/^capabilities explain /);
+  });
+
   it('fits a phone', async () => {
     const tab = await browser.open(`${ops}/keys`, { width: 360, height: 740, colours: 'dark' });
-    await tab.evaluate(`document.querySelector('#token').value = '${token}'; door.requestSubmit()`);
-    await tab.waitFor('!inside.hidden');
+    await tab.evaluate(`document.querySelector('#token').value = '${token}'; login.requestSubmit()`);
+    await tab.waitFor('!content.hidden');
     await tab.evaluate(`list.querySelector('button').click(); document.querySelector('details').open = true`);
-    await tab.waitFor('!one.hidden');
+    await tab.waitFor(`!document.getElementById('selected').hidden`);
     expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(360);
   });
 });

@@ -13,9 +13,9 @@ let gateway: TestGateway;
 async function open(env: Record<string, string> = {}): Promise<TestGateway> {
   const five = network(5, [`${node.url}/v2/${secret}`], { baseUrls: ['https://five.example.org/eth'] });
   const two = network(6, [node.url, 'http://127.0.0.1:1'], { methods: ['eth_chainId', 'debug_traceCall'] });
-  const made = await startGateway({ five, two }, env);
-  opened.push(made);
-  return made;
+  const started = await startGateway({ five, two }, env);
+  opened.push(started);
+  return started;
 }
 
 const get = (path: string, accept = '*/*', address = gateway.address): Promise<Response> =>
@@ -35,7 +35,7 @@ afterAll(async () => {
   await node.close();
 });
 
-describe('the status of a gateway, as JSON', () => {
+describe('the status as JSON', () => {
   it('is at its root and at each base URL, with names and without URLs', async () => {
     await gateway.call('five', 'eth_blockNumber');
     const root = await get('/', json);
@@ -56,14 +56,14 @@ describe('the status of a gateway, as JSON', () => {
       expect(await jsonAt(path)).toMatchObject({ scope: 'network', networks: [{ slug: 'five' }] });
   });
 
-  it('asks nobody anything', async () => {
+  it('sends nothing to upstreams', async () => {
     const before = node.calls.length;
     await jsonAt('/');
     await jsonAt('/two');
     expect(node.calls.length).toBe(before);
   });
 
-  it('shows who fails, and who is of another chain', async () => {
+  it('shows which upstreams fail or are on another chain', async () => {
     const other = await open();
     await other.call('two', 'debug_traceCall');
     const { networks } = (await jsonAt('/two', json, other.address)) as {
@@ -73,7 +73,7 @@ describe('the status of a gateway, as JSON', () => {
   });
 
   it.each(['public', 'ops'])(
-    'shows both when files were refused: those in force, and where others are wrong: %s',
+    'shows the active configuration and the diagnostics of invalid files: %s',
     async (where) => {
       const one = await open({ STATUS_PAGE: where, ...(where === 'ops' && { OPS_PORT: '0' }) });
       const port = where === 'ops' ? one.gateway.opsPort : one.gateway.port;
@@ -90,7 +90,7 @@ describe('the status of a gateway, as JSON', () => {
       expect(configuration).toEqual({
         digest: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
         loadedAt: isoTime,
-        rejected: { at: isoTime, mistakes: [first, second] },
+        refused: { at: isoTime, mistakes: [first, second] },
       });
       expect(JSON.stringify(configuration)).not.toContain(secret);
       expect(networks).toHaveLength(2);
@@ -101,7 +101,7 @@ describe('the status of a gateway, as JSON', () => {
     expect([404, 405]).toContain((await get(path, json)).status);
   });
 
-  it('is not what a program gets that does not ask for it', async () => {
+  it('is only returned to clients that accept JSON', async () => {
     const response = await get('/');
     expect([response.status, await response.json()]).toMatchObject([404, { error: { code: -32002 } }]);
   });
@@ -109,7 +109,7 @@ describe('the status of a gateway, as JSON', () => {
 
 describe('pages', () => {
   it.each(['/', '/five', '/docs', '/five/docs', '/five/v3/some-key', '/five/ws/v3/some-key', '/v3/some-key'])(
-    '%s lets nothing run but what stands in it',
+    '%s allows only its inlined scripts and styles',
     async (path) => {
       const response = await get(path, html);
       const text = await response.text();
@@ -131,14 +131,14 @@ describe('pages', () => {
     },
   );
 
-  it('may call the base URLs that stand in network files from the methods’ reference only', async () => {
+  it('may call base URLs of network files from the method reference only', async () => {
     expect((await get('/docs', html)).headers.get('content-security-policy')).toContain(
       "connect-src 'self' https://five.example.org",
     );
     expect((await get('/', html)).headers.get('content-security-policy')).toMatch(/connect-src 'self'$/);
   });
 
-  it('leave API clients their error', async () => {
+  it('are not sent to API clients, which get an error', async () => {
     for (const accept of ['*/*', json]) {
       const response = await get(`/five/v3/${gateway.key}`, accept);
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, OPTIONS']);
@@ -148,7 +148,7 @@ describe('pages', () => {
     expect(await posted.json()).toEqual({ jsonrpc: '2.0', id: 1, result: '0x5' });
   });
 
-  it('are found by host, too', async () => {
+  it('are found by host too', async () => {
     const { request } = await import('node:http');
     const status = await new Promise((resolve) => {
       const options = { port: gateway.gateway.port, path: '/eth', headers: { host: 'five.example.org', accept: json } };
@@ -162,7 +162,7 @@ describe('pages', () => {
 });
 
 describe('STATUS_PAGE', () => {
-  it('off: there is none, and a browser gets the error that a program gets', async () => {
+  it('off: there is no page, and browsers get the same error as programs', async () => {
     const { address, key } = await open({ STATUS_PAGE: 'off' });
     const statuses = ['/', '/five', `/five/v3/${key}`].map(async (path) => (await get(path, html, address)).status);
     expect(await Promise.all(statuses)).toEqual([404, 404, 405]);
@@ -170,7 +170,7 @@ describe('STATUS_PAGE', () => {
     expect((await get('/five/docs', html, address)).status).toBe(200);
   });
 
-  it('ops: it is on the ops port only, and tells the port for calls', async () => {
+  it('ops: the page is on the ops port only, and contains the port for calls', async () => {
     const { address, gateway: parts } = await open({ STATUS_PAGE: 'ops', OPS_PORT: '0' });
     const ops = `http://127.0.0.1:${parts.opsPort ?? 0}`;
     expect((await get('/', html, address)).status).toBe(404);
@@ -179,18 +179,18 @@ describe('STATUS_PAGE', () => {
     expect((await get('/docs', html, ops)).status).toBe(404);
   });
 
-  it('public: it is not on the ops port', async () => {
+  it('public: the page is not on the ops port', async () => {
     const { gateway: parts } = await open({ OPS_PORT: '0' });
     expect((await get('/', html, `http://127.0.0.1:${parts.opsPort ?? 0}`)).status).toBe(404);
   });
 
-  it('ops without OPS_PORT is a mistake', async () => {
+  it('ops without OPS_PORT is invalid', async () => {
     await expect(open({ STATUS_PAGE: 'ops' })).rejects.toThrow('STATUS_PAGE: ops requires OPS_PORT, which is not set');
   });
 });
 
 describe('openrpc.json', () => {
-  it('is of the whole spec at the root, and limited to the network at a base URL', async () => {
+  it('has all methods at the root, and those of the network at a base URL', async () => {
     const whole = (await jsonAt('/openrpc.json', '*/*')) as { methods: unknown[]; servers: { url: string }[] };
     expect(whole.methods.length).toBeGreaterThan(30);
     expect(whole.servers.map(({ url }) => url)).toContain('https://five.example.org/eth/v3/${key}');
@@ -207,9 +207,9 @@ describe('openrpc.json', () => {
     ['evil, https', '127.0.0.1', 'https'],
     ['gopher', '127.0.0.1', 'http'],
     ['https', '192.0.2.1', 'http'],
-  ])('is asked for by %s, says a proxy, and %s is trusted: addresses begin with %s', async (said, trusted, scheme) => {
+  ])('uses the client’s scheme: X-Forwarded-Proto %s, trusted proxy %s: %s', async (forwarded, trusted, scheme) => {
     const behind = await open({ TRUSTED_PROXIES: trusted });
-    const response = await fetch(`${behind.address}/two/openrpc.json`, { headers: { 'x-forwarded-proto': said } });
+    const response = await fetch(`${behind.address}/two/openrpc.json`, { headers: { 'x-forwarded-proto': forwarded } });
     const { servers } = (await response.json()) as { servers: { url: string }[] };
     const at = behind.address.replace('http:', `${scheme}:`);
     expect(servers.map(({ url }) => url)).toEqual([

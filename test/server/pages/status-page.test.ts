@@ -8,10 +8,10 @@ let browser: Chromium;
 let node: FakeNode;
 let gateway: TestGateway;
 
-/** As a wallet's extension announces itself; what it is asked for is kept in `asked`. */
+/** Announces a wallet as an extension does, and records its requests in `walletRequests`. */
 const wallet = `
-  window.asked = [];
-  const provider = { request: async (given) => { asked.push(given); if (window.refuses) throw new Error('no'); return null; } };
+  window.walletRequests = [];
+  const provider = { request: async (request) => { walletRequests.push(request); if (window.walletRejects) throw new Error('no'); return null; } };
   const announce = () => window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {
     detail: { info: { uuid: 'one', name: 'Fox', icon: 'data:image/svg+xml,<svg/>' }, provider },
   }));
@@ -41,11 +41,11 @@ const type = (tab: Tab, key: string): Promise<unknown> =>
   tab.evaluate(`key.value = ${JSON.stringify(key)}; key.dispatchEvent(new Event('input')); 1`);
 
 describe('the status page', () => {
-  it('shows what upstreams do, and what becomes of them, without being loaded anew', async () => {
+  it('shows the state of upstreams, and updates it without a reload', async () => {
     await gateway.call('ten', 'eth_blockNumber');
     const tab = await open('/');
     await tab.evaluate('window.isTheSame = true');
-    expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none of them failing');
+    expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none failing');
     await tab.waitFor(`document.querySelector('#networks').innerText.includes('block 16')`);
     await node.refuse();
     await gateway.call('ten', 'eth_blockNumber');
@@ -55,30 +55,30 @@ describe('the status page', () => {
     expect(tab.errors).toEqual([]);
   });
 
-  it('shows for which method an upstream is marked, why, and for how long', async () => {
+  it('shows which method an upstream does not support, and for how long', async () => {
     expect((await gateway.call('ten', 'eth_gasPrice')).error?.code).toBe(-32_601);
     const tab = await open('/ten');
     await tab.waitFor(`/eth_gasPrice: unsupported, for 10 min/.test(document.querySelector('#networks').innerText)`);
     expect(tab.errors).toEqual([]);
   });
 
-  it('shows that files were refused, where the mistakes are, and since when those before are in force', async () => {
+  it('shows that network files are invalid, the positions of diagnostics, and since when the active ones are used', async () => {
     const shown = `!document.querySelector('#configuration').hidden`;
     const before = await open('/');
     expect(await before.evaluate(shown)).toBe(false);
     gateway.save({ more: 'name: More\nchainId: x\nupstreams: []\n' });
     await gateway.gateway.reload();
-    // Not every three seconds only.
-    await before.waitFor(`(window.again ??= setInterval(refresh, 100), ${shown})`);
-    expect(await textOf(before, '#refusal')).toMatch(/were refused\. Those of .*\d.* are in force\.$/);
-    expect(await textOf(before, '#mistakes')).toMatch(/more\.yaml:2:10\s+more\.yaml:3:12/);
+    // Polls faster than the page does.
+    await before.waitFor(`(window.poll ??= setInterval(refresh, 100), ${shown})`);
+    expect(await textOf(before, '#rejection')).toMatch(/are invalid\. The configuration of .*\d.* is active\.$/);
+    expect(await textOf(before, '#diagnostics')).toMatch(/more\.yaml:2:10\s+more\.yaml:3:12/);
     gateway.save({ more: undefined });
     await gateway.gateway.reload();
     await before.waitFor(`document.querySelector('#configuration').hidden`);
     expect(before.errors).toEqual([]);
   });
 
-  it('leads from a network’s name to its own page, with methods that lead to their reference', async () => {
+  it('links to the page of each network, whose methods link to their reference', async () => {
     const tab = await open('/');
     await tab.evaluate(`document.querySelector('#networks a[href="/ten"]').click()`);
     await tab.waitFor(`document.title === 'OP Mainnet · Gatehouse'`);
@@ -86,7 +86,7 @@ describe('the status page', () => {
     expect(await tab.evaluate(`${link}.innerText`)).toBe('eth_call');
   });
 
-  it('writes the address with the typed key into every snippet, and sends it nowhere', async () => {
+  it('shows the address with the entered key in every snippet, and does not send it', async () => {
     const tab = await open('/ten');
     expect(await textOf(tab, '#snippet')).toContain(`curl -sS ${gateway.address}/ten/v3/<your key>`);
     await type(tab, 'my-key');
@@ -105,22 +105,22 @@ describe('the status page', () => {
     expect(await tab.evaluate(`localStorage.length + sessionStorage.length`)).toBe(0);
   });
 
-  it('takes the curl line that it shows for what it is: it answers', async () => {
+  it('shows a curl command that works', async () => {
     const tab = await open('/ten');
     await type(tab, gateway.key);
     expect(await runCurlLine(await textOf(tab, '#snippet'))).toMatchObject({ id: 1, result: '0x10' });
   });
 
-  it('gives a wallet that announces itself the chain and the address, once there is a key', async () => {
+  it('adds the network to a wallet that announces itself, once a key is entered', async () => {
     const tab = await open('/ten', { before: wallet });
     await tab.waitFor(`document.querySelector('#wallets button') !== null`);
     expect(await textOf(tab, '#wallets')).toBe('Add to Fox');
     await tab.evaluate(`document.querySelector('#wallets button').click()`);
-    expect(await textOf(tab, '#wallet-answer')).toMatch(/^Type your key first/);
+    expect(await textOf(tab, '#wallet-message')).toMatch(/^Enter your key first/);
     await type(tab, 'my-key');
     await tab.evaluate(`document.querySelector('#wallets button').click()`);
-    await tab.waitFor(`document.querySelector('#wallet-answer').innerText === 'Fox has it.'`);
-    expect(await tab.evaluate('asked')).toEqual([
+    await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Added to Fox.'`);
+    expect(await tab.evaluate('walletRequests')).toEqual([
       {
         method: 'wallet_addEthereumChain',
         params: [
@@ -134,14 +134,14 @@ describe('the status page', () => {
         ],
       },
     ]);
-    await tab.evaluate(`window.refuses = true; document.querySelector('#wallets button').click()`);
-    await tab.waitFor(`document.querySelector('#wallet-answer').innerText === 'Fox did not take it: no'`);
+    await tab.evaluate(`window.walletRejects = true; document.querySelector('#wallets button').click()`);
+    await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Fox did not add the network: no'`);
     expect(tab.errors).toEqual([]);
   });
 
-  it('tells whoever opens an address of JSON-RPC what it is, and has the key from there', async () => {
+  it('explains an RPC address that is opened in a browser, and fills in its key', async () => {
     const tab = await open(`/ten/v3/${gateway.key}`);
-    expect(await textOf(tab, '#explanation')).toContain('This is an address for JSON-RPC');
+    expect(await textOf(tab, '#explanation')).toContain('This is a JSON-RPC address');
     expect(await tab.evaluate('key.value')).toBe(gateway.key);
     const plain = await open('/ten');
     expect(await plain.evaluate(`document.querySelector('#explanation').hidden`)).toBe(true);
@@ -150,8 +150,8 @@ describe('the status page', () => {
   it.each([
     ['light', { colours: 'light' }],
     ['dark', { colours: 'dark' }],
-    ['as wide as a phone', { width: 360, height: 740 }],
-  ] as const)('%s: fits, and can be read', async (_, options) => {
+    ['on a phone', { width: 360, height: 740 }],
+  ] as const)('%s: fits the screen, with enough contrast', async (_, options) => {
     for (const path of ['/', '/ten']) {
       const tab = await open(path, options);
       expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(
@@ -162,7 +162,7 @@ describe('the status page', () => {
   });
 });
 
-/** Texts of which the colour stands out less than WCAG 2.2 AA asks for (4.5 to 1). */
+/** Texts with less contrast than WCAG 2.2 AA requires (4.5 to 1). */
 const contrasts = `(() => {
   const light = (colour) => {
     const [r, g, b] = colour.match(/[\\d.]+/g).map((part) => part / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));

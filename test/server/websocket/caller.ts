@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
 import type { TestGateway } from '../../support/gateway.ts';
 
-/** A caller by WebSocket that sends what it is told, and keeps what it hears. */
+/** A WebSocket client for tests, which buffers the messages that it receives. */
 export interface Caller {
   readonly socket: WebSocket;
   /** Sends each text as a message of its own. */
@@ -11,7 +11,7 @@ export interface Caller {
   next(): Promise<string>;
   /** Sends one call, and waits for the next message. */
   call(method: string, params?: unknown, id?: unknown): Promise<unknown>;
-  /** All that came and was not asked for by `next`. */
+  /** Messages received and not yet returned by `next`. */
   readonly unread: readonly string[];
   readonly closed: Promise<{ code: number; reason: string }>;
 }
@@ -21,7 +21,7 @@ export function socketUrl(gateway: TestGateway, slug: string, key = gateway.key)
   return `${gateway.address.replace('http', 'ws')}/${slug}/ws/v3/${key}`;
 }
 
-/** @throws Error when the gateway refuses: `Unexpected server response: <status>` */
+/** @throws Error if the upgrade is rejected: `Unexpected server response: <status>` */
 export async function openCaller(url: string, options: ClientOptions = {}): Promise<Caller> {
   const socket = new WebSocket(url, options);
   const unread: string[] = [];
@@ -37,7 +37,7 @@ export async function openCaller(url: string, options: ClientOptions = {}): Prom
     });
   });
   await once(socket, 'open');
-  // How it ends is told by `closed`.
+  // `closed` reports how the socket ends.
   socket.on('error', () => undefined);
   const caller: Caller = {
     socket,

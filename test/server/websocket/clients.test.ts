@@ -27,7 +27,7 @@ describe('ethers’ WebSocketProvider', () => {
   });
   afterAll(() => provider.destroy());
 
-  it('reads the chain, storage, a block, a receipt, and what is not there, all at once', async () => {
+  it('reads the chain, storage, a block, a receipt, and null results, all at once', async () => {
     const { counter, blockHash, setTransaction } = anvil.chain;
     const [chain, word, block, receipt, none] = await Promise.all([
       provider.getNetwork(),
@@ -55,7 +55,7 @@ describe('ethers’ WebSocketProvider', () => {
     );
   });
 
-  it('gets a thousand answers to a thousand calls', async () => {
+  it('gets a thousand responses to a thousand calls', async () => {
     const { counter } = anvil.chain;
     const calls = Array.from({ length: 1000 }, () => provider.getStorage(counter.address, counter.numberPosition));
     const words = await Promise.all(calls);
@@ -64,7 +64,7 @@ describe('ethers’ WebSocketProvider', () => {
 });
 
 describe('viem’s webSocket transport', () => {
-  it('reads and estimates, and its keep-alive, which has the id null, is answered', async () => {
+  it('reads and estimates, and gets a response to its keep-alive, which has the id null', async () => {
     // At the pace of viem's own tests; its default is 30 s.
     const transport = webSocket(socketUrl(gateway, 'local'), {
       keepAlive: { interval: 50 },

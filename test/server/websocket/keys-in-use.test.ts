@@ -47,7 +47,7 @@ async function closing({ closed }: Caller): Promise<{ code: number; reason: stri
 const revoked = { code: 1008, reason: 'invalid project id' };
 
 describe('the sockets of a key', () => {
-  it('are closed with 1008 within a second of its DEL by hand, and no others', async () => {
+  it('are closed with 1008 within a second after DEL in Redis, and no others', async () => {
     await start();
     const { key, caller } = await openWithNewKey();
     const second = await openCaller(socketUrl(gateway, 'main', key));
@@ -64,7 +64,7 @@ describe('the sockets of a key', () => {
     await expect(openCaller(socketUrl(gateway, 'main', key))).rejects.toThrow('401');
   });
 
-  it('are closed when it is revoked, though calls are under way and others wait, which are never begun', async () => {
+  it('are closed when it is revoked, with calls in progress; waiting calls are not started', async () => {
     await start({ WS_MESSAGES_MAX: '1' });
     const { key, caller } = await openWithNewKey();
     node.next(slow(2_000));
@@ -79,7 +79,7 @@ describe('the sockets of a key', () => {
     expect(node.callsOf('eth_getStorageAt')).toHaveLength(1);
   });
 
-  it('are closed within a second of FLUSHALL', async () => {
+  it('are closed within a second after FLUSHALL', async () => {
     await start();
     const callers = [(await openWithNewKey()).caller, (await openWithNewKey()).caller];
     await redis.cli('FLUSHALL');
@@ -89,13 +89,13 @@ describe('the sockets of a key', () => {
     }
   });
 
-  it('are closed within about a second where Redis tells of nothing', async () => {
+  it('are closed within about a second if Redis reports no changes', async () => {
     await start();
-    // With the connection that hears of changes gone for good, only asking helps.
+    // Without the connection that reports changes, keys must be looked up again.
     await redis.cli('ACL', 'SETUSER', 'default', '-client|tracking', '-subscribe');
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
     const held: { key: string; caller: Caller }[] = [];
-    // At different moments of the second for which each is trusted.
+    // At different moments of the second for which a lookup is valid.
     for (let count = 0; count < 13; count++) {
       held.push(await openWithNewKey());
       await sleep(107);
@@ -107,8 +107,8 @@ describe('the sockets of a key', () => {
     }
   });
 
-  it('go on while Redis is away, and are confirmed when it is back', async () => {
-    // Only what is there before the SAVE is there after the restart.
+  it('stay open while Redis is unavailable, and are confirmed when it is back', async () => {
+    // Only data from before the SAVE exists after the restart.
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'));
     await start({}, ['--dir', folder]);
     const cached = await openWithNewKey();
@@ -120,7 +120,7 @@ describe('the sockets of a key', () => {
     for (const { caller } of [cached, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
     await redis.restart();
     rmSync(folder, { recursive: true });
-    // Confirmed within a second of the return, of which the gateway learns within another.
+    // The gateway detects the return within one second, and confirms keys within another.
     const { took, ...end } = await closing(lost.caller);
     expect(end).toEqual(revoked);
     expect(took).toBeLessThan(2_000);
@@ -128,7 +128,7 @@ describe('the sockets of a key', () => {
     expect(await cached.caller.call('net_version')).toMatchObject({ result: '5' });
   });
 
-  it('are closed with 1013 when Redis has been away for KEY_STALE_MAX_S', async () => {
+  it('are closed with 1013 when Redis has been unavailable for KEY_STALE_MAX_S', async () => {
     await start({ KEY_STALE_MAX_S: '2' });
     const { caller } = await openWithNewKey();
     await redis.kill();
@@ -138,17 +138,17 @@ describe('the sockets of a key', () => {
     expect(took).toBeLessThan(2_500);
   });
 
-  it('cost Redis no look-up for a message', async () => {
+  it('need no lookup in Redis for a message', async () => {
     await start();
     const { caller } = await openWithNewKey();
     await sleep(600);
-    const before = await lookUps();
+    const before = await keyLookups();
     for (let call = 0; call < 100; call++) await caller.call('net_version');
-    expect(await lookUps()).toBe(before);
+    expect(await keyLookups()).toBe(before);
   });
 });
 
-it('a key file’s key, revoked, closes its sockets too', async () => {
+it('revoking a key of the key file closes its sockets too', async () => {
   redis = await startRedis();
   gateway = await startGateway({ main: network(5, [node.url]) });
   const caller = await openCaller(socketUrl(gateway, 'main'));
@@ -158,6 +158,6 @@ it('a key file’s key, revoked, closes its sockets too', async () => {
   expect(took).toBeLessThan(1_000);
 });
 
-async function lookUps(): Promise<number> {
+async function keyLookups(): Promise<number> {
   return Number(/cmdstat_hgetall:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
 }

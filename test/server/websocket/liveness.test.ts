@@ -7,7 +7,7 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 
-/** The gateway's own clock is put forward: its interval and `performance.now`. Sockets live in real time. */
+/** Tests advance the gateway's own clock: its interval and `performance.now`. Sockets run in real time. */
 
 const account = '0x1212121212121212121212121212121212121212';
 const storageAt = (id: number): string =>
@@ -44,7 +44,7 @@ async function open(options: { autoPong?: boolean } = {}, env: Record<string, st
   });
 }
 
-/** Then gives what was sent time to arrive. */
+/** Advances the clock, then waits for messages to arrive. */
 async function pass(seconds: number): Promise<void> {
   vi.advanceTimersByTime(seconds * 1000);
   await sleep(100);
@@ -52,8 +52,8 @@ async function pass(seconds: number): Promise<void> {
 
 const isOpen = (): boolean => caller.socket.readyState === caller.socket.OPEN;
 
-describe('a socket at rest', () => {
-  it('is pinged every 30 s, and lives as long as pongs come', async () => {
+describe('an idle socket', () => {
+  it('is pinged every 30 s, and stays open while pongs arrive', async () => {
     await open();
     await pass(29);
     expect(pings).toBe(0);
@@ -64,7 +64,7 @@ describe('a socket at rest', () => {
     expect(await caller.call('net_version')).toMatchObject({ result: '5' });
   });
 
-  it('is cut off when it has not said anything for 30 s after a ping', async () => {
+  it('is destroyed when its client stays silent for 30 s after a ping', async () => {
     await open({ autoPong: false });
     await pass(31);
     expect(pings).toBe(1);
@@ -77,7 +77,7 @@ describe('a socket at rest', () => {
     expect(value('gatehouse_websockets_open')).toBe(0);
   });
 
-  it('needs a clock only while it is there', async () => {
+  it('needs a timer only while it is open', async () => {
     await open();
     const withSocket = vi.getTimerCount();
     caller.socket.close();
@@ -86,7 +86,7 @@ describe('a socket at rest', () => {
     expect(vi.getTimerCount()).toBe(withSocket - 1);
   });
 
-  it('is alive when it calls, pong or not', async () => {
+  it('stays open when its client calls without pongs', async () => {
     await open({ autoPong: false });
     for (let round = 1; round <= 3; round++) {
       await pass(31);
@@ -98,8 +98,8 @@ describe('a socket at rest', () => {
   });
 });
 
-describe('a socket that we do not listen to, because of calls under way,', () => {
-  it('is not taken for dead', async () => {
+describe('a socket whose reading is paused because of calls in progress', () => {
+  it('is not closed as silent', async () => {
     await open(
       { autoPong: false },
       { WS_MESSAGES_MAX: '1', CALL_TIMEOUT_MS: '1000000', UPSTREAM_TIMEOUT_MS: '1000000' },
@@ -114,16 +114,16 @@ describe('a socket that we do not listen to, because of calls under way,', () =>
   });
 });
 
-describe('a caller that reads slowly', () => {
+describe('a slow reader', () => {
   const env = { WS_UNREAD_MAX_BYTES: '3000000' };
   const bigCalls = async (count: number, from: number): Promise<void> => {
     for (let id = from; id < from + count; id++) caller.send(transaction(id));
     await sleep(0);
   };
 
-  it('gets no new calls begun while an answer is unread, and all answers when it reads on', async () => {
+  it('has no further calls started while a response is unread, and gets all responses once it reads', async () => {
     await open({}, env);
-    // The kernel’s buffers on the way hold a few MB.
+    // The kernel’s buffers take a few MB.
     node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
@@ -139,24 +139,24 @@ describe('a caller that reads slowly', () => {
     expect(isOpen()).toBe(true);
   });
 
-  it('is cut off when answers of calls under way go beyond WS_UNREAD_MAX_BYTES', async () => {
+  it('is disconnected when responses of calls in progress exceed WS_UNREAD_MAX_BYTES', async () => {
     await open({}, env);
     node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
     await bigCalls(10, 1);
     await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
-    // What was kept for it is let go: one answer beyond the limit at most.
+    // Its buffered bytes are released: at most one response beyond the limit.
     expect(unreadAtGateway()).toBe(0);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
   });
 
-  it('is cut off when it takes nothing of what is unread for 30 s after a ping, though it is below the limit', async () => {
+  it('is disconnected when it reads nothing for 30 s after a ping, although it is below the limit', async () => {
     await open({}, {});
     node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
-    // For which it is not listened to any more; it is not excused by that.
+    // Reading is paused for it, which does not extend the time.
     caller.send(transaction(2));
     await sleep(50);
     await pass(31);
@@ -165,8 +165,8 @@ describe('a caller that reads slowly', () => {
     expect(await closedBy('silent')).toBe(1);
   });
 
-  it('is not cut off while it takes some, though our ping waits behind a large answer', async () => {
-    // More than the kernel takes, whose buffers grow as they are emptied.
+  it('is not disconnected while it reads, although the ping is queued behind a large response', async () => {
+    // More than the kernel’s buffers take, which grow as they are emptied.
     await open({ autoPong: false }, { UPSTREAM_RESPONSE_MAX_BYTES: '100000000' });
     node.response('eth_getTransactionByHash', big(80));
     caller.socket.pause();
@@ -174,7 +174,7 @@ describe('a caller that reads slowly', () => {
     await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
     await pass(31);
     for (let round = 0; round < 2; round++) {
-      // Some of it, not all.
+      // A part of it.
       const { _socket: wire } = caller.socket as unknown as { _socket: { once(event: 'data', f: () => void): void } };
       let chunks = 0;
       const take = (): void => {
@@ -195,7 +195,7 @@ describe('a caller that reads slowly', () => {
     expect((await caller.next()).length).toBeGreaterThan(80_000_000);
   });
 
-  it('is cut off when it fills our memory with pongs', async () => {
+  it('is disconnected when its unread pongs exceed the limit', async () => {
     await open({}, { WS_UNREAD_MAX_BYTES: '1000' });
     caller.socket.pause();
     const payload = Buffer.alloc(125);
@@ -220,7 +220,7 @@ async function closedBy(reason: string): Promise<number> {
   return (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason }) ?? 0;
 }
 
-/** Bytes that the gateway, which is in this process, keeps for callers that do not read. */
+/** Bytes that the gateway, which runs in this process, buffers for slow readers. */
 function unreadAtGateway(): number {
   const handles = (process as unknown as { _getActiveHandles(): Partial<Socket>[] })._getActiveHandles();
   return handles
@@ -228,15 +228,15 @@ function unreadAtGateway(): number {
     .reduce((sum, { writableLength = 0 }) => sum + writableLength, 0);
 }
 
-describe('a message that does not come whole', () => {
-  /** The beginning of a message of 400,000 bytes, as a caller must mask it. */
+describe('an incomplete message', () => {
+  /** The beginning of a message of 400,000 bytes, masked as clients must. */
   const beginning = Buffer.concat([Buffer.from('81ff0000000000061a8000000000', 'hex'), Buffer.alloc(200_000, ' ')]);
   const begin = (): void => {
     const { _socket: wire } = caller.socket as unknown as { _socket: Socket };
     wire.write(beginning);
   };
 
-  it('ends the socket after half a minute, whatever pings come meanwhile', async () => {
+  it('closes the socket after 30 s, despite pings meanwhile', async () => {
     await open();
     begin();
     await pass(1);
@@ -250,7 +250,7 @@ describe('a message that does not come whole', () => {
     expect(value('gatehouse_websockets_closed_total', { reason: 'slow-message' })).toBe(1);
   });
 
-  it('ends the socket at once where the gateway holds too much, which others hear no more of then', async () => {
+  it('closes the socket at once if the memory budget is full, which releases its bytes', async () => {
     await open({}, { BODIES_MAX_BYTES: '150000' });
     begin();
     await pass(1);

@@ -9,7 +9,7 @@ import { openCaller, socketUrl, type Caller } from './caller.ts';
 
 const word = `0x${'0'.repeat(64)}`;
 const account = '0x1212121212121212121212121212121212121212';
-/** Each of another slot: what is asked twice at the same time is asked once. */
+/** Each reads another slot: identical calls would be coalesced. */
 const storageAt = (id: number | string, slot = typeof id === 'number' ? `0x${id}` : '0x0'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"eth_getStorageAt","params":["${account}","${slot}","latest"]}`;
 const netVersion = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"net_version"}`;
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 describe('a message', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '"a\\u0062"'])(
-    'with the id %s is answered with that id',
+    'with the id %s gets a response with that id',
     async (id) => {
       await open();
       caller.send(netVersion(id), storageAt(id));
@@ -53,13 +53,13 @@ describe('a message', () => {
       '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',
       errorText(-32601, 'The method eth_nonsense does not exist/is not available', '7'),
     ],
-  ])('that is wrong is answered, and the socket goes on: %.30s', async (text, response) => {
+  ])('that is invalid gets an error, and the socket stays open: %.30s', async (text, response) => {
     await open();
     caller.send(text, netVersion('8'));
     expect([await caller.next(), await caller.next()].toSorted()).toEqual([response, resultText('8', '5')].toSorted());
   });
 
-  it('may be a batch: its answers come as one message, in order, without one for the notification', async () => {
+  it('may be a batch: its responses are one message, in order, without one for the notification', async () => {
     await open();
     const notification = '{"jsonrpc":"2.0","method":"net_version"}';
     caller.send(`[${storageAt(1)},${notification},2,${netVersion('"x"')}]`);
@@ -67,7 +67,7 @@ describe('a message', () => {
     expect(await caller.next()).toBe(`[${resultText('1', word)},${invalid},${resultText('"x"', '5')}]`);
   });
 
-  it('of a thousand calls comes back whole', async () => {
+  it('of a thousand calls gets all responses', async () => {
     await open();
     caller.send(`[${Array.from({ length: 1000 }, (_, id) => storageAt(id, `0x${id.toString(16)}`)).join(',')}]`);
     const responses = JSON.parse(await caller.next()) as { id: number; result: string }[];
@@ -75,7 +75,7 @@ describe('a message', () => {
     expect(responses.every(({ result }) => result === word)).toBe(true);
   });
 
-  it('with notifications only is not answered', async () => {
+  it('with notifications only gets no response', async () => {
     await open();
     const notification = '{"jsonrpc":"2.0","method":"net_version"}';
     caller.send(notification, `[${notification}]`, netVersion('1'));
@@ -84,7 +84,7 @@ describe('a message', () => {
     expect(caller.unread).toEqual([]);
   });
 
-  it('that is binary is taken for text', async () => {
+  it('that is binary is handled as text', async () => {
     await open();
     caller.socket.send(Buffer.from(netVersion('"€"')), { binary: true });
     expect(await caller.next()).toBe(resultText('"€"', '5'));
@@ -115,7 +115,7 @@ describe('a message', () => {
 });
 
 describe('messages of one socket', () => {
-  it('are under way at once, and answered as their answers come', async () => {
+  it('are handled in parallel, and each response is sent when it is ready', async () => {
     await open();
     node.next(slow(200));
     caller.send(storageAt(1), storageAt(2), netVersion('3'));
@@ -126,7 +126,7 @@ describe('messages of one socket', () => {
     expect(ids.toSorted()).toEqual([1, 2, 3]);
   });
 
-  it('wait, and are not read, beyond WS_MESSAGES_MAX; all are answered in the end', async () => {
+  it('beyond WS_MESSAGES_MAX wait unread, and get responses later', async () => {
     await open();
     node.always(slow(100), 'eth_getStorageAt');
     const before = node.callsOf('eth_getStorageAt').length;
@@ -136,14 +136,14 @@ describe('messages of one socket', () => {
     await expect.poll(() => node.callsOf('eth_getStorageAt').length - before, { interval: 5 }).toBe(4);
     await sleep(50);
     expect(node.callsOf('eth_getStorageAt').length - before).toBe(4);
-    // 10 MB: more than the kernel and we took.
+    // 10 MB: more than the kernel and the gateway buffer.
     expect(caller.socket.bufferedAmount).toBeGreaterThan(1_000_000);
     const ids = new Set<number>();
     while (ids.size < sent.length) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
     node.always(undefined, 'eth_getStorageAt');
   });
 
-  it('that wait are answered too when they came in one packet', async () => {
+  it('that wait get responses too if they arrived in one packet', async () => {
     await open();
     node.always(slow(20), 'eth_getStorageAt');
     caller.send(...Array.from({ length: 40 }, (_, id) => storageAt(id)));
@@ -153,8 +153,8 @@ describe('messages of one socket', () => {
   });
 });
 
-describe('a caller that leaves with calls under way', () => {
-  it.each(['close', 'terminate'] as const)('by %s is forgotten', async (way) => {
+describe('a client that disconnects with calls in progress', () => {
+  it.each(['close', 'terminate'] as const)('by %s has its calls cancelled', async (way) => {
     await open();
     const before = node.callsOf('eth_getStorageAt').length;
     node.next(slow(100));
@@ -168,7 +168,7 @@ describe('a caller that leaves with calls under way', () => {
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
   });
 
-  it('while its messages wait, takes those with it', async () => {
+  it('has its waiting messages dropped', async () => {
     await open();
     const before = node.callsOf('eth_getStorageAt').length;
     node.always(hang, 'eth_getStorageAt');

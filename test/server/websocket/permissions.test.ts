@@ -8,7 +8,7 @@ const open = (one: Limited, headers: Record<string, string> = {}): Promise<Calle
 const call = (caller: Caller): Promise<unknown> => caller.call(...storage);
 const rejected = { error: { code: -32005, message: 'project ID request rate exceeded' } };
 
-it('messages draw on the same account as HTTP, and a batch is refused as a whole', async () => {
+it('messages count against the same limits as HTTP, and a batch is rejected as a whole', async () => {
   const one = await limited();
   await one.setPermissions({ rate: '0.01', burst: '3' });
   const caller = await open(one);
@@ -26,7 +26,7 @@ it('messages draw on the same account as HTTP, and a batch is refused as a whole
   expect(one.reached()).toBe(3);
 });
 
-it('rules that change hold for sockets that are open', async () => {
+it('changed permissions apply to open sockets', async () => {
   const one = await limited();
   const caller = await open(one);
   await one.setPermissions({ methods: 'net' });
@@ -37,7 +37,7 @@ it('rules that change hold for sockets that are open', async () => {
   expect(await caller.closed).toEqual({ code: 1008, reason: 'rejected due to project ID settings' });
 });
 
-it('who may not come in is refused before the socket is there', async () => {
+it('a caller without permission is rejected before the upgrade', async () => {
   const one = await limited();
   await one.setPermissions({ origins: 'app.example.org' });
   await expect(open(one)).rejects.toThrow('403');
@@ -48,7 +48,7 @@ it('who may not come in is refused before the socket is there', async () => {
   await expect(open(one)).rejects.toThrow('401');
 });
 
-it('a key may have fewer sockets than others', async () => {
+it('a key may have a lower limit of sockets than the setting', async () => {
   const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
   await one.setPermissions({ sockets: '2' });
   const [first] = [await open(one), await open(one)];
@@ -60,7 +60,7 @@ it('a key may have fewer sockets than others', async () => {
   await expect(open(one)).rejects.toThrow('429');
 });
 
-it('a key and the one that it was rotated to share what may be open', async () => {
+it('a key and its successor by rotation share the limits of sockets and subscriptions', async () => {
   const one = await limited({ WS_SOCKETS_PER_KEY: '3' });
   await one.setPermissions({ subscriptions: '2' });
   const { key } = await new KeyManager(one.gateway.gateway.keys).rotate(one.id, 60_000);
@@ -80,7 +80,7 @@ it('a key and the one that it was rotated to share what may be open', async () =
   await expect.poll(() => openCaller(second).catch(() => undefined)).toBeDefined();
 });
 
-it('a key whose time is over closes its sockets within a second', async () => {
+it('the sockets of a key are closed within a second after it expires', async () => {
   const one = await limited();
   await one.setPermissions({ expiresAt: new Date(Date.now() + 500).toISOString() });
   const caller = await open(one);

@@ -46,14 +46,14 @@ async function drained(): Promise<number> {
 }
 
 describe('a gateway that drains', () => {
-  it('closes sockets with 1012, at once where there is only one', async () => {
+  it('closes sockets with 1012; a single one at once', async () => {
     await start();
     const caller = await open();
     expect(await drained()).toBeLessThan(1_000);
     expect(await caller.closed).toEqual(restart);
   });
 
-  it('lets sockets in, and answers on them, until its delay is over', async () => {
+  it('accepts sockets and handles their calls until its delay is over', async () => {
     await start();
     const before = await open();
     const drain = gateway.gateway.drain(300);
@@ -63,7 +63,7 @@ describe('a gateway that drains', () => {
     for (const caller of [before, late]) expect(await caller.closed).toEqual(restart);
   });
 
-  it('tells who still sends that it stops, under the id of each call', async () => {
+  it('rejects further calls, each under its own id', async () => {
     await start();
     const caller = await open();
     node.always(slow(300));
@@ -79,7 +79,7 @@ describe('a gateway that drains', () => {
     node.always(undefined);
   });
 
-  it('answers the calls that are under way, also those that waited, before', async () => {
+  it('completes the calls in progress, and those that waited, before it closes', async () => {
     await start({ WS_MESSAGES_MAX: '2' });
     const caller = await open();
     node.always(slow(200));
@@ -92,13 +92,13 @@ describe('a gateway that drains', () => {
     expect(await drain).toBeGreaterThan(300);
   });
 
-  it('closes many one after the other, within half of DRAIN_TIMEOUT_MS', async () => {
+  it('closes many sockets one after another, within half of DRAIN_TIMEOUT_MS', async () => {
     await start({ DRAIN_TIMEOUT_MS: '2000' });
     const ends: number[] = [];
     const opened = await Promise.all(Array.from({ length: 20 }, open));
     const begun = performance.now();
     for (const { closed } of opened) void closed.then(() => ends.push(performance.now() - begun));
-    // Whose turn has not come is still served.
+    // A socket that is not closed yet is still served.
     const drain = drained();
     expect(await opened.at(-1)?.call('net_version')).toMatchObject({ result: '5' });
     expect(await drain).toBeLessThan(1_500);
@@ -108,7 +108,7 @@ describe('a gateway that drains', () => {
     expect(ends.filter((end) => end > 500).length).toBeGreaterThan(5);
   });
 
-  it('refuses new sockets with 503, on a connection that was open before', async () => {
+  it('rejects new sockets with 503, on a connection that was open before', async () => {
     await start();
     const busy = await open();
     node.next(slow(500));
@@ -128,7 +128,7 @@ describe('a gateway that drains', () => {
     expect(await busy.closed).toEqual(restart);
   });
 
-  it('breaks off sockets whose calls take longer than DRAIN_TIMEOUT_MS, or that never answer our goodbye', async () => {
+  it('destroys sockets whose calls take longer than DRAIN_TIMEOUT_MS, or that send no close frame', async () => {
     await start({ DRAIN_TIMEOUT_MS: '300' });
     const [hanging, deaf] = [await open(), await open()];
     node.next(hang);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { makeKey } from '../../../gateway/auth/formats/key.ts';
-import { errorText, expectRefusal, resultText } from '../http/expect-response.ts';
+import { errorText, expectRejection, resultText } from '../http/expect-response.ts';
 import { head, openRaw, post, type RawConnection, type RawResponse } from '../http/raw-connection.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { slow } from '../../support/behaviours.ts';
@@ -43,7 +43,7 @@ afterEach(async () => {
     caller.socket.terminate();
     await caller.closed;
   }
-  // The limit for each key counts those that the gateway has not seen leave.
+  // The limit of a key counts sockets until the gateway has detected their close.
   await expect.poll(socketsOpen).toBe(0);
 });
 afterAll(async () => {
@@ -56,7 +56,7 @@ async function socketsOpen(): Promise<number> {
   return samples.reduce((sum, { name, value }) => sum + (name === 'gatehouse_websockets_open' ? value : 0), 0);
 }
 
-async function ask(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {
+async function sendUpgrade(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {
   connection = await openRaw(port);
   connection.send(bytes);
   return connection.response();
@@ -65,7 +65,7 @@ async function ask(bytes: string, port = gateway.gateway.port): Promise<RawRespo
 const upgrade = (path: string, more: Record<string, string | number> = {}, to = gateway): string =>
   head(`GET ${path.replace('KEY', to.key)}`, { ...handshake, ...more });
 
-function expectRefused(response: RawResponse, status: number, code: number, message: string): void {
+function expectRejected(response: RawResponse, status: number, code: number, message: string): void {
   expect([response.status, response.body]).toEqual([status, errorText(code, message)]);
   expect(response.headers).toMatchObject({
     'content-type': 'application/json',
@@ -97,7 +97,7 @@ describe('a WebSocket is opened', () => {
 
   it('for a page of any origin, with a request id and without compression', async () => {
     const origin = { origin: 'https://dapp.example.org', 'sec-websocket-extensions': 'permessage-deflate' };
-    const response = await ask(upgrade('/main/ws/v3/KEY', origin));
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY', origin));
     expect(response.status).toBe(101);
     expect(response.headers['sec-websocket-accept']).toBe('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
     expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
@@ -122,17 +122,17 @@ describe('a WebSocket is opened', () => {
     expect((await connection.response()).status).toBe(101);
   });
 
-  it('and its first message may come with the request', async () => {
+  it('and its first message may arrive with the request', async () => {
     const masked = Buffer.concat([Buffer.from([0x81, 0x80 | netVersion.length, 0, 0, 0, 0]), Buffer.from(netVersion)]);
     connection = await openRaw(gateway.gateway.port);
     const { socket } = connection;
-    const heard: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => heard.push(chunk));
+    const received: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => received.push(chunk));
     connection.send(Buffer.concat([Buffer.from(upgrade('/main/ws/v3/KEY')), masked]));
-    await expect.poll(() => Buffer.concat(heard).toString()).toContain(resultText('1', '5'));
+    await expect.poll(() => Buffer.concat(received).toString()).toContain(resultText('1', '5'));
   });
 
-  it('but not before a call is answered that came earlier on the connection', async () => {
+  it('but not while an earlier call on the connection has no response', async () => {
     node.next(slow(200));
     connection = await openRaw(gateway.gateway.port);
     connection.send(post(`/main/v3/${gateway.key}`, storageAt) + upgrade('/main/ws/v3/KEY'));
@@ -141,7 +141,7 @@ describe('a WebSocket is opened', () => {
   });
 });
 
-describe('a WebSocket is refused before 101', () => {
+describe('a WebSocket is rejected before 101', () => {
   it.each([
     ['/main/ws/v3/', 401, -32002, 'project id required in the url'],
     ['/main/ws/v3', 401, -32002, 'project id required in the url'],
@@ -149,16 +149,16 @@ describe('a WebSocket is refused before 101', () => {
     [`/main/ws/v3/${makeKey()}`, 401, -32002, 'invalid project id'],
     ['/main/v3/KEY', 404, -32002, 'WebSocket is at <base URL>/ws/v3/<key>'],
   ])('%s: %i', async (path, status, code, message) => {
-    expectRefused(await ask(upgrade(path)), status, code, message);
+    expectRejected(await sendUpgrade(upgrade(path)), status, code, message);
   });
 
   it.each(['/nowhere/ws/v3/KEY', '/ws/v3/KEY', '/', '/metrics', '/main/ws/v4/KEY', '/main/ws/ws/v3/KEY', '/%/ws/v3/x'])(
-    '%s: 404, and the base URLs that there are',
+    '%s: 404, with the known base URLs',
     async (path) => {
-      const response = await ask(upgrade(path));
+      const response = await sendUpgrade(upgrade(path));
       const { error } = JSON.parse(response.body) as { error: { message: string } };
       expect(error.message).toContain('by WebSocket to <base URL>/ws/v3/<key>, where base URLs are: /main, ');
-      expectRefused(response, 404, -32002, error.message);
+      expectRejected(response, 404, -32002, error.message);
     },
   );
 
@@ -167,53 +167,53 @@ describe('a WebSocket is refused before 101', () => {
     ['of another version', { 'sec-websocket-version': 12 }, 'Missing or invalid Sec-WebSocket-Version header'],
     ['with a wrong protocol', { 'sec-websocket-protocol': ',' }, 'Invalid Sec-WebSocket-Protocol header'],
   ])('a handshake %s: 400', async (_, headers, message) => {
-    expectRefused(await ask(upgrade('/main/ws/v3/KEY', headers)), 400, -32600, `bad HTTP request: ${message}`);
-    // What was noted of one handshake is not held against the next.
-    expect((await ask(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
+    expectRejected(await sendUpgrade(upgrade('/main/ws/v3/KEY', headers)), 400, -32600, `bad HTTP request: ${message}`);
+    // The error of one handshake does not affect the next.
+    expect((await sendUpgrade(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
   });
 
   it('a handshake without Host: 400', async () => {
     const bytes = upgrade('/main/ws/v3/KEY').replace('host: gateway.test\r\n', '');
-    expectRefused(await ask(bytes), 400, -32600, 'bad HTTP request');
+    expectRejected(await sendUpgrade(bytes), 400, -32600, 'bad HTTP request');
   });
 
   it('beyond WS_SOCKETS_PER_KEY: 429 and Retry-After, until one closes', async () => {
     const first = await open();
     await open(socketUrl(gateway, 'other'));
-    const response = await ask(upgrade('/main/ws/v3/KEY'));
-    expectRefused(response, 429, -32005, 'too many WebSockets with this project id');
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY'));
+    expectRejected(response, 429, -32005, 'too many WebSockets with this project id');
     expect(response.headers['retry-after']).toBe('01');
     first.socket.close();
     await first.closed;
-    await expect.poll(async () => (await ask(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
+    await expect.poll(async () => (await sendUpgrade(upgrade('/main/ws/v3/KEY'))).status).toBe(101);
   });
 
-  it('from an address that tries too many unknown keys: 429', async () => {
-    for (let tries = 0; tries < 3; tries++) await ask(upgrade(`/main/ws/v3/${makeKey()}`));
-    const response = await ask(upgrade(`/main/ws/v3/${makeKey()}`));
-    expectRefused(response, 429, -32005, 'too many unknown project ids from this address');
+  it('from an address with too many unknown keys: 429', async () => {
+    for (let tries = 0; tries < 3; tries++) await sendUpgrade(upgrade(`/main/ws/v3/${makeKey()}`));
+    const response = await sendUpgrade(upgrade(`/main/ws/v3/${makeKey()}`));
+    expectRejected(response, 429, -32005, 'too many unknown project ids from this address');
     expect(response.headers['retry-after']).toMatch(/^\d\d$/);
   });
 
-  it('while the key store cannot be asked: 503', async () => {
+  it('while the key store is unreachable: 503', async () => {
     const lonely = await startGateway(
       { main: network(5, [node.url]) },
       { REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
     );
-    const response = await ask(upgrade('/main/ws/v3/KEY', {}, lonely), lonely.gateway.port);
-    expectRefused(response, 503, -32603, 'the key cannot be checked at the moment');
+    const response = await sendUpgrade(upgrade('/main/ws/v3/KEY', {}, lonely), lonely.gateway.port);
+    expectRejected(response, 503, -32603, 'the key cannot be checked at the moment');
     await lonely.stop();
   });
 
-  it('and the refusal is counted', async () => {
+  it('and the rejection is counted', async () => {
     const count = async (): Promise<number> =>
       (await readMetrics(gateway.address)).value('gatehouse_http_rejections_total', { reason: 'key-missing' }) ?? 0;
     const before = await count();
-    await ask(upgrade('/main/ws/v3/'));
+    await sendUpgrade(upgrade('/main/ws/v3/'));
     expect(await count()).toBe(before + 1);
   });
 
-  it('though the caller is gone before it is told', async () => {
+  it('although the client disconnects before the response', async () => {
     for (let round = 0; round < 5; round++) {
       const raw = await openRaw(gateway.gateway.port);
       raw.send(upgrade(`/main/ws/v3/${makeKey()}`));
@@ -224,12 +224,12 @@ describe('a WebSocket is refused before 101', () => {
   });
 });
 
-describe('the address of WebSocket, asked without an upgrade', () => {
+describe('the WebSocket address without an upgrade', () => {
   const url = (slug = 'main'): string => `${gateway.address}/${slug}/ws/v3/${gateway.key}`;
 
-  it.each(['GET', 'POST', 'PUT'])('by %s is 426, and says which protocol is meant', async (method) => {
+  it.each(['GET', 'POST', 'PUT'])('by %s is 426, and names the protocol', async (method) => {
     const response = await fetch(url(), { method, ...(method !== 'GET' && { body: netVersion }) });
-    await expectRefusal(response, 426, -32600, 'this address is for WebSocket only');
+    await expectRejection(response, 426, -32600, 'this address is for WebSocket only');
     expect(response.headers.get('upgrade')).toBe('websocket');
   });
 
@@ -237,13 +237,13 @@ describe('the address of WebSocket, asked without an upgrade', () => {
     expect((await fetch(url('nowhere'))).status).toBe(404);
   });
 
-  it('answers a preflight', async () => {
+  it('responds to a preflight', async () => {
     expect((await fetch(url(), { method: 'OPTIONS' })).status).toBe(204);
   });
 });
 
-describe('a wish for another protocol', () => {
-  it('is passed over: the call is answered, and the connection goes on', async () => {
+describe('an upgrade to another protocol', () => {
+  it('is ignored: the call gets a response, and the connection stays open', async () => {
     const h2c = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': '' };
     const warnings: Error[] = [];
     const logEntry = (warning: Error): void => void warnings.push(warning);
@@ -251,7 +251,7 @@ describe('a wish for another protocol', () => {
     connection = await openRaw(gateway.gateway.port);
     for (let round = 0; round < 12; round++) {
       const call = post(`/main/v3/${gateway.key}`, netVersion, h2c);
-      // The body comes by itself, as from clients that send it after the headers.
+      // The body is sent separately, as by clients that send it after the headers.
       connection.send(call.slice(0, -netVersion.length));
       await new Promise((resolve) => setTimeout(resolve, 20));
       connection.send(call.slice(-netVersion.length));
@@ -261,7 +261,7 @@ describe('a wish for another protocol', () => {
       expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', '5') });
     }
     process.off('warning', logEntry);
-    // Such as that of a listener too many.
+    // Such as a warning about too many listeners.
     expect(warnings).toEqual([]);
   });
 });

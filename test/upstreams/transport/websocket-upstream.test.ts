@@ -368,7 +368,7 @@ describe('a connection', () => {
 
   it('stays open while a call is in flight, however long', async () => {
     const { node, send } = await startTransport({ pingMs: 20, idleMs: 50 });
-    node.onCall(({ answer: response }) => setTimeout(response, 300));
+    node.onCall(({ respond }) => setTimeout(respond, 300));
     expect((await send()).status).toBe(200);
     expect(node.handshakes).toHaveLength(1);
   });

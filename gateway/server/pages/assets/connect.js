@@ -1,6 +1,6 @@
 'use strict';
 
-/** What to write into a program, by its name. */
+/** Code or settings that connect to a network, by client. */
 const snippets = {
   curl: ({ url }) =>
     `curl -sS ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'`,
@@ -23,41 +23,45 @@ function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Somebody typed a percent sign.
+    // The key contains a percent sign that escapes nothing.
     return text;
   }
 }
 
-/** Shows how to use a network at a base URL. The key stays in this page until a wallet or a program is given it. */
-function connect(network, baseUrl, givenKey) {
+/** Shows how to connect to a network at a base URL. The key stays in this page until it is added to a wallet. */
+function connect(network, baseUrl, keyInPath) {
   const key = byId('key');
-  key.value = decoded(givenKey);
-  let chosen = 'curl';
+  key.value = decoded(keyInPath);
+  let selected = 'curl';
   const facts = () => {
-    const shown = encodeURIComponent(key.value.trim()) || '<your key>';
-    return { ...network, url: `${baseUrl}/v3/${shown}`, socketUrl: `${baseUrl.replace(/^http/, 'ws')}/ws/v3/${shown}` };
+    const keyText = encodeURIComponent(key.value.trim()) || '<your key>';
+    return {
+      ...network,
+      url: `${baseUrl}/v3/${keyText}`,
+      socketUrl: `${baseUrl.replace(/^http/, 'ws')}/ws/v3/${keyText}`,
+    };
   };
   const showSnippet = () => {
-    byId('snippet').textContent = snippets[chosen](facts());
+    byId('snippet').textContent = snippets[selected](facts());
     for (const tab of byId('tabs').children) {
-      tab.setAttribute('aria-selected', String(tab.textContent === chosen));
-      tab.tabIndex = tab.textContent === chosen ? 0 : -1;
+      tab.setAttribute('aria-selected', String(tab.textContent === selected));
+      tab.tabIndex = tab.textContent === selected ? 0 : -1;
     }
   };
-  const choose = (name) => {
-    chosen = name;
+  const select = (name) => {
+    selected = name;
     showSnippet();
   };
   const tabs = Object.keys(snippets).map((name) =>
-    element('button', { type: 'button', role: 'tab', 'aria-controls': 'snippet', click: () => choose(name) }, name),
+    element('button', { type: 'button', role: 'tab', 'aria-controls': 'snippet', click: () => select(name) }, name),
   );
   byId('tabs').replaceChildren(...tabs);
   byId('tabs').addEventListener('keydown', ({ key: pressed }) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[pressed];
     if (step === undefined) return;
-    const at = tabs.findIndex((tab) => tab.textContent === chosen);
-    const next = tabs[(at + step + tabs.length) % tabs.length];
-    choose(next.textContent);
+    const index = tabs.findIndex((tab) => tab.textContent === selected);
+    const next = tabs[(index + step + tabs.length) % tabs.length];
+    select(next.textContent);
     next.focus();
   });
   byId('copy').replaceChildren(copyButton(() => byId('snippet').textContent));
@@ -67,17 +71,17 @@ function connect(network, baseUrl, givenKey) {
   byId('connect').hidden = false;
 }
 
-/** A button for each wallet that announces itself (EIP-6963), or for the one that is simply there (EIP-1193). */
+/** Offers a button for each wallet that announces itself (EIP-6963), else for the injected one (EIP-1193). */
 function offerWallets(network, facts, key) {
   const known = new Set();
   const wallets = byId('wallets');
-  const none = element('span', { class: 'quiet' }, 'No wallet is to be found in this browser.');
+  const none = element('span', { class: 'quiet' }, 'No wallet extension found.');
   const offer = (id, name, icon, provider) => {
     if (known.has(id)) return;
     known.add(id);
     none.remove();
     const image = icon?.startsWith('data:image/') === true ? element('img', { src: icon, alt: '' }) : undefined;
-    const click = () => addTo(name, provider, network, facts(), key);
+    const click = () => addNetwork(name, provider, network, facts(), key);
     wallets.append(element('button', { type: 'button', class: 'main', click }, image, `Add to ${name}`));
   };
   wallets.replaceChildren(none);
@@ -90,11 +94,11 @@ function offerWallets(network, facts, key) {
   }, 500);
 }
 
-/** EIP-3085. */
-async function addTo(wallet, provider, { name, chainId, currency, explorer }, { url }, key) {
-  const answer = byId('wallet-answer');
+/** Adds the network to a wallet (EIP-3085). */
+async function addNetwork(wallet, provider, { name, chainId, currency, explorer }, { url }, key) {
+  const message = byId('wallet-message');
   if (key.value.trim() === '') {
-    answer.textContent = 'Type your key first: the wallet is given the address with the key in it.';
+    message.textContent = 'Enter your key first: the wallet stores the address with the key.';
     key.focus();
     return;
   }
@@ -107,8 +111,8 @@ async function addTo(wallet, provider, { name, chainId, currency, explorer }, { 
       ...(explorer !== undefined && { blockExplorerUrls: [explorer] }),
     };
     await provider.request({ method: 'wallet_addEthereumChain', params: [chain] });
-    answer.textContent = `${wallet} has it.`;
+    message.textContent = `Added to ${wallet}.`;
   } catch (error) {
-    answer.textContent = `${wallet} did not take it: ${error.message ?? 'it does not say why'}`;
+    message.textContent = `${wallet} did not add the network: ${error.message ?? 'it gave no reason'}`;
   }
 }

@@ -6,27 +6,29 @@ async function main() {
   const { info, servers, methods, components } = await response.json();
   byId('title').textContent = `${info.title}: methods`.replace('Gatehouse: ', '');
   document.title = `${byId('title').textContent} · Gatehouse`;
-  byId('summary').textContent = `${count(methods.length)} methods, JSON-RPC 2.0`;
+  byId('summary').textContent = `${formatNumber(methods.length)} methods, JSON-RPC 2.0`;
   offerServers(servers);
   byId('methods').replaceChildren(...methods.map((method) => methodCard(method, components)));
   byId('types').append(
     ...Object.entries(components.schemas).map(([name, schema]) => typeCard(name, schema, components.schemas)),
   );
   byId('search').addEventListener('input', ({ target }) => {
-    const wanted = target.value.trim().toLowerCase();
-    for (const card of byId('methods').children) card.hidden = !card.id.toLowerCase().includes(wanted);
+    const search = target.value.trim().toLowerCase();
+    for (const card of byId('methods').children) card.hidden = !card.id.toLowerCase().includes(search);
   });
-  window.addEventListener('hashchange', openNamed);
-  openNamed();
+  window.addEventListener('hashchange', openTarget);
+  openTarget();
 }
 
-/** This page's own base URL, where it is one, and those of the document. */
+/** Offers this page's own base URL, if it has one, and those of the document. */
 function offerServers(servers) {
   const own = location.origin + location.pathname.replace(/\/docs\/?$/, '');
-  const given = servers.filter(({ name }) => name === 'HTTP').map(({ url }) => url.replace(/\/v3\/\$\{key\}$/, ''));
-  // Of the same host: the page's own way of writing it, which a proxy in front may have made https.
-  const alike = given.map((url) => (sameHost(url) ? location.origin + new URL(url).pathname.replace(/\/$/, '') : url));
-  const all = own === location.origin ? alike : [own, ...alike];
+  const urls = servers.filter(({ name }) => name === 'HTTP').map(({ url }) => url.replace(/\/v3\/\$\{key\}$/, ''));
+  // On the same host the page's origin is used: a proxy may have changed the scheme to https.
+  const reachable = urls.map((url) =>
+    sameHost(url) ? location.origin + new URL(url).pathname.replace(/\/$/, '') : url,
+  );
+  const all = own === location.origin ? reachable : [own, ...reachable];
   byId('base').replaceChildren(...[...new Set(all)].map((url) => element('option', {}, url)));
 }
 
@@ -34,18 +36,18 @@ function sameHost(url) {
   return URL.canParse(url) && new URL(url).host === location.host;
 }
 
-/** The method in the address opens, as does its type. */
-function openNamed() {
-  const named = byId(decodeURIComponent(location.hash.slice(1)));
-  if (named === null) return;
-  named.open = true;
-  named.scrollIntoView();
+/** Opens the method or type that the URL's fragment names. */
+function openTarget() {
+  const target = byId(decodeURIComponent(location.hash.slice(1)));
+  if (target === null) return;
+  target.open = true;
+  target.scrollIntoView();
 }
 
 function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
   const paramRows = params.map((param) => [
     element('code', {}, ...breakable(param.name)),
-    element('span', {}, ...schemaWords(param.schema, schemas)),
+    element('span', {}, ...schemaSummary(param.schema, schemas)),
     param.required ? '' : 'optional',
     element('span', { class: 'quiet' }, param.summary ?? ''),
   ]);
@@ -61,35 +63,35 @@ function methodCard({ name, summary, description, params, result, errors, exampl
     element('p', {}, description ?? ''),
     element('h3', {}, 'Parameters'),
     params.length === 0
-      ? element('p', { class: 'quiet' }, 'None that the spec names.')
+      ? element('p', { class: 'quiet' }, 'None in the specification.')
       : table(['Name', 'Type', '', ''], paramRows),
     element('h3', {}, 'Result'),
-    element('p', {}, ...schemaWords(result.schema, schemas)),
+    element('p', {}, ...schemaSummary(result.schema, schemas)),
     errorRows.length === 0 ? undefined : element('h3', {}, 'Errors'),
     errorRows.length === 0 ? undefined : table(['Code', 'Message'], errorRows),
     example === undefined ? undefined : element('h3', {}, `Example: ${example.name}`),
     example === undefined ? undefined : element('pre', { class: 'result', tabindex: '0' }, text(example.result.value)),
     element('h3', {}, 'Try it'),
-    ...trial(name, example?.params.map(({ value }) => value) ?? []),
+    ...callForm(name, example?.params.map(({ value }) => value) ?? []),
   );
 }
 
-/** Parameters to change, a button, and what came. */
-function trial(method, params) {
+/** Creates a form that sends a call: its parameters, a button, and the response. */
+function callForm(method, params) {
   const id = `params-${method}`;
-  const given = element('textarea', { id, rows: Math.min(12, text(params).split('\n').length), spellcheck: 'false' });
-  given.value = text(params);
-  const answer = element('pre', { class: 'result', role: 'status', tabindex: '0', hidden: true });
+  const input = element('textarea', { id, rows: Math.min(12, text(params).split('\n').length), spellcheck: 'false' });
+  input.value = text(params);
+  const output = element('pre', { class: 'result', role: 'status', tabindex: '0', hidden: true });
   const click = async () => {
-    answer.hidden = false;
-    answer.textContent = '…';
-    answer.textContent = await send(method, given.value);
+    output.hidden = false;
+    output.textContent = '…';
+    output.textContent = await send(method, input.value);
   };
   return [
     element('label', { for: id }, 'Parameters, as JSON'),
-    given,
+    input,
     element('button', { type: 'button', class: 'main', click }, 'Send'),
-    answer,
+    output,
   ];
 }
 
@@ -97,7 +99,7 @@ async function send(method, params) {
   const key = byId('key').value.trim();
   if (key === '') {
     byId('key').focus();
-    return 'Type your key first, at the top of this page.';
+    return 'Enter your key first, at the top of this page.';
   }
   try {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: JSON.parse(params) });
@@ -106,7 +108,7 @@ async function send(method, params) {
     const response = await fetch(url, { method: 'POST', headers, body, referrerPolicy: 'no-referrer' });
     return text(await response.json());
   } catch (error) {
-    return `It could not be sent: ${error.message}`;
+    return `The request failed: ${error.message}`;
   }
 }
 
@@ -115,5 +117,5 @@ function text(value) {
 }
 
 main().catch((error) => {
-  byId('summary').textContent = `The document is not to be had: ${error.message}`;
+  byId('summary').textContent = `The OpenRPC document cannot be loaded: ${error.message}`;
 });

@@ -2,158 +2,171 @@
 
 const USAGE_DAYS = 30;
 const { fields } = JSON.parse(byId('data').textContent);
+/** Titles of fields that differ from their stored names. */
+const titles = { permissions: 'capabilities' };
 
 let token = '';
-let chosen;
+let selectedKey;
 
-/** Asks the admin API. @throws Error with what it says in refusal */
-async function ask(verb, path, body) {
+/** Sends a request to the admin API. @throws Error with the message of its error response */
+async function sendRequest(verb, path, body) {
   const headers = {
     authorization: `Bearer ${token}`,
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
   const response = await fetch(`/admin/keys${path}`, { method: verb, headers, body: JSON.stringify(body) });
-  const said = await response.json();
-  if (!response.ok) throw new Error(said.error?.message ?? `HTTP ${response.status}`);
-  return said;
+  const result = await response.json();
+  if (!response.ok) throw new Error(result.error?.message ?? `HTTP ${response.status}`);
+  return result;
 }
 
-/** Does something for a form or a button, and tells what became of it. */
-async function act(work) {
-  byId('answer').textContent = '';
+/** Runs the action of a form or a button, and shows its message or error. */
+async function run(action) {
+  byId('message').textContent = '';
   try {
-    const sentence = await work();
-    byId('answer').className = 'good';
-    byId('answer').textContent = sentence ?? '';
+    const message = await action();
+    byId('message').className = 'good';
+    byId('message').textContent = message ?? '';
   } catch (error) {
-    byId('answer').className = 'bad';
-    byId('answer').textContent = error.message;
+    byId('message').className = 'bad';
+    byId('message').textContent = error.message;
   }
 }
 
-function onSubmit(id, work) {
+function onSubmit(id, action) {
   byId(id).addEventListener('submit', (event) => {
     event.preventDefault();
-    void act(work);
+    void run(action);
   });
 }
 
 async function showList() {
-  const { keys } = await ask('GET', '');
+  const { keys } = await sendRequest('GET', '');
   const rows = keys.map((key) => [
-    element('button', { type: 'button', click: () => void act(() => choose(key.id)) }, key.name),
+    element('button', { type: 'button', click: () => void run(() => select(key.id)) }, key.name),
     element('code', {}, key.id),
     day(key.createdAt),
-    element('span', { class: stateOf(key) === 'live' ? 'good' : 'quiet' }, stateOf(key)),
+    element('span', { class: stateOf(key) === 'active' ? 'good' : 'quiet' }, stateOf(key)),
   ]);
-  byId('list').replaceChildren(rows.length === 0 ? 'None yet.' : table(['Name', 'Id', 'Created', 'State'], rows));
-  const live = keys.filter((key) => stateOf(key) === 'live').length;
-  byId('summary').textContent = `${count(keys.length)} in all, ${count(live)} live`;
-  byId('inside').hidden = false;
+  byId('list').replaceChildren(rows.length === 0 ? 'No keys yet.' : table(['Name', 'Id', 'Created', 'State'], rows));
+  const active = keys.filter((key) => stateOf(key) === 'active').length;
+  byId('summary').textContent = `${quantity(keys.length, 'key')}, ${formatNumber(active)} active`;
+  byId('content').hidden = false;
 }
 
-async function choose(id) {
-  const [key, { usage }] = await Promise.all([ask('GET', `/${id}`), ask('GET', `/${id}/usage?days=${USAGE_DAYS}`)]);
-  chosen = key;
-  byId('one').hidden = false;
-  byId('one-title').textContent = key.name;
-  byId('one-facts').textContent = `${key.id}, ${stateOf(key)}, made ${day(key.createdAt)}`;
-  byId('mistakes').textContent = (key.mistakes ?? []).map((mistake) => `Refused until mended: ${mistake}`).join(' ');
+async function select(id) {
+  const [key, { usage }] = await Promise.all([
+    sendRequest('GET', `/${id}`),
+    sendRequest('GET', `/${id}/usage?days=${USAGE_DAYS}`),
+  ]);
+  selectedKey = key;
+  byId('selected').hidden = false;
+  byId('selected-title').textContent = key.name;
+  byId('selected-facts').textContent = `${key.id}, ${stateOf(key)}, created ${day(key.createdAt)}`;
+  byId('diagnostics').textContent = (key.mistakes ?? [])
+    .map((text) => `Invalid record, the key is rejected: ${text}.`)
+    .join(' ');
   byId('usage').replaceChildren(usagePlots(usage, USAGE_DAYS));
-  byId('rule-fields').replaceChildren(...ruleInputs('rule', key.rules ?? {}));
+  byId('permission-fields').replaceChildren(...permissionInputs('permission', key.rules ?? {}));
   byId('revoke').textContent = 'Revoke';
-  for (const form of ['rules', 'rotate'])
+  for (const form of ['permissions', 'rotate'])
     for (const part of byId(form).elements) part.disabled = key.revokedAt !== undefined;
-  byId('one-title').focus();
+  byId('selected-title').focus();
 }
 
-/** An input for each rule, with what it means. */
-function ruleInputs(prefix, rules) {
+/** Creates a labelled input for each permission and limit. */
+function permissionInputs(prefix, permissions) {
   return fields.map(({ name, meaning }) => {
     const id = `${prefix}-${name}`;
-    const label = element('label', { for: id }, element('b', {}, name), ` ${meaning.replaceAll('`', '')}`);
+    const title = titles[name] ?? name;
+    const text = meaning.replaceAll('`', '').replace(`${title}: `, '');
+    const label = element('label', { for: id }, element('b', {}, title), ` ${text}`);
     return element(
       'div',
       {},
       label,
-      element('input', { id, class: 'code', value: rules[name] ?? '', autocomplete: 'off' }),
+      element('input', { id, class: 'code', value: permissions[name] ?? '', autocomplete: 'off' }),
     );
   });
 }
 
-/** What was changed, and nothing else, which somebody else may change meanwhile; what is empty takes a rule away. */
-function rulesFrom(prefix) {
+/** Values that were edited: others may be changed elsewhere meanwhile. An empty input removes its permission. */
+function editedPermissions(prefix) {
   const inputs = fields.map(({ name }) => [name, byId(`${prefix}-${name}`)]);
   const changed = inputs.filter(([, input]) => input.value.trim() !== input.defaultValue);
   return Object.fromEntries(changed.map(([name, { value }]) => [name, value.trim() === '' ? null : value.trim()]));
 }
 
-function showOnce({ key, secret }) {
+function showCredentials({ key, secret }) {
   const text = [key, secret === undefined ? undefined : `secret: ${secret}`]
     .filter((line) => line !== undefined)
     .join('\n');
   if (text === '') return;
-  byId('once-text').textContent = text;
-  byId('once-copy').replaceChildren(copyButton(() => text));
-  byId('once').hidden = false;
-  byId('once').scrollIntoView();
+  byId('credentials-text').textContent = text;
+  byId('credentials-copy').replaceChildren(copyButton(() => text));
+  byId('credentials').hidden = false;
+  byId('credentials').scrollIntoView();
 }
 
-/** What the gateway warns of, behind what was done. */
-function withWarnings(sentence, { warnings = [] }) {
-  return [sentence, ...warnings.map((warning) => `Warning: ${warning}.`)].join(' ');
+/** Appends the gateway's warnings to a message. */
+function withWarnings(message, { warnings = [] }) {
+  return [message, ...warnings.map((warning) => `Warning: ${warning}.`)].join(' ');
 }
 
 function stateOf({ revokedAt, rules, mistakes, development }) {
   if (revokedAt !== undefined) return `revoked ${day(revokedAt)}`;
-  if (mistakes !== undefined) return 'refused: its record has mistakes';
+  if (mistakes !== undefined) return 'rejected: invalid record';
   if (rules?.expiresAt !== undefined && Date.parse(rules.expiresAt) <= Date.now())
     return `expired ${day(rules.expiresAt)}`;
-  return development ? 'development' : 'live';
+  return development ? 'development' : 'active';
 }
 
 function day(time) {
   return time.slice(0, 10);
 }
 
-onSubmit('door', async () => {
+onSubmit('login', async () => {
   token = byId('token').value.trim();
   await showList();
-  byId('door').hidden = true;
+  byId('login').hidden = true;
   byId('token').value = '';
 });
 onSubmit('create', async () => {
   const name = byId('name').value;
-  const made = await ask('POST', '', { name, rules: rulesFrom('new'), secret: byId('secret').checked });
-  showOnce(made);
+  const result = await sendRequest('POST', '', {
+    name,
+    rules: editedPermissions('new'),
+    secret: byId('secret').checked,
+  });
+  showCredentials(result);
   byId('create').reset();
   await showList();
-  return withWarnings(`${name} has the key ${made.id}.`, made);
+  return withWarnings(`Created key ${result.id} for ${name}.`, result);
 });
-onSubmit('rules', async () => {
-  const { id, name } = chosen;
-  const made = await ask('PATCH', `/${id}`, { rules: rulesFrom('rule') });
-  showOnce(made);
-  await Promise.all([choose(id), showList()]);
-  return withWarnings(`What ${name} may do is changed.`, made);
+onSubmit('permissions', async () => {
+  const { id, name } = selectedKey;
+  const result = await sendRequest('PATCH', `/${id}`, { rules: editedPermissions('permission') });
+  showCredentials(result);
+  await Promise.all([select(id), showList()]);
+  return withWarnings(`Saved permissions and limits of ${name}.`, result);
 });
 onSubmit('rotate', async () => {
   const grace = byId('grace').value;
-  const made = await ask('POST', `/${chosen.id}/rotate`, { grace });
-  showOnce(made);
-  await Promise.all([choose(made.id), showList()]);
-  return withWarnings(`${made.id} takes the place of the old key, which goes on for ${grace}.`, made);
+  const result = await sendRequest('POST', `/${selectedKey.id}/rotate`, { grace });
+  showCredentials(result);
+  await Promise.all([select(result.id), showList()]);
+  return withWarnings(`Key ${result.id} replaces the old key, which stays valid for ${grace}.`, result);
 });
-// Twice, since it cannot be taken back.
+// A second click confirms, because a revocation is final.
 byId('revoke').addEventListener('click', ({ target }) => {
   if (target.textContent === 'Revoke') {
-    target.textContent = 'Really revoke it?';
+    target.textContent = 'Confirm revocation';
     return;
   }
-  void act(async () => {
-    const { id, name } = await ask('POST', `/${chosen.id}/revoke`, {});
-    await Promise.all([choose(id), showList()]);
-    return `${name} is revoked.`;
+  void run(async () => {
+    const { id, name } = await sendRequest('POST', `/${selectedKey.id}/revoke`, {});
+    await Promise.all([select(id), showList()]);
+    return `Revoked the key of ${name}.`;
   });
 });
-byId('create-fields').replaceChildren(...ruleInputs('new', {}));
+byId('create-fields').replaceChildren(...permissionInputs('new', {}));

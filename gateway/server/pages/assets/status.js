@@ -1,13 +1,13 @@
 'use strict';
 
 const POLL_MS = 3000;
-/** The last so many slices of ten seconds make the latency that is shown. */
-const LATENCY_SLICES = 6;
+/** The latency shown is that of the last 6 buckets of 10 s. */
+const LATENCY_BUCKETS = 6;
 
-/** Where the page was opened, without what stands behind the base URL there: an address of JSON-RPC, or a slash. */
-const place = /^(.*?)(?:\/ws)?(?:\/v3(?:\/([^/]*))?)?\/*$/.exec(location.pathname);
-const base = place[1];
-const isAddress = /\/v3(\/|$)/.test(location.pathname);
+/** The base URL's path and the key: the page may be opened at a base URL or at an RPC address below it. */
+const pathParts = /^(.*?)(?:\/ws)?(?:\/v3(?:\/([^/]*))?)?\/*$/.exec(location.pathname);
+const base = pathParts[1];
+const isRpcAddress = /\/v3(\/|$)/.test(location.pathname);
 
 async function refresh() {
   try {
@@ -15,7 +15,7 @@ async function refresh() {
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     show(await response.json());
   } catch {
-    byId('summary').textContent = 'The gateway does not answer at the moment.';
+    byId('summary').textContent = 'The gateway does not respond.';
     byId('summary').className = 'bad';
   }
 }
@@ -24,9 +24,9 @@ function show({ scope, networks, docs, port, configuration }) {
   const isOne = scope === 'network';
   const all = networks.flatMap(({ upstreams }) => upstreams);
   const failing = all.filter(({ state }) => state === 'failing' || state === 'other-chain').length;
-  const networksToo = isOne ? '' : `${many(networks.length, 'network')}, `;
+  const networkCount = isOne ? '' : `${quantity(networks.length, 'network')}, `;
   byId('summary').textContent =
-    `${networksToo}${many(all.length, 'upstream')}, ${failing === 0 ? 'none of them failing' : `${failing} failing`}`;
+    `${networkCount}${quantity(all.length, 'upstream')}, ${failing === 0 ? 'none failing' : `${failing} failing`}`;
   byId('summary').className = failing === 0 ? 'quiet' : 'warn';
   byId('networks').replaceChildren(...networks.map((network) => card(network, isOne)));
   showConfiguration(configuration);
@@ -37,24 +37,24 @@ function show({ scope, networks, docs, port, configuration }) {
     const [network] = networks;
     document.title = `${network.name} · Gatehouse`;
     byId('title').textContent = network.name;
-    byId('explanation').hidden = !isAddress;
+    byId('explanation').hidden = !isRpcAddress;
     byId('method-list').replaceChildren(...network.methods.map((name) => methodItem(name, docs)));
     byId('methods').hidden = false;
-    connect(network, addressOf(network, port), place[2] ?? '');
+    connect(network, addressOf(network, port), pathParts[2] ?? '');
   }
 }
 
-/** Where the files as they are now were refused: since when the others are in force, and where the mistakes are. */
-function showConfiguration({ loadedAt, refused }) {
-  byId('configuration').hidden = refused === null;
-  if (refused === null) return;
+/** Shows that the current network files are invalid: their diagnostics, and when the active ones were read. */
+function showConfiguration({ loadedAt, refused: rejected }) {
+  byId('configuration').hidden = rejected === null;
+  if (rejected === null) return;
   const time = (text) => new Date(text).toLocaleString();
-  byId('refusal').textContent =
-    `▲ Network files of ${time(refused.at)} were refused. Those of ${time(loadedAt)} are in force.`;
-  byId('mistakes').replaceChildren(...refused.mistakes.map((text) => element('li', {}, text)));
+  byId('rejection').textContent =
+    `▲ The network files read on ${time(rejected.at)} are invalid. The configuration of ${time(loadedAt)} is active.`;
+  byId('diagnostics').replaceChildren(...rejected.mistakes.map((text) => element('li', {}, text)));
 }
 
-/** The base URL to give to programs: this page's own, unless it is on the port for operators. */
+/** The base URL for clients: this page's own, unless the page is on the ops port. */
 function addressOf({ slug, baseUrls }, port) {
   if (port === undefined) return location.origin + base;
   return baseUrls[0] ?? `${location.protocol}//${location.hostname}:${port}/${slug}`;
@@ -70,7 +70,7 @@ function methodItem(name, docs) {
 
 function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {
   const title = isOne ? 'Upstreams' : element('a', { href: `/${slug}` }, name);
-  const seen = head === undefined ? 'not asked yet' : `block ${count(head)}, seen ${age(headSeenS)} ago`;
+  const seen = head === undefined ? 'head unknown' : `block ${formatNumber(head)}, seen ${age(headSeenS)} ago`;
   return element(
     'section',
     { class: 'card' },
@@ -85,46 +85,49 @@ function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {
 }
 
 const states = {
-  up: ['good', '● answers'],
-  unused: ['quiet', '○ not asked yet'],
+  up: ['good', '● up'],
+  unused: ['quiet', '○ unused'],
   failing: ['bad', '▲ failing'],
-  'other-chain': ['bad', '▲ another chain'],
+  'other-chain': ['bad', '▲ wrong chain'],
 };
 
-/** Methods for which other upstreams are asked first, and why. */
+/** A method that is sent to other upstreams first, with the reason and the remaining time. */
 function markLine({ method, reason, forS }) {
   return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
 }
 
 function upstreamRow({ name, state, head, lag, history, marks }) {
-  const [style, words] = states[state] ?? ['quiet', state];
-  const last = history.slice(-LATENCY_SLICES);
-  const asked = last.reduce((sum, slice) => sum + slice.sent, 0);
-  const seconds = last.reduce((sum, slice) => sum + slice.seconds, 0);
+  const [style, label] = states[state] ?? ['quiet', state];
+  const last = history.slice(-LATENCY_BUCKETS);
+  const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
+  const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
   return [
     name,
-    element('div', {}, element('span', { class: style }, words), ...marks.map(markLine)),
-    head === undefined ? '–' : count(head),
-    lag === undefined ? '–' : lag === 0 ? 'none' : count(lag),
-    asked === 0 ? '–' : `${Math.max(1, Math.round((seconds / asked) * 1000))} ms`,
+    element('div', {}, element('span', { class: style }, label), ...marks.map(markLine)),
+    head === undefined ? '–' : formatNumber(head),
+    lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),
+    requests === 0 ? '–' : `${Math.max(1, Math.round((seconds / requests) * 1000))} ms`,
     sparkline(history),
   ];
 }
 
-/** Requests in each slice, and which of them failed, as bars; in words for who does not see them. */
+/** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */
 function sparkline(history) {
-  const asked = history.reduce((sum, slice) => sum + slice.sent, 0);
-  const failed = history.reduce((sum, slice) => sum + slice.failed, 0);
-  const words = asked === 0 ? 'nothing asked' : `${count(failed)} of ${count(asked)} requests failed`;
-  const most = Math.max(1, ...history.map((slice) => slice.sent));
-  const svg = drawn('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
-  svg.append(drawn('title', {}, words), drawn('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }));
-  history.forEach((slice, index) => {
+  const requests = history.reduce((sum, bucket) => sum + bucket.sent, 0);
+  const failed = history.reduce((sum, bucket) => sum + bucket.failed, 0);
+  const title = requests === 0 ? 'no requests' : `${formatNumber(failed)} of ${formatNumber(requests)} requests failed`;
+  const maxRequests = Math.max(1, ...history.map((bucket) => bucket.sent));
+  const svg = svgElement('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
+  svg.append(
+    svgElement('title', {}, title),
+    svgElement('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }),
+  );
+  history.forEach((bucket, index) => {
     const x = 120 - 2 * (history.length - index);
-    for (const kind of ['asked', 'failed']) {
-      // One that failed among thousands is to be seen, too.
-      const height = slice[kind] === 0 ? 0 : Math.max(2, (Math.min(slice[kind], slice.sent) / most) * 23);
-      if (height > 0) svg.append(drawn('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
+    for (const [kind, value] of Object.entries({ requests: bucket.sent, failed: bucket.failed })) {
+      // Even one failure among thousands of requests is visible.
+      const height = value === 0 ? 0 : Math.max(2, (Math.min(value, bucket.sent) / maxRequests) * 23);
+      if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
     }
   });
   return svg;
