@@ -71,14 +71,14 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
     bad.always(name === 'eth_getBlockByNumber' ? respondWith(one) : undefined, 'eth_getBlockByNumber');
     if (name !== 'eth_call')
       bad.always(one.expected.needs === undefined ? undefined : respondWithPayload(one), 'eth_call');
-    const ask = (network: string): Promise<JsonRpcResponse> => gateway.call(network, name, paramsOf(name, one));
-    const alone = await ask(`alone-${index}`);
+    const request = (network: string): Promise<JsonRpcResponse> => gateway.call(network, name, paramsOf(name, one));
+    const alone = await request(`alone-${index}`);
     if (one.expected.action === 'failover') {
       await checkFailover(one, index, alone);
     } else {
       checkAnswer(one, alone);
       if (one.expected.error !== undefined) expect(JSON.stringify(alone.error?.data ?? '0x')).toMatch(/^"0x/);
-      await checkWithoutFollowUp(one, ask, index);
+      await checkWithoutFollowUp(one, request, index);
     }
     passed.add(one.id);
   });
@@ -107,11 +107,11 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   }
 
   /** The same without a follow-up: the fallback of the catalogue. */
-  async function checkWithoutFollowUp(one: Case, ask: (network: string) => Promise<JsonRpcResponse>, index: number) {
+  async function checkWithoutFollowUp(one: Case, request: (network: string) => Promise<JsonRpcResponse>, index: number) {
     if (one.expected.needs === undefined) return;
     bad.always(undefined, 'eth_call');
     const { fallback } = one.expected;
-    const again = await ask(`pair-${index}`);
+    const again = await request(`pair-${index}`);
     expect(again.error).toEqual(fallback ?? one.expected.error);
   }
 });

@@ -7,46 +7,46 @@ import { shiftClock, until, withNodes, word } from '../routing/with-nodes.ts';
 const limits = { UPSTREAM_TIMEOUT_MS: '150' };
 
 it('the chain id of an upstream is checked once, not with every call', async () => {
-  const { nodes, request: ask } = await withNodes(1);
-  await Promise.all([ask(), ask(), ask()]);
-  await ask();
+  const { nodes, request } = await withNodes(1);
+  await Promise.all([request(), request(), request()]);
+  await request();
   expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
 });
 
 describe('an upstream that is too slow for one call', () => {
   it('keeps its circuit closed if other calls were successful meanwhile', async () => {
-    const { nodes, gateway, request: ask, send } = await withNodes(2, limits);
-    await ask();
+    const { nodes, gateway, request, send } = await withNodes(2, limits);
+    await request();
     nodes[0]?.always(hang, 'eth_gasPrice');
     nodes[1]?.response('eth_gasPrice', '0x1');
     const slow = send('eth_gasPrice', []);
     await until(() => nodes[0]?.callsOf('eth_gasPrice').length === 1);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(await slow).toMatchObject({ response: { result: '0x1' } });
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'slow' })).toBe(1);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
 
   it('opens its circuit if no other call was successful since', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
-    await ask();
+    const { nodes, request, requestCounts } = await withNodes(2, limits);
+    await request();
     nodes[0]?.next(hang);
-    expect(await ask()).toMatchObject({ result: word(2) });
-    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([2, 2]);
   });
 });
 
 it('any JSON-RPC response closes the circuit of an upstream', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, gateway, requestCounts } = await withNodes(2);
+  const { nodes, request, gateway, requestCounts } = await withNodes(2);
   nodes[0]?.next(status(503));
-  await ask();
+  await request();
   nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
   clock.forward(1_100);
-  expect(await ask()).toMatchObject({ result: word(2) });
+  expect(await request()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   expect(requestCounts()).toEqual([2, 2]);
 });
@@ -54,78 +54,78 @@ it('any JSON-RPC response closes the circuit of an upstream', async () => {
 describe('an upstream that fails', () => {
   it('is skipped for a second, and then gets calls again', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
-    expect(await ask()).toMatchObject({ result: word(2) });
-    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([1, 2]);
     clock.forward(1_100);
-    expect(await ask()).toMatchObject({ result: word(1) });
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([3, 2]);
   });
 
   it('gets calls again after a second of real time, too', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
-    await ask();
+    await request();
     await new Promise((resolve) => setTimeout(resolve, 1_100));
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([2, 1]);
   });
 
   it('is skipped twice as long when it fails again', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
-    await ask();
+    await request();
     clock.forward(1_100);
-    await ask();
+    await request();
     clock.forward(1_100);
-    await ask();
+    await request();
     expect(requestCounts()).toEqual([2, 3]);
     clock.forward(1_000);
-    await ask();
+    await request();
     expect(requestCounts()).toEqual([3, 4]);
   });
 
   it('is not skipped longer because many calls failed at once', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
-    await ask();
+    const { nodes, request, requestCounts } = await withNodes(2);
+    await request();
     nodes[0]?.always(status(503));
-    await Promise.all(Array.from({ length: 20 }, ask));
+    await Promise.all(Array.from({ length: 20 }, request));
     nodes[0]?.always(undefined);
     clock.forward(1_100);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()[1]).toBe(20);
   });
 
   it('delays only one call when it still hangs after the cooldown', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2, limits);
+    const { nodes, request, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(hang);
-    await ask();
+    await request();
     clock.forward(1_100);
-    await Promise.all([ask(), ask(), ask(), ask(), ask()]);
+    await Promise.all([request(), request(), request(), request(), request()]);
     expect(requestCounts()).toEqual([2, 6]);
   });
 
   it('gets a call as the last resort when the others fail too', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     nodes[1]?.always(status(503));
-    expect((await ask()).error?.code).toBe(-32_603);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect((await request()).error?.code).toBe(-32_603);
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([2, 1]);
   });
 
   it('is down in the metrics until a call is successful', async () => {
-    const { gateway, nodes, request: ask, requestCounts } = await withNodes(1);
+    const { gateway, nodes, request, requestCounts } = await withNodes(1);
     nodes[0]?.next(status(503));
-    await ask();
+    await request();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
-    await ask();
+    await request();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
     expect(requestCounts()).toEqual([2]);
   });
@@ -136,10 +136,10 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   const close: Behaviour = ({ response }) => void response.socket?.destroy();
 
   it('is not visible to the caller: the call is sent once more', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(1);
-    await ask();
+    const { nodes, request, requestCounts } = await withNodes(1);
+    await request();
     nodes[0]?.next(close);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([3]);
   });
 
@@ -152,11 +152,11 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   });
 
   it('is replaced when the upstream was restarted', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(1);
-    await Promise.all([ask(), ask(), ask()]);
+    const { nodes, request, requestCounts } = await withNodes(1);
+    await Promise.all([request(), request(), request()]);
     await nodes[0]?.refuse();
     await nodes[0]?.listen();
-    const responses = await Promise.all([ask(), ask(), ask()]);
+    const responses = await Promise.all([request(), request(), request()]);
     expect(responses.map(({ result }) => result)).toEqual([word(1), word(1), word(1)]);
     expect(requestCounts()).toEqual([6]);
   });
@@ -165,17 +165,17 @@ describe('a kept-alive connection that the only upstream has closed', () => {
 describe('the head', () => {
   it('is polled after a call, and then at most every 15 seconds while there are calls', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask } = await withNodes(1);
+    const { nodes, request } = await withNodes(1);
     const polls = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
     expect(polls()).toBe(0);
-    await ask();
+    await request();
     await until(() => polls() === 1);
-    await ask();
+    await request();
     clock.forward(14_000);
-    await ask();
+    await request();
     expect(polls()).toBe(1);
     clock.forward(1_100);
-    await ask();
+    await request();
     await until(() => polls() === 2);
   });
 
@@ -189,11 +189,11 @@ describe('the head', () => {
   });
 
   it('can fail to be polled without affecting calls', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
-    await ask();
+    await request();
     await until(() => nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([2, 0]);
   });
 });

@@ -4,11 +4,11 @@ import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 
 describe('an upstream of another chain', () => {
   it('never gets a call, not even the first one', async () => {
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
-    const responses = await Promise.all([ask(), ask(), ask(), ask()]);
+    const responses = await Promise.all([request(), request(), request(), request()]);
     expect(new Set(responses.map(({ result }) => result))).toEqual(new Set([word(2)]));
-    await ask();
+    await request();
     expect(requestCounts()).toEqual([0, 5]);
     // Concurrent calls share one check.
     expect(nodes[0]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
@@ -25,15 +25,15 @@ describe('an upstream of another chain', () => {
 
   it('is checked again after a minute, and used once the chain id is right', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
-    await ask();
+    await request();
     nodes[0]?.response('eth_chainId', '0x7');
     clock.forward(30_000);
-    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
     clock.forward(31_000);
-    expect(await ask()).toMatchObject({ result: word(1) });
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
     expect(requestCounts()).toEqual([2, 2]);
   });
@@ -48,20 +48,20 @@ describe('an upstream of another chain', () => {
 
   it('is detected when it replaces an upstream that was down', async () => {
     const clock = shiftClock();
-    const { nodes, request: ask, requestCounts } = await withNodes(2);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    const { nodes, request, requestCounts } = await withNodes(2);
+    expect(await request()).toMatchObject({ result: word(1) });
     nodes[0]?.next(status(503));
-    await ask();
+    await request();
     nodes[0]?.response('eth_chainId', '0x8');
     clock.forward(1_100);
-    expect(await ask()).toMatchObject({ result: word(2) });
+    expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([2, 2]);
   });
 
   it.each([['0x7'], ['0x07']])('is not detected for %s, which is the right chain id', async (chainId) => {
-    const { nodes, request: ask, requestCounts } = await withNodes(1);
+    const { nodes, request, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([1]);
   });
 

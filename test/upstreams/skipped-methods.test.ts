@@ -8,34 +8,34 @@ const unsupported = rpcError(-32_601, 'the method is not available');
 
 it('an upstream that does not support a method gets no calls of it for ten minutes', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, requestCounts } = await withNodes(2);
+  const { nodes, request, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
-  for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
+  for (let times = 0; times < 3; times++) expect(await request()).toMatchObject({ result: word(2) });
   expect(requestCounts()).toEqual([1, 3]);
   clock.forward(590_000);
-  await ask();
+  await request();
   expect(requestCounts()).toEqual([1, 4]);
   nodes[0]?.response('eth_getStorageAt', word(1));
   clock.forward(20_000);
-  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(await request()).toMatchObject({ result: word(1) });
 });
 
 it('an upstream that does not support a method gets calls of other methods', async () => {
-  const { nodes, request: ask, gateway } = await withNodes(2);
+  const { nodes, request, gateway } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
   for (const node of nodes) node.response('eth_getTransactionReceipt', null);
-  await ask();
+  await request();
   await gateway.call('test', 'eth_getTransactionReceipt', [word(1)]);
   expect(nodes[0]?.callsOf('eth_getTransactionReceipt')).toHaveLength(1);
 });
 
 it('an upstream that does not support a method gets calls of it if the others fail', async () => {
-  const { nodes, request: ask, requestCounts } = await withNodes(2);
+  const { nodes, request, requestCounts } = await withNodes(2);
   nodes[0]?.response('eth_getStorageAt', unsupported);
-  await ask();
+  await request();
   nodes[0]?.response('eth_getStorageAt', word(1));
   nodes[1]?.always(status(503));
-  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(await request()).toMatchObject({ result: word(1) });
   expect(requestCounts()).toEqual([2, 2]);
 });
 
@@ -70,16 +70,16 @@ it.each([
   async (count, code, message) => {
     const { nodes, send } = await withNodes(count);
     const receipt = { transactionHash: word(7), blockHash: word(8), blockNumber: '0x1', status: '0x1' };
-    const ask = async () => (await send('eth_getTransactionReceipt', [word(7)])).response;
+    const request = async () => (await send('eth_getTransactionReceipt', [word(7)])).response;
     for (const node of nodes) node.response('eth_getTransactionReceipt', receipt);
-    expect((await ask()).result).toMatchObject(receipt);
+    expect((await request()).result).toMatchObject(receipt);
     // The second has no success of the method: its error would mark it.
     nodes[0]?.response('eth_getTransactionReceipt', rpcError(code, message));
-    const given = await ask();
+    const given = await request();
     if (count === 1) expect(given.error?.code).toBe(-32_601);
     else expect(given.result).toMatchObject(receipt);
     nodes[0]?.response('eth_getTransactionReceipt', receipt);
-    expect((await ask()).result).toMatchObject(receipt);
+    expect((await request()).result).toMatchObject(receipt);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionReceipt').length)).toEqual(count === 1 ? [3] : [3, 1]);
   },
 );
@@ -114,7 +114,7 @@ it('a marked upstream that works gets the call when the others are half-open and
 
 it('marks are on the status page until the method works again', async () => {
   const clock = shiftClock({ isStopped: true });
-  const { nodes, request: ask, gateway } = await withNodes(2);
+  const { nodes, request, gateway } = await withNodes(2);
   const marksOf = async () => {
     // The page is cached for a second.
     clock.forward(1_000);
@@ -124,24 +124,24 @@ it('marks are on the status page until the method works again', async () => {
   };
   expect(await marksOf()).toEqual([[], []]);
   nodes[0]?.response('eth_getStorageAt', unsupported);
-  await ask();
+  await request();
   expect(await marksOf()).toEqual([[{ method: 'eth_getStorageAt', reason: 'unsupported', forS: 599 }], []]);
   nodes[0]?.response('eth_getStorageAt', word(1));
   nodes[1]?.always(status(503));
-  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(await request()).toMatchObject({ result: word(1) });
   expect(await marksOf()).toEqual([[], []]);
 });
 
 it('an upstream with an impossible result is skipped for that method for 30 s', async () => {
   const clock = shiftClock();
-  const { nodes, request: ask, send, requestCounts } = await withNodes(2);
+  const { nodes, request, send, requestCounts } = await withNodes(2);
   for (const node of nodes) node.response('eth_gasPrice', '0x1');
   nodes[0]?.response('eth_getStorageAt', { not: 'a word' });
-  for (let times = 0; times < 3; times++) expect(await ask()).toMatchObject({ result: word(2) });
+  for (let times = 0; times < 3; times++) expect(await request()).toMatchObject({ result: word(2) });
   expect(requestCounts()).toEqual([1, 3]);
   await send('eth_gasPrice', []);
   expect(requestCounts()).toEqual([2, 3]);
   nodes[0]?.response('eth_getStorageAt', word(1));
   clock.forward(31_000);
-  expect(await ask()).toMatchObject({ result: word(1) });
+  expect(await request()).toMatchObject({ result: word(1) });
 });

@@ -56,8 +56,8 @@ describe('an upstream with batch: true', () => {
   });
 
   it('gets a single call without a batch', async () => {
-    const { node, request: ask } = await withBatches();
-    expect((await ask()).result).toBe(word(1));
+    const { node, request } = await withBatches();
+    expect((await request()).result).toBe(word(1));
     expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
   });
 

@@ -54,12 +54,12 @@ const soon = { UPSTREAM_TIMEOUT_MS: '200' };
 
 describe('an upstream with only a websocketUrl', () => {
   it('is connected by the first call, not before, with one connection for all calls', async () => {
-    const { node, request: ask, received } = await overWebSocket();
+    const { node, request, received } = await overWebSocket();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(node.handshakes).toHaveLength(0);
-    const responses = await Promise.all(positions.map(ask));
+    const responses = await Promise.all(positions.map(request));
     expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
-    await ask();
+    await request();
     expect(node.handshakes).toHaveLength(1);
     expect(node.calls[0]?.method).toBe('eth_chainId');
     expect(node.handshakes[0]?.headers['sec-websocket-extensions']).toBeUndefined();
@@ -67,14 +67,14 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('may respond in any order', async () => {
-    const { node, request: ask, received } = await overWebSocket();
-    await ask();
+    const { node, request, received } = await overWebSocket();
+    await request();
     const held: (() => void)[] = [];
     node.onCall(({ respond }) => {
       held.unshift(respond);
       if (held.length === positions.length) for (const respond of held) respond();
     });
-    const responses = await Promise.all(positions.map(ask));
+    const responses = await Promise.all(positions.map(request));
     expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
     expect(received()).toEqual([51]);
   });
@@ -98,12 +98,12 @@ describe('an upstream with only a websocketUrl', () => {
   });
 
   it('has its host removed from errors to callers', async () => {
-    const { node, request: ask, received } = await overWebSocket();
+    const { node, request, received } = await overWebSocket();
     const { host } = new URL(node.url);
     node.onCall(({ id, sendText }) => {
       sendText(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_099, message: `dialing ${host} failed` } }));
     });
-    expect((await ask()).error?.message).toBe('dialing <address> failed');
+    expect((await request()).error?.message).toBe('dialing <address> failed');
     expect(received()).toEqual([1]);
   });
 
@@ -131,8 +131,8 @@ describe('an upstream with only a websocketUrl', () => {
 
   it('is used over its url where it has both', async () => {
     const { url } = await anotherNode();
-    const { node, request: ask, received } = await overWebSocket({ upstream: { url } });
-    expect(await ask()).toMatchObject({ result: word(99) });
+    const { node, request, received } = await overWebSocket({ upstream: { url } });
+    expect(await request()).toMatchObject({ result: word(99) });
     expect(node.handshakes).toEqual([]);
     expect(received()).toEqual([0]);
   });
@@ -148,53 +148,53 @@ describe('a response over WebSocket', () => {
     ],
     ['with blanks', (id: number) => ` { "id" : ${id} , "jsonrpc" : "2.0" , "result" : "${word(1)}" } \n`],
   ])('is matched %s', async (_, response) => {
-    const { node, request: ask, received } = await overWebSocket();
+    const { node, request, received } = await overWebSocket();
     node.onCall(({ id, sendText }) => {
       sendText(response(id));
     });
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
   });
 
   it('to an unknown call, and a notification, are ignored', async () => {
-    const { node, request: ask, received } = await overWebSocket();
-    node.onCall(({ id, sendText, respond }) => {
+    const { node, request, received } = await overWebSocket();
+    node.onCall(({ id, sendText, respond: response }) => {
       sendText(`{"jsonrpc":"2.0","id":${id + 1000},"result":"${word(7)}"}`);
       sendText('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}');
-      respond();
+      response();
     });
-    expect(await ask()).toMatchObject({ result: word(1) });
+    expect(await request()).toMatchObject({ result: word(1) });
     expect(received()).toEqual([1]);
   });
 
   it('that arrives too late is ignored', async () => {
-    const { node, request: ask, received } = await overWebSocket({}, { ...soon });
+    const { node, request, received } = await overWebSocket({}, { ...soon });
     let late: (() => void) | undefined;
     node.onCall(({ respond }) => {
       late = respond;
     });
-    expect((await ask(3)).error?.code).toBe(-32_603);
+    expect((await request(3)).error?.code).toBe(-32_603);
     node.onCall(({ respond }) => {
       late?.();
       respond();
     });
-    expect(await ask(4)).toMatchObject({ result: word(4) });
+    expect(await request(4)).toMatchObject({ result: word(4) });
     expect(node.handshakes).toHaveLength(1);
     expect(received()).toEqual([2]);
   });
 
   it('that is an error without id belongs to the only call in flight', async () => {
-    const { node, request: ask, received } = await overWebSocket();
+    const { node, request, received } = await overWebSocket();
     node.onCall(({ sendText }) => {
       sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
     });
-    expect((await ask()).error).toEqual({ code: -32_602, message: 'bad' });
+    expect((await request()).error).toEqual({ code: -32_602, message: 'bad' });
     expect(received()).toEqual([1]);
   });
 
   it('that is an error without id is ignored if several calls are in flight', async () => {
-    const { node, request: ask, received } = await overWebSocket({}, soon);
-    await ask();
+    const { node, request, received } = await overWebSocket({}, soon);
+    await request();
     const held: (() => void)[] = [];
     node.onCall(({ sendText, respond }) => {
       held.push(respond);
@@ -202,7 +202,7 @@ describe('a response over WebSocket', () => {
       sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad"}}');
       held[1]?.();
     });
-    const [first, second] = await Promise.all([ask(1), ask(2)]);
+    const [first, second] = await Promise.all([request(1), request(2)]);
     const results = [first.result, second.result].filter((result) => result !== undefined);
     expect(results).toHaveLength(1);
     expect([first.error?.code, second.error?.code]).toContain(-32_603);
@@ -210,24 +210,24 @@ describe('a response over WebSocket', () => {
   });
 
   it('that is not JSON is a failure at once', async () => {
-    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, request, received } = await overWebSocket({ others: [await anotherNode()] });
     node.onCall(({ sendText }) => {
       sendText('Too many requests');
     });
     const start = performance.now();
-    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(await request()).toMatchObject({ result: word(99) });
     expect(performance.now() - start).toBeLessThan(1_000);
     expect(received()).toEqual([1, 1]);
   });
 
   it('that is too large ends the connection, and its calls are not sent again', async () => {
-    const { node, gateway, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
-    await ask();
+    const { node, gateway, request, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    await request();
     let held = 0;
     node.onCall(({ id, sendText }) => {
       if (++held === 2) sendText(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
-    const responses = await Promise.all([ask(2), ask(3)]);
+    const responses = await Promise.all([request(2), request(3)]);
     expect(responses.map(({ error }) => error?.message)).toEqual(responses.map(() => 'no upstream could answer'));
     expect(held).toBe(2);
     // The call of the large response is unknown.
@@ -238,14 +238,14 @@ describe('a response over WebSocket', () => {
   });
 
   it('that is too large is a failure, and the next call has a new connection', async () => {
-    const { node, request: ask, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
-    await ask();
+    const { node, request, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    await request();
     node.onCall(({ id, sendText }) => {
       sendText(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);
     });
-    expect((await ask()).error?.message).toBe('no upstream could answer');
+    expect((await request()).error?.message).toBe('no upstream could answer');
     node.onCall(undefined);
-    expect(await ask(5)).toMatchObject({ result: word(5) });
+    expect(await request(5)).toMatchObject({ result: word(5) });
     expect(node.handshakes).toHaveLength(2);
     expect(received()).toEqual([3]);
   });
@@ -253,49 +253,49 @@ describe('a response over WebSocket', () => {
 
 describe('a WebSocket that is disconnected', () => {
   it('makes the calls in flight go to the next upstream', async () => {
-    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
-    await ask();
+    const { node, request, received } = await overWebSocket({ others: [await anotherNode()] });
+    await request();
     let held = 0;
     node.onCall(({ socket }) => {
       if (++held === 20) socket.terminate();
     });
-    const responses = await Promise.all(positions.slice(0, 20).map(ask));
+    const responses = await Promise.all(positions.slice(0, 20).map(request));
     expect(responses.map(({ result }) => result)).toEqual(responses.map(() => word(99)));
     expect(received()).toEqual([21, 20]);
   });
 
   it('is not visible to callers with a single upstream: calls are sent once more', async () => {
-    const { node, request: ask, received } = await overWebSocket();
-    await ask();
+    const { node, request, received } = await overWebSocket();
+    await request();
     node.onCall(({ socket }) => {
       node.onCall(undefined);
       socket.close(1012);
     });
-    expect(await ask(6)).toMatchObject({ result: word(6) });
+    expect(await request(6)).toMatchObject({ result: word(6) });
     expect(node.handshakes).toHaveLength(2);
     expect(received()).toEqual([3]);
   });
 
   it('is opened again by the next call, and not before', async () => {
-    const { node, request: ask, received } = await overWebSocket();
-    await ask();
+    const { node, request, received } = await overWebSocket();
+    await request();
     for (const socket of node.sockets) socket.terminate();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(node.handshakes).toHaveLength(1);
-    expect(await ask(2)).toMatchObject({ result: word(2) });
+    expect(await request(2)).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(2);
     expect(received()).toEqual([2]);
   });
 
   it('is opened again after the node was unreachable', async () => {
     const clock = shiftClock();
-    const { node, request: ask, received } = await overWebSocket();
-    await ask();
+    const { node, request, received } = await overWebSocket();
+    await request();
     await node.stop();
-    expect((await ask()).error?.code).toBe(-32_603);
+    expect((await request()).error?.code).toBe(-32_603);
     await node.listen();
     clock.forward(6_000);
-    expect(await ask(2)).toMatchObject({ result: word(2) });
+    expect(await request(2)).toMatchObject({ result: word(2) });
     expect(received()).toEqual([2]);
   });
 });
@@ -310,9 +310,9 @@ describe('a handshake', () => {
     [404, 'malformed'],
     [200, 'malformed'],
   ])('with the response %i sends calls to the next upstream, as class %s', async (status, failure) => {
-    const { node, gateway, request: ask, received } = await overWebSocket({ others: [await anotherNode()] });
+    const { node, gateway, request, received } = await overWebSocket({ others: [await anotherNode()] });
     node.rejectUpgradesWith(status);
-    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(await request()).toMatchObject({ result: word(99) });
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     const label = `network="test",upstream="node",outcome="${failure}"`;
     expect(metrics).toContain(`gatehouse_upstream_attempts_total{${label}} 1`);
@@ -320,10 +320,10 @@ describe('a handshake', () => {
   });
 
   it('that never ends takes at most the time limit of an attempt', async () => {
-    const { node, request: ask, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
+    const { node, request, received } = await overWebSocket({ others: [await anotherNode()] }, soon);
     node.rejectUpgradesWith(0);
     const start = performance.now();
-    expect(await ask()).toMatchObject({ result: word(99) });
+    expect(await request()).toMatchObject({ result: word(99) });
     expect(performance.now() - start).toBeLessThan(1_000);
     expect(received()).toEqual([0, 1]);
   });
