@@ -46,7 +46,7 @@ export class SocketSubscriptions {
   }
 
   /** The answer to a message is sent: now its subscriptions may tell. */
-  messageAnswered(message: object): void {
+  startNotifications(message: object): void {
     const subscriptions = this.#unacknowledged.get(message);
     if (subscriptions === undefined) return;
     this.#unacknowledged.delete(message);

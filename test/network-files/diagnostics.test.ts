@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { good, memory, mistakesOf } from './load.ts';
+import { good, loadFiles, diagnosticsOf } from './load.ts';
 
 /** The good file with one line in another's place, or after all others. */
 const withLine = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
@@ -101,11 +101,11 @@ const wrongMethods: [string, string][] = [
 
 describe('a network file that is not YAML', () => {
   it.each(notYaml)('%s', (_, text, diagnostic) => {
-    expect(mistakesOf(text)).toEqual([expect.stringContaining(diagnostic)]);
+    expect(diagnosticsOf(text)).toEqual([expect.stringContaining(diagnostic)]);
   });
 
   it('is told of line by line', () => {
-    expect(mistakesOf(added('chainId: 1', 'colour: @x'))).toEqual([
+    expect(diagnosticsOf(added('chainId: 1', 'colour: @x'))).toEqual([
       '6:1 this name stands twice in the same map',
       '7:9 a value that begins with a special character needs quotes',
     ]);
@@ -114,7 +114,7 @@ describe('a network file that is not YAML', () => {
 
 describe('a network file of another shape', () => {
   it.each(otherShapes)('%s', (_, text, diagnostics) => {
-    expect(mistakesOf(text)).toEqual(diagnostics);
+    expect(diagnosticsOf(text)).toEqual(diagnostics);
   });
 });
 
@@ -128,11 +128,11 @@ describe('a name that is not known', () => {
     [added('1: x'), '6:1 1 is not known'],
     [added('__proto__: { name: x }'), '6:1 __proto__ is not known'],
   ])('in %j: %s', (lines, diagnostic) => {
-    expect(mistakesOf(lines)).toEqual([diagnostic]);
+    expect(diagnosticsOf(lines)).toEqual([diagnostic]);
   });
 
   it('comes beside what it stood for', () => {
-    expect(mistakesOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
+    expect(diagnosticsOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
       `1:1 chainId is missing: ${wholeNumber}`,
       '2:1 chainid is not known; did you mean chainId?',
     ]);
@@ -141,10 +141,10 @@ describe('a name that is not known', () => {
 
 describe('methods', () => {
   const chosen = (methods: string): readonly string[] | undefined =>
-    memory({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
+    loadFiles({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
 
   it('are those of eth, net and web3 where none are named', () => {
-    const namespaces = memory({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
+    const namespaces = loadFiles({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
     expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
   });
 
@@ -165,7 +165,7 @@ describe('methods', () => {
   });
 
   it.each(wrongMethods)('%s: %s', (methods, diagnostic) => {
-    expect(mistakesOf(added(`methods: ${methods}`))).toEqual([diagnostic]);
+    expect(diagnosticsOf(added(`methods: ${methods}`))).toEqual([diagnostic]);
   });
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { reservedSlugs } from '../../gateway/network-files/network-config.ts';
-import { good, knownMethods, memory, problemsIn } from './load.ts';
+import { good, knownMethods, loadFiles, diagnosticsIn } from './load.ts';
 
 const goodFile = `${good.join('\n')}\n`;
 const loadFolder = (folder: string) => loadNetworks({ folder, knownMethods, env: {} });
@@ -44,30 +44,30 @@ describe('the folder of network files', () => {
 
   it('may hold other things beside network files', () => {
     const files = { 'base.yaml': goodFile, 'README.md': '# Networks', 'old.yaml.bak': 'x', '.hidden.yaml': 'x' };
-    expect(memory(files).map(({ slug }) => slug)).toEqual(['base']);
+    expect(loadFiles(files).map(({ slug }) => slug)).toEqual(['base']);
   });
 
   it('is read in the order of slugs', () => {
     const files = { 'c.yaml': goodFile, 'a.yaml': goodFile, 'b-2.yaml': goodFile };
-    expect(memory(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
+    expect(loadFiles(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
   });
 });
 
 describe('the name of a network file', () => {
   it.each(['Base', 'base_mainnet', '-base', 'base.main', 'bäse', 'a'.repeat(64)])('is no slug: %s', (slug) => {
-    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+    expect(diagnosticsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
       `${slug}.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml`,
     ]);
   });
 
   it.each([...reservedSlugs].filter((slug) => !slug.includes('.')))('is reserved: %s', (slug) => {
-    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+    expect(diagnosticsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
       `${slug}.yaml:1:1 the slug ${slug} is a path of the gateway itself: give the file another name`,
     ]);
   });
 
   it.each(['base.yml', 'base.YAML', 'base.Yml'])('ends in .yaml, not as %s does', (name) => {
-    expect(problemsIn({ [name]: 'anything: [' })).toEqual([
+    expect(diagnosticsIn({ [name]: 'anything: [' })).toEqual([
       `${name}:1:1 network files end in .yaml: rename it to base.yaml`,
     ]);
   });
@@ -96,7 +96,7 @@ describe('mistakes', () => {
       'd.yaml': 'name: "D\n',
       'e.yml': '',
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'C.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml',
       'C.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text',
       'a.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991',
@@ -108,7 +108,7 @@ describe('mistakes', () => {
   });
 
   it('are a hundred at most for one file', () => {
-    const diagnostics = problemsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
+    const diagnostics = diagnosticsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
     expect(diagnostics).toHaveLength(101);
     expect(diagnostics.at(-1)).toBe('a.yaml: and 50 more');
   });

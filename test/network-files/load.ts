@@ -11,12 +11,12 @@ export const knownMethods = methods.map(({ name }) => name);
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
 
 /** Writes files into a folder of their own, loads it, and removes it. */
-export function memory(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
+export function loadFiles(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
   return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));
 }
 
 /** The mistakes that are found, with the folder left out of their places: `base.yaml:7:5 …`. */
-export function problemsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
+export function diagnosticsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
   return inFolder(files, (folder) => {
     try {
       loadNetworks({ folder, knownMethods, env });
@@ -29,9 +29,9 @@ export function problemsIn(files: Record<string, string>, env: Record<string, st
 }
 
 /** The mistakes in one file, by place and message: `7:5 …`. */
-export function mistakesOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
+export function diagnosticsOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
   const yaml = typeof text === 'string' ? text : `${text.join('\n')}\n`;
-  return problemsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
+  return diagnosticsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
 }
 
 function inFolder<Result>(files: Record<string, string>, work: (folder: string) => Result): Result {

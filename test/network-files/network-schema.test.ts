@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { good, memory, mistakesOf } from './load.ts';
+import { good, loadFiles, diagnosticsOf } from './load.ts';
 
 interface Schema {
   readonly title?: string;
@@ -52,7 +52,7 @@ describe('the schema of network files', () => {
 });
 
 describe('a network file may be written', () => {
-  const upstreamsOf = (text: string) => memory({ 'base.yaml': text })[0]?.upstreams;
+  const upstreamsOf = (text: string) => loadFiles({ 'base.yaml': text })[0]?.upstreams;
   const one = { name: 'one', url: 'https://one.example' };
 
   it.each([
@@ -63,7 +63,7 @@ describe('a network file may be written', () => {
     ['as a document with begin and end', `---\n${good.join('\n')}\n...\n`],
     ['with a chain id in hexadecimal digits', good.join('\n').replace('8453', '0x2105')],
   ])('%s', (_, text) => {
-    expect(memory({ 'base.yaml': text })).toMatchObject([
+    expect(loadFiles({ 'base.yaml': text })).toMatchObject([
       { slug: 'base', name: 'Base', chainId: 8453, upstreams: [one] },
     ]);
   });
@@ -71,13 +71,13 @@ describe('a network file may be written', () => {
   it('with the same places told, whatever the line ends', () => {
     const lines = ['# Base', ...good, '    timeout: 5'];
     const diagnostic = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
-    expect(mistakesOf(lines.join('\n'))).toEqual(diagnostic);
-    expect(mistakesOf(lines.join('\r\n'))).toEqual(diagnostic);
-    expect(mistakesOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
+    expect(diagnosticsOf(lines.join('\n'))).toEqual(diagnostic);
+    expect(diagnosticsOf(lines.join('\r\n'))).toEqual(diagnostic);
+    expect(diagnosticsOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
   });
 
   it('with the largest chain id', () => {
-    expect(memory({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
+    expect(loadFiles({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
   });
 
   it('with anchors, aliases and merge keys', () => {
@@ -110,19 +110,19 @@ describe('a network file may be written', () => {
       '    timeout: 5',
       '  - *first',
     ];
-    expect(mistakesOf(lines)).toEqual([
+    expect(diagnosticsOf(lines)).toEqual([
       '5:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
       '7:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
       '7:5 upstreams[1].timeout is not known; did you mean timeoutMs?',
     ]);
-    expect(mistakesOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
+    expect(diagnosticsOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
       '6:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
       '8:11 upstreams[2].name is the same as upstreams[0].name: metrics could not tell them apart',
     ]);
   });
 
   it('without a header that belongs to the gateway', () => {
-    expect(mistakesOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
+    expect(diagnosticsOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
       '6:32 upstreams[0].headers.Content-Length: the gateway sets this header by itself',
     ]);
   });

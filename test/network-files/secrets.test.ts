@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { good, knownMethods, memory, mistakesOf } from './load.ts';
+import { good, knownMethods, loadFiles, diagnosticsOf } from './load.ts';
 
 const secret = 'S3CRET';
 
@@ -47,16 +47,16 @@ describe('a mistake shows no value', () => {
 
   it('that came from the environment', () => {
     const url = (text: string): string[] => [...good.slice(0, 4), `    url: ${text}`];
-    expect(mistakesOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
+    expect(diagnosticsOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
       '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
     ]);
-    expect(mistakesOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
+    expect(diagnosticsOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
       '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
     ]);
-    expect(mistakesOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
+    expect(diagnosticsOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
       '5:10 upstreams[0].url: a % in user or password is written %25',
     ]);
-    expect(mistakesOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
+    expect(diagnosticsOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
       '6:23 upstreams[0].headers.x-key: once variables are filled in, there is a character that no header may have, ' +
         'such as a line break',
     ]);
@@ -66,7 +66,7 @@ describe('a mistake shows no value', () => {
 describe('variables', () => {
   const upstream = (...lines: string[]) => [...good.slice(0, 4), ...lines.map((line) => `    ${line}`)].join('\n');
   const filled = (lines: string[], env: Record<string, string> = {}) =>
-    memory({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
+    loadFiles({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
 
   it.each([
     ['${URL}', { URL: 'https://a.example/x' }, 'https://a.example/x'],
@@ -89,8 +89,8 @@ describe('variables', () => {
       authorization: 'Bearer ${ID}',
       'x-id': '7',
     });
-    expect(mistakesOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
-    expect(memory({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
+    expect(diagnosticsOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
+    expect(loadFiles({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
   });
 
   it.each([
@@ -101,19 +101,19 @@ describe('variables', () => {
     ['url: https://a/${1A}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
     ['url: https://a/${A', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
   ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
-    expect(mistakesOf(upstream(line))).toEqual([diagnostic]);
+    expect(diagnosticsOf(upstream(line))).toEqual([diagnostic]);
   });
 
   it('are told of in each header', () => {
     const headers = 'headers: { a: "${A}", b: "${B}" }';
-    expect(mistakesOf(upstream('url: https://a', headers))).toEqual([
+    expect(diagnosticsOf(upstream('url: https://a', headers))).toEqual([
       '6:19 upstreams[0].headers.a: the environment has no A; set it, or write ${A:-default}',
       '6:30 upstreams[0].headers.b: the environment has no B; set it, or write ${B:-default}',
     ]);
   });
 
   it('are told of beside mistakes of other kinds', () => {
-    expect(mistakesOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
+    expect(diagnosticsOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
       '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
       '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
       '7:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?',

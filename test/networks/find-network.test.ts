@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NetworkFinder } from '../../gateway/networks/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
-import { good, memory, problemsIn } from '../network-files/load.ts';
+import { good, loadFiles, diagnosticsIn } from '../network-files/load.ts';
 
 const key = 'gh_0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
@@ -93,7 +93,7 @@ describe('a request finds no network', () => {
 describe('base URLs', () => {
   const withBaseUrls = (...baseUrls: string[]): string =>
     [...good, `baseUrls: ${JSON.stringify(baseUrls)}`, ''].join('\n');
-  const alone = (baseUrl: string): string[] => problemsIn({ 'base.yaml': withBaseUrls(baseUrl) });
+  const alone = (baseUrl: string): string[] => diagnosticsIn({ 'base.yaml': withBaseUrls(baseUrl) });
 
   it.each([
     'https://base.example.org',
@@ -137,14 +137,14 @@ describe('base URLs', () => {
       'b.yaml': withBaseUrls('https://two.example.org', 'http://ONE.example.org/'),
       'c.yaml': withBaseUrls('https://rpc.example.org/x/', 'https://rpc.example.org/x/y'),
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is a base URL of a too',
       'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is a base URL of a too',
     ]);
   });
 
   it('may be listed twice by one network, with https and http', () => {
-    expect(memory({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
+    expect(loadFiles({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
   });
 
   it('leave the slugs of other networks alone', () => {
@@ -152,10 +152,10 @@ describe('base URLs', () => {
       'a.yaml': withBaseUrls('https://x.example.org/b', 'https://x.example.org/b/c'),
       'b.yaml': withBaseUrls(),
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: b answers there on every host',
     ]);
-    expect(problemsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
+    expect(diagnosticsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
   });
 
   it('are compared even where a file has other mistakes', () => {
@@ -163,7 +163,7 @@ describe('base URLs', () => {
       'a.yaml': `${withBaseUrls('https://a.example.org')}colour: red\n`,
       'b.yaml': withBaseUrls('https://a.example.org'),
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'a.yaml:7:1 colour is not known',
       'b.yaml:6:12 baseUrls[0]: https://a.example.org is a base URL of a too',
     ]);
