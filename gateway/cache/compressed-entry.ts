@@ -12,7 +12,7 @@ const gunzipAsync = promisify(gunzip);
 const options = { level: constants.Z_BEST_SPEED };
 
 /** The first byte of gzip, which no JSON begins with. */
-const GZIP = 0x1f;
+const GZIP_FIRST_BYTE = 0x1f;
 
 /** @param json gzipped where it is large: `redis-cli get … | gunzip` shows it */
 export function compress(json: string | Buffer): Promise<Buffer> | string | Buffer {
@@ -21,7 +21,7 @@ export function compress(json: string | Buffer): Promise<Buffer> | string | Buff
 
 /** @returns text where it is small @throws where it is nothing that `pack` made */
 export async function decompress(bytes: Buffer): Promise<string | Buffer> {
-  if (bytes[0] === GZIP) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
+  if (bytes[0] === GZIP_FIRST_BYTE) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
   if (bytes.length > COMPRESS_OVER_BYTES) throw new RangeError('too long for what is not packed');
   const text = bytes.toString();
   JSON.parse(text);

@@ -5,19 +5,19 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './response-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
-import { namedBlockOf } from './block-named.ts';
+import { requestedBlockOf } from './requested-block.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
 import type { RedisCache } from './redis-cache.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
 
 /** The head is looked at as often as blocks come, so that it may have moved since: no longer than a wallet would notice. */
-const MAX_HEAD_AGE_MS = 1_000;
+const HEAD_VALIDITY_MS = 1_000;
 
 /** While there are calls the head is looked at every 15 s at least. After a rest, what happened meanwhile nobody knows. */
-const MAX_SEEN_AGE_MS = 30_000;
+const MAX_CHAIN_AGE_MS = 30_000;
 
 /** A block's uncles are at most six blocks older (Ethereum Yellow Paper, 11.1). */
-const MAX_UNCLE_AGE = 6n;
+const MAX_UNCLE_AGE_BLOCKS = 6n;
 
 export interface MethodCacheOptions {
   /** The network's slug and chain id. */
@@ -73,7 +73,7 @@ export class MethodCache {
   /** Whether what is asked may be kept for a while, if the answer allows it. */
   isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#parts.spec;
-    return cache !== undefined && namedBlockOf(cache, params).kind !== 'none';
+    return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
   /** @param text of the parameters, as JSON @returns the result as JSON, where it is kept in memory */
@@ -92,7 +92,7 @@ export class MethodCache {
     }
     const isFinal =
       validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
-    if (isFinal) this.#storeFinal(text, result);
+    if (isFinal) this.#storePermanently(text, result);
     count('hit');
     return result;
   }
@@ -109,15 +109,15 @@ export class MethodCache {
     if (validity === undefined) return undefined;
     const result =
       response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
-    if (validity.while === 'always') this.#storeFinal(text, result);
+    if (validity.while === 'always') this.#storePermanently(text, result);
     else this.#parts.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
     return result;
   }
 
-  #storeFinal(text: string, result: string | Buffer): void {
+  #storePermanently(text: string, result: string | Buffer): void {
     const { cache, redisCache } = this.#parts;
     cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
-    redisCache?.put(this.#redisKey(text), result);
+    redisCache?.set(this.#redisKey(text), result);
   }
 
   /** What the other gateways were told, where it may be true for good. */
@@ -126,18 +126,18 @@ export class MethodCache {
     params: readonly unknown[],
     text: string,
   ): Promise<string | Buffer | undefined> {
-    const namedBlock = namedBlockOf(this.#parts.spec.cache ?? 'head', params);
+    const namedBlock = requestedBlockOf(this.#parts.spec.cache ?? 'head', params);
     if (namedBlock.kind === 'head' || namedBlock.kind === 'none') return undefined;
     if (namedBlock.kind === 'number' && !this.#isFinal(namedBlock.number)) return undefined;
-    const result = await redisCache.find(this.#redisKey(text));
-    if (result === undefined || this.#isOfAnotherBranch(result)) return undefined;
+    const result = await redisCache.get(this.#redisKey(text));
+    if (result === undefined || this.#isOnOtherBranch(result)) return undefined;
     this.#parts.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
     this.#parts.count('redis');
     return result;
   }
 
   /** Whether the chain is known to have another block of that number. */
-  #isOfAnotherBranch(result: string | Buffer): boolean {
+  #isOnOtherBranch(result: string | Buffer): boolean {
     // An uncle is.
     if (this.#parts.spec.name.startsWith('eth_getUncle')) return false;
     const block = blockInResult(jsonResponse(result));
@@ -157,7 +157,7 @@ export class MethodCache {
   ): Validity | undefined {
     const { spec, chain, newestServed } = this.#parts;
     if (spec.cache === undefined) return undefined;
-    const namedBlock = namedBlockOf(spec.cache, params);
+    const namedBlock = requestedBlockOf(spec.cache, params);
     const block = blockInResult(response);
     if (block !== undefined && chain.head !== undefined)
       newestServed.record(block.number, chain.head.number, performance.now());
@@ -165,25 +165,25 @@ export class MethodCache {
       case 'none':
         return undefined;
       case 'head':
-        return this.#atHead(block, response, headHash);
+        return this.#validityAtHead(block, response, headHash);
       case 'in-result':
-        return block === undefined ? undefined : this.#atBlock(block.hash, block.number);
+        return block === undefined ? undefined : this.#validityAtBlock(block.hash, block.number);
       case 'hash':
         // An uncle tells of itself, not of the block that it is in.
-        return this.#atBlock(
+        return this.#validityAtBlock(
           namedBlock.hash,
-          block && (block.hash === namedBlock.hash ? block.number : block.number + MAX_UNCLE_AGE),
+          block && (block.hash === namedBlock.hash ? block.number : block.number + MAX_UNCLE_AGE_BLOCKS),
         );
       case 'number':
         // A node that is on a branch of its own tells another block under that number.
-        if (block?.number === namedBlock.number) return this.#atBlock(block.hash, block.number);
+        if (block?.number === namedBlock.number) return this.#validityAtBlock(block.hash, block.number);
         // Of a number that is not final, only a result that tells its block can be told from another branch's.
         return this.#isFinal(namedBlock.number) ? { while: 'always' } : undefined;
     }
   }
 
   /** @param final the answer is true for good once this block is final */
-  #atBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
+  #validityAtBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
     const { chain } = this.#parts;
     if (chain.has(blockHash)) {
       return final !== undefined && this.#isFinal(final)
@@ -196,7 +196,7 @@ export class MethodCache {
   }
 
   /** A node that is ahead, or behind, tells of another head than ours. */
-  #atHead(
+  #validityAtHead(
     block: BlockInResult | undefined,
     response: UpstreamResponse,
     headHash: string | undefined,
@@ -210,7 +210,7 @@ export class MethodCache {
     newestServed.record(number, head.number, now);
     if (number !== head.number || head.hash !== headHash || newestServed.isAbove(head.number, now)) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', hash: head.hash, deadline: now + MAX_HEAD_AGE_MS };
+    return { while: 'head', hash: head.hash, deadline: now + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
@@ -222,7 +222,7 @@ export class MethodCache {
       case 'head':
         return head?.hash === validity.hash && now < validity.deadline && !newestServed.isAbove(head.number, now);
       case 'canonical':
-        return chain.has(validity.hash) && now - chain.seenAt < MAX_SEEN_AGE_MS;
+        return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
     }
   }
 

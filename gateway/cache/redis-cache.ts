@@ -22,26 +22,26 @@ const MAX_PENDING_BYTES = 16_000_000;
 export class RedisCache {
   readonly #link: RedisLink;
   readonly #count: RedisCacheMetric;
-  readonly #waitMaxMs: number;
+  readonly #maxWaitMs: number;
   #pausedUntil = -Infinity;
   #pendingBytes = 0;
 
   /** @param link closed by `close` */
-  constructor(link: RedisLink, count: RedisCacheMetric, waitMaxMs = MAX_WAIT_MS) {
+  constructor(link: RedisLink, count: RedisCacheMetric, maxWaitMs = MAX_WAIT_MS) {
     this.#link = link;
     this.#count = count;
-    this.#waitMaxMs = waitMaxMs;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** @returns JSON; undefined where Redis has nothing, or does not say so in time. Never rejects. */
-  async find(name: string): Promise<string | Buffer | undefined> {
+  async get(name: string): Promise<string | Buffer | undefined> {
     if (!this.#isUsable) {
       this.#count('not-requested');
       return undefined;
     }
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#waitMaxMs, 'late');
+      timer = setTimeout(resolve, this.#maxWaitMs, 'late');
     });
     const outcome = await Promise.race([this.#read(name), late]);
     clearTimeout(timer);
@@ -52,7 +52,7 @@ export class RedisCache {
   }
 
   /** Writes it some time soon, if it can. @param json what is true for good */
-  put(name: string, json: string | Buffer): void {
+  set(name: string, json: string | Buffer): void {
     const { length } = json;
     const isTooLarge = length > MAX_ENTRY_BYTES || this.#pendingBytes + length > MAX_PENDING_BYTES;
     if (isTooLarge || !this.#isUsable) {
@@ -78,7 +78,7 @@ export class RedisCache {
       const bytes = await this.#link.redis.getBuffer(name);
       return bytes === null ? 'miss' : { json: await decompress(bytes) };
     } catch (error) {
-      this.#failed(error);
+      this.#handleFailure(error);
       return 'failed';
     }
   }
@@ -88,13 +88,13 @@ export class RedisCache {
       await this.#link.redis.set(name, await compress(json), 'EX', EXPIRY_S);
       this.#count('written');
     } catch (error) {
-      this.#failed(error);
+      this.#handleFailure(error);
       this.#count('not-written');
     }
   }
 
   /** What cannot be unpacked says nothing of Redis. */
-  #failed(error: unknown): void {
+  #handleFailure(error: unknown): void {
     if (!isContentError(error)) this.#link.failed(error);
   }
 }

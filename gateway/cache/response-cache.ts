@@ -21,7 +21,7 @@ export type Validity =
   | { readonly while: 'canonical'; readonly hash: string; readonly final: bigint | undefined };
 
 /** Bytes beside key and result, about. */
-const ENTRY_BYTES = 300;
+const ENTRY_OVERHEAD_BYTES = 300;
 
 /** A single answer may take that share of all. */
 const MAX_ENTRY_SHARE = 16;
@@ -34,7 +34,7 @@ export class ResponseCache {
     this.#entries = new LRUCache({
       maxSize: maxBytes,
       maxEntrySize: Math.ceil(maxBytes / MAX_ENTRY_SHARE),
-      sizeCalculation: ({ result }, key) => result.length + key.length + ENTRY_BYTES,
+      sizeCalculation: ({ result }, key) => result.length + key.length + ENTRY_OVERHEAD_BYTES,
     });
   }
 

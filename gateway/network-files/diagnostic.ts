@@ -6,21 +6,21 @@ export interface Diagnostic {
   readonly path: Path;
   readonly message: string;
   /** The mistake is the member's name, not its value. */
-  readonly atName?: boolean;
+  readonly isAtName?: boolean;
 }
 
 /** `upstreams[0].name`; `the file` for the empty path. An empty name is one that is not to be shown. */
-export function writePath(path: Path): string {
+export function formatPath(path: Path): string {
   if (path.length === 0) return 'the file';
   return path
     .map((part, index) => {
       if (typeof part === 'number') return `[${part}]`;
-      return index === 0 ? writeName(part) : `.${writeName(part)}`;
+      return index === 0 ? formatName(part) : `.${formatName(part)}`;
     })
     .join('');
 }
 
 /** A forgotten space after a colon makes a name of a whole URL, key and all: only what looks like a name is shown. */
-function writeName(name: string): string {
+function formatName(name: string): string {
   return /^(<<|[\w.$-]{1,40})$/.test(name) ? name : '(a name that is not shown)';
 }

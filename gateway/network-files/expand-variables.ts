@@ -1,11 +1,11 @@
-import { writePath, type Diagnostic, type Path } from './diagnostic.ts';
+import { formatPath, type Diagnostic, type Path } from './diagnostic.ts';
 import type { UpstreamConfig } from './network-config.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Report = (path: Path, problem: string) => void;
 
 /** Headers that speak of the connection or of the body, which are ours. */
-const ownHeaders: ReadonlySet<string> = new Set([
+const gatewayHeaders: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
   'content-length',
@@ -25,14 +25,14 @@ export function expandVariables(
   env: Env,
   diagnostics: Diagnostic[],
 ): UpstreamConfig {
-  const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${writePath(at)}: ${problem}` });
+  const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
   const { headers } = upstream;
   const expanded: { -readonly [Name in keyof UpstreamConfig]: UpstreamConfig[Name] } = { ...upstream };
   for (const member of ['url', 'websocketUrl'] as const) {
     const given = upstream[member];
     if (given === undefined) continue;
     const at = [...path, member];
-    const filled = expand(given, at, env, report);
+    const filled = expandText(given, at, env, report);
     if (filled === undefined) continue;
     checkUrl(filled, member === 'url' ? 'http' : 'ws', at, report);
     expanded[member] = filled;
@@ -48,24 +48,24 @@ export function expandVariables(
 }
 
 /** @returns undefined where something is missing, and reports it */
-function expand(text: string, at: Path, env: Env, report: Report): string | undefined {
-  const gaps: string[] = [];
+function expandText(text: string, at: Path, env: Env, report: Report): string | undefined {
+  const problems: string[] = [];
   const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
     const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(end === '' ? '' : inside) ?? [];
     const value = env[name];
     if (value !== undefined && value !== '') return value;
     if (fallback !== undefined) return fallback;
-    if (name === '') gaps.push('a variable is written ${NAME} or ${NAME:-default}');
-    else gaps.push(`the environment has no ${name}; set it, or write \${${name}:-default}`);
+    if (name === '') problems.push('a variable is written ${NAME} or ${NAME:-default}');
+    else problems.push(`the environment has no ${name}; set it, or write \${${name}:-default}`);
     return '';
   });
-  for (const gap of gaps) report(at, gap);
-  return gaps.length === 0 ? expanded : undefined;
+  for (const gap of problems) report(at, gap);
+  return problems.length === 0 ? expanded : undefined;
 }
 
 function expandHeader(name: string, value: string, at: Path, env: Env, report: Report): string {
-  if (ownHeaders.has(name.toLowerCase())) report(at, 'the gateway sets this header by itself');
-  const expanded = expand(value, at, env, report) ?? '';
+  if (gatewayHeaders.has(name.toLowerCase())) report(at, 'the gateway sets this header by itself');
+  const expanded = expandText(value, at, env, report) ?? '';
   if (!/^[ -~]*$/.test(expanded)) {
     report(at, 'once variables are filled in, there is a character that no header may have, such as a line break');
   }

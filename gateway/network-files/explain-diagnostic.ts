@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import { writePath, type Diagnostic } from './diagnostic.ts';
+import { formatPath, type Diagnostic } from './diagnostic.ts';
 import { suggest } from '../config/suggest.ts';
 
 /** Turns what Ajv says of a network file into sentences, without what it says twice. */
@@ -31,28 +31,28 @@ function explain(error: ErrorObject): Diagnostic {
     const near = suggest(name, Object.keys(parent.properties ?? {}));
     const hint = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
     const isStray = near === '' && (error.data as Record<string, unknown>)[name] === null;
-    const shown = writePath([...path, isStray ? '' : name]);
-    return { path: [...path, name], atName: true, message: `${shown} is not known${hint}` };
+    const shown = formatPath([...path, isStray ? '' : name]);
+    return { path: [...path, name], isAtName: true, message: `${shown} is not known${hint}` };
   }
   if (error.keyword === 'required') {
     const name = (error.params as { missingProperty: string }).missingProperty;
     const property = (parent.properties?.[name] ?? {}) as { title?: string };
     const what = property.title === undefined ? '' : `: expected ${property.title}`;
-    return { path, message: `${writePath([...path, name])} is missing${what}` };
+    return { path, message: `${formatPath([...path, name])} is missing${what}` };
   }
   if (error.keyword === 'oneOf')
-    return { path, message: `${writePath(path)}: expected url, websocketUrl or both, or else spawn` };
+    return { path, message: `${formatPath(path)}: expected url, websocketUrl or both, or else spawn` };
   if (error.keyword === 'uniqueItems') {
     const { i, j } = error.params as { i: number; j: number };
     const last = [...path, Math.max(i, j)];
-    return { path: last, message: `${writePath(last)} is the same as ${writePath([...path, Math.min(i, j)])}` };
+    return { path: last, message: `${formatPath(last)} is the same as ${formatPath([...path, Math.min(i, j)])}` };
   }
   if (error.propertyName !== undefined) {
     const named = [...path, error.propertyName];
-    return { path: named, atName: true, message: `${writePath(named)}: ${expected}` };
+    return { path: named, isAtName: true, message: `${formatPath(named)}: ${expected}` };
   }
   const isStray = error.data === null && error.schemaPath.includes('/additionalProperties/');
-  const shown = writePath(isStray ? [...path.slice(0, -1), ''] : path);
+  const shown = formatPath(isStray ? [...path.slice(0, -1), ''] : path);
   return { path, message: `${shown}: ${expected}${error.keyword === 'type' ? describeActual(error) : ''}` };
 }
 

@@ -11,7 +11,7 @@ export function findConflicts(networks: readonly NetworkConfig[]): { slug: strin
     baseUrls.forEach((baseUrl, index) => {
       if (checkBaseUrl(baseUrl) !== undefined) return;
       const { host, path } = splitBaseUrl(baseUrl);
-      const problem = reportConflict(path, slug, slugs, claims.get(host + path));
+      const problem = describeConflict(path, slug, slugs, claims.get(host + path));
       claims.set(host + path, claims.get(host + path) ?? slug);
       if (problem === undefined) return;
       const message = `baseUrls[${index}]: ${baseUrl} ${problem}`;
@@ -22,7 +22,7 @@ export function findConflicts(networks: readonly NetworkConfig[]): { slug: strin
 }
 
 /** @param path of the base URL @param claimedBy the network that has listed it before */
-function reportConflict(
+function describeConflict(
   path: string,
   slug: string,
   slugs: ReadonlySet<string>,
@@ -30,6 +30,8 @@ function reportConflict(
 ): string | undefined {
   // A network may list its own address twice: with https and http, with and without a slash.
   if (claimedBy !== undefined && claimedBy !== slug) return `is a base URL of ${claimedBy} too`;
-  const named = path.slice(1);
-  return named !== slug && slugs.has(named) ? `is taken: ${named} answers there on every host` : undefined;
+  const firstSegment = path.slice(1);
+  return firstSegment !== slug && slugs.has(firstSegment)
+    ? `is taken: ${firstSegment} answers there on every host`
+    : undefined;
 }

@@ -72,11 +72,11 @@ export function checkFiles(content: FolderContent, options: LoadOptions): Networ
   const files = content.files.map((file) => checkFile(file, options));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const ofFiles = files.flatMap(({ file, slug, diagnostics, locate }) => {
+  const fileDiagnostics = files.flatMap(({ file, slug, diagnostics, locate }) => {
     const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ diagnostic }) => locate(diagnostic));
-    return inOrder(file, [...diagnostics, ...ofOthers]);
+    return sortDiagnostics(file, [...diagnostics, ...ofOthers]);
   });
-  const all = [...content.diagnostics, ...ofFiles];
+  const all = [...content.diagnostics, ...fileDiagnostics];
   if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
 }
@@ -149,7 +149,7 @@ function atStart(message: string): Located {
 }
 
 /** In the order in which they stand in the file. */
-function inOrder(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
+function sortDiagnostics(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
   const sorted = [...diagnostics].sort((a, b) => a.line - b.line || a.column - b.column);
   const placed = sorted.map((diagnostic): FileDiagnostic => ({ file, ...diagnostic }));
   const more = placed.length - MAX_SHOWN_DIAGNOSTICS;

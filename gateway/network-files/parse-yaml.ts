@@ -31,7 +31,7 @@ export interface ParsedYaml {
 const MAX_CHARACTERS = 256 * 1024;
 
 /** In our words where the library's are hard to read; none of them repeats what stands in the file. */
-const yamlMessages: Readonly<Record<string, string>> = {
+const messagesByCode: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'the name of an alias is missing after *',
   BAD_DIRECTIVE: 'a line that begins with % is not needed: remove it',
   BAD_DQ_ESCAPE: 'a backslash within "…" begins an escape that YAML does not know; within \'…\' it stands for itself',
@@ -49,7 +49,7 @@ const yamlMessages: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'YAML does not expect this here',
 };
 
-const missing: Readonly<Record<string, string>> = {
+const messagesByStart: Readonly<Record<string, string>> = {
   'Implicit map keys': 'a colon and a space are missing after a name',
   'Missing closing': 'a quote is not closed',
 };
@@ -70,21 +70,21 @@ export function parseYaml(text: string): ParsedYaml {
 
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
   // One line, one complaint: the parser repeats itself where it gives up.
-  const complaints = new Map<number, Located>();
+  const byLine = new Map<number, Located>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const problem = at(pos[0], describe(code, message));
-    if (!complaints.has(problem.line)) complaints.set(problem.line, problem);
+    if (!byLine.has(problem.line)) byLine.set(problem.line, problem);
   }
-  if (complaints.size > 0) return failed(...complaints.values());
+  if (byLine.size > 0) return failed(...byLine.values());
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
     JSON.stringify(value); // throws where an alias stands inside what it stands for
     return { value, diagnostics: [], locate: (diagnostic) => at(offsetOf(document, diagnostic), diagnostic.message) };
   } catch {
-    const lost = unresolvedAliases(document).map((offset) =>
+    const unresolved = unresolvedAliases(document).map((offset) =>
       at(offset, 'this alias (*…) has no anchor (&…) before it'),
     );
-    if (lost.length > 0) return failed(...lost);
+    if (unresolved.length > 0) return failed(...unresolved);
     return failed(at(0, 'there are too many aliases (*…), or one stands inside what it stands for'));
   }
 }
@@ -100,12 +100,13 @@ function unresolvedAliases(document: Document): number[] {
 }
 
 function describe(code: string, message: string): string {
-  const ours = yamlMessages[code] ?? Object.entries(missing).find(([start]) => message.startsWith(start))?.[1];
+  const ours =
+    messagesByCode[code] ?? Object.entries(messagesByStart).find(([start]) => message.startsWith(start))?.[1];
   return ours ?? `this cannot be read as YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }
 
 /** Of the place itself, or of the innermost one around it that stands in the text. */
-function offsetOf(document: Document, { path, atName }: Diagnostic): number {
+function offsetOf(document: Document, { path, isAtName: atName }: Diagnostic): number {
   let node: Node | null = document.contents;
   let offset = node?.range?.[0] ?? 0;
   for (const [depth, part] of path.entries()) {

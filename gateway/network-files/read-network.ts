@@ -41,11 +41,11 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
     const message = 'the file is empty: expected a map with name, chainId and upstreams';
     return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
   }
-  const ofShape = validate(value) ? [] : explainErrors(validate.errors ?? []);
-  const { diagnostics: ofContent, network } = completeNetwork(slug, validParts(value), options);
-  const told = new Set(ofShape.map(({ path }) => path.join('.')));
-  const more = ofContent.filter(({ path }) => !told.has(path.join('.')));
-  return { network, diagnostics: [...ofShape, ...more].map(locate), locate };
+  const schemaDiagnostics = validate(value) ? [] : explainErrors(validate.errors ?? []);
+  const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, coerceNetwork(value), options);
+  const reportedPaths = new Set(schemaDiagnostics.map(({ path }) => path.join('.')));
+  const otherDiagnostics = contentDiagnostics.filter(({ path }) => !reportedPaths.has(path.join('.')));
+  return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
 /** What a schema cannot check: method names, variables, names used twice. */
@@ -83,7 +83,7 @@ function completeNetwork(
  * A file as it is where its shape is right. Elsewhere, parts of the wrong kind become empty, so that the rest can be
  * looked at all the same and everything is told at once.
  */
-function validParts(value: unknown): NetworkFile {
+function coerceNetwork(value: unknown): NetworkFile {
   const { name, chainId, baseUrls, methods, confirmNull, hedge, maxLagBlocks, upstreams } = record(value);
   return {
     name: text(name),
@@ -93,11 +93,11 @@ function validParts(value: unknown): NetworkFile {
     ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
     ...((hedge === 'off' || typeof hedge === 'number') && { hedge }),
     ...(typeof maxLagBlocks === 'number' && { maxLagBlocks }),
-    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => validUpstream(record(upstream))),
+    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => coerceUpstream(record(upstream))),
   };
 }
 
-function validUpstream({
+function coerceUpstream({
   name,
   url,
   websocketUrl,
@@ -121,11 +121,11 @@ function validUpstream({
     ...(typeof priority === 'number' && { priority }),
     ...(archive === true && { archive }),
     ...(batch === true && { batch }),
-    ...(limits !== undefined && { limits: validNumbers(record(limits)) }),
+    ...(limits !== undefined && { limits: coerceNumbers(record(limits)) }),
   };
 }
 
-function validNumbers(given: Record<string, unknown>): Record<string, number> {
+function coerceNumbers(given: Record<string, unknown>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
   );

@@ -17,12 +17,12 @@ export function selectMethods(
   const added = new Set<string>();
   const removed = new Set<string>();
   const namespaces = [...new Set(known.map(namespaceOf))];
-  const mistakesBefore = diagnostics.length;
+  const previousCount = diagnostics.length;
   entries.forEach((entry, index) => {
     const isAdded = !entry.startsWith('-');
     const name = isAdded ? entry : entry.slice(1);
     const named = known.filter((method) => method === name || namespaceOf(method) === name);
-    if (named.length === 0 && isAdded && isForeign(name, namespaces, known)) named.push(name);
+    if (named.length === 0 && isAdded && isPassThrough(name, namespaces, known)) named.push(name);
     if (named.length === 0) {
       const near = suggest(name, [...namespaces, ...known]);
       const message = `methods[${index}]: ${name} is no namespace and no method of the spec${near}`;
@@ -30,9 +30,9 @@ export function selectMethods(
     }
     for (const method of named) (isAdded ? added : removed).add(method);
   });
-  const foreign = [...added].filter((method) => !known.includes(method));
-  const selected = [...known.filter((method) => added.has(method) && !removed.has(method)), ...foreign];
-  if (selected.length === 0 && diagnostics.length === mistakesBefore) {
+  const passThrough = [...added].filter((method) => !known.includes(method));
+  const selected = [...known.filter((method) => added.has(method) && !removed.has(method)), ...passThrough];
+  if (selected.length === 0 && diagnostics.length === previousCount) {
     const message = 'methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]';
     diagnostics.push({ path: ['methods'], message });
   }
@@ -40,7 +40,7 @@ export function selectMethods(
 }
 
 /** A whole name of another namespace than the spec's, and no misspelt method of the spec. */
-function isForeign(name: string, namespaces: readonly string[], known: readonly string[]): boolean {
+function isPassThrough(name: string, namespaces: readonly string[], known: readonly string[]): boolean {
   const isFull = /^[a-z][a-z0-9]{0,20}_[a-zA-Z0-9_]{1,60}$/.test(name);
   return (
     isFull &&

@@ -3,14 +3,14 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFolder, isNetworkFile } from './load-networks.ts';
 
-export interface WatchTimes {
+export interface WatchIntervals {
   /** So long nothing may have changed before it is told: editors write a file in several steps. */
   readonly settleMs: number;
   /** How often the folder is looked at unasked. */
   readonly checkIntervalMs: number;
 }
 
-const defaultTimes: WatchTimes = { settleMs: 250, checkIntervalMs: 5_000 };
+const defaultTimes: WatchIntervals = { settleMs: 250, checkIntervalMs: 5_000 };
 
 /**
  * Tells when network files may have changed: saved, renamed into place, or swapped as a whole, as Kubernetes does with
@@ -18,29 +18,29 @@ const defaultTimes: WatchTimes = { settleMs: 250, checkIntervalMs: 5_000 };
  * elsewhere that a link here points at, nor when the folder itself is replaced: so the folder is looked at every few
  * seconds as well, one `stat` a file (1 ms for 100 files, in the thread pool), which finds all of that.
  */
-export class FolderWatch {
+export class FolderWatcher {
   readonly #folder: string;
   readonly #onChange: () => void;
-  readonly #times: WatchTimes;
-  readonly #interval: NodeJS.Timeout;
+  readonly #times: WatchIntervals;
+  readonly #intervalTimer: NodeJS.Timeout;
   #watcher: FSWatcher | undefined;
   /** The folder that is watched, by its number: another one may take its name. */
-  #watched: bigint | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #watchedInode: bigint | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #isChecking = false;
   /** What was looked at before that may be another by now. */
-  #hasEventMeanwhile = false;
+  #hasPendingEvent = false;
   /** As `lookAt` gives it: what was told last, and what has yet to settle. */
-  #reportedState: string | undefined;
-  #settling: string | undefined;
+  #reportedFingerprint: string | undefined;
+  #unsettledFingerprint: string | undefined;
   #isClosed = false;
 
   /** @param folder as the setting has it  @param onChange is called once in the beginning, too */
-  constructor(folder: string, onChange: () => void, times: Partial<WatchTimes> = {}) {
+  constructor(folder: string, onChange: () => void, times: Partial<WatchIntervals> = {}) {
     this.#folder = folder;
     this.#onChange = onChange;
     this.#times = { ...defaultTimes, ...times };
-    this.#interval = setInterval(() => {
+    this.#intervalTimer = setInterval(() => {
       this.#scheduleCheck(0);
     }, this.#times.checkIntervalMs).unref();
     this.#scheduleCheck(0);
@@ -48,40 +48,40 @@ export class FolderWatch {
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#interval);
-    clearTimeout(this.#timer);
+    clearInterval(this.#intervalTimer);
+    clearTimeout(this.#checkTimer);
     this.#watcher?.close();
   }
 
   #scheduleCheck(ms: number): void {
     if (this.#isClosed) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    this.#checkTimer ??= setTimeout(() => {
+      this.#checkTimer = undefined;
       void this.#check();
     }, ms).unref();
   }
 
   async #check(): Promise<void> {
     if (this.#isChecking) {
-      this.#hasEventMeanwhile = true;
+      this.#hasPendingEvent = true;
       return;
     }
     this.#isChecking = true;
     const folder = findFolder(this.#folder);
-    const { seen, number } = await folderState(folder);
+    const { seen: fingerprint, number } = await folderState(folder);
     this.#isChecking = false;
     if (this.#isClosed) return;
-    if (this.#hasEventMeanwhile) {
-      this.#hasEventMeanwhile = false;
+    if (this.#hasPendingEvent) {
+      this.#hasPendingEvent = false;
       this.#scheduleCheck(this.#times.settleMs / 10);
     }
-    if (number !== this.#watched) this.#watch(folder, number);
-    if (seen === this.#reportedState) return;
-    if (seen === this.#settling) {
-      this.#reportedState = seen;
+    if (number !== this.#watchedInode) this.#watch(folder, number);
+    if (fingerprint === this.#reportedFingerprint) return;
+    if (fingerprint === this.#unsettledFingerprint) {
+      this.#reportedFingerprint = fingerprint;
       this.#onChange();
     } else {
-      this.#settling = seen;
+      this.#unsettledFingerprint = fingerprint;
       this.#scheduleCheck(this.#times.settleMs);
     }
   }
@@ -90,7 +90,7 @@ export class FolderWatch {
   #watch(folder: string, number: bigint | undefined): void {
     this.#watcher?.close();
     this.#watcher = undefined;
-    this.#watched = number;
+    this.#watchedInode = number;
     if (number === undefined) return;
     try {
       this.#watcher = watch(folder, { persistent: false }, () => {

@@ -3,7 +3,7 @@ import type { NewestServedBlock } from '../cache/newest-served-block.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metric.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
-import type { UseCount } from './in-use.ts';
+import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
 import type { ParamCheck } from '../spec/check-params.ts';

@@ -12,7 +12,7 @@ import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
-import { UseCount } from './in-use.ts';
+import { UseCount } from './use-count.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
@@ -88,7 +88,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
   return {
     config,
-    methods: networkMethods(config, parts, methodCaches(config, { chain: heads, newestServed }, network, parts)),
+    methods: openMethods(config, parts, openCaches(config, { chain: heads, newestServed }, network, parts)),
     otherMethods: {
       metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
@@ -121,7 +121,7 @@ function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue
   });
 }
 
-function methodCaches(
+function openCaches(
   config: NetworkConfig,
   inputs: Pick<MethodCachesOptions, 'chain' | 'newestServed'>,
   upstreams: Router,
@@ -144,17 +144,19 @@ function openSubscriptions(
   upstreams: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
-  const meters = Object.fromEntries(subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]));
+  const metricsByKind = Object.fromEntries(
+    subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]),
+  );
   return new NetworkSubscriptions({
     chain,
     upstreams,
     spec: (method) => specOf(method, specs),
-    metrics: meters as Record<SubscriptionKind, KindSubscriptionMetrics>,
+    metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
     usage: usage.methodUsage(slug, 'eth_subscription'),
   });
 }
 
-function networkMethods(
+function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
   cacheOf: (spec: MethodSpec) => MethodCache | undefined,

@@ -14,7 +14,7 @@ import {
 } from '../network-files/load-networks.ts';
 import type { LoadOptions } from '../network-files/load-options.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
-import { FolderWatch } from '../network-files/watch-folder.ts';
+import { FolderWatcher } from '../network-files/watch-folder.ts';
 import { openNetwork, adoptSharedState, type NetworkParts } from './open-network.ts';
 import type { Network } from './network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -41,8 +41,8 @@ export class NetworkRegistry {
   readonly #open = new Set<Network>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
   /** Of the files that were looked at last, good or bad. */
-  #lastDigest = '';
-  #watch: FolderWatch | undefined;
+  #lastReadDigest = '';
+  #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -68,9 +68,9 @@ export class NetworkRegistry {
    * @throws NetworkFilesError when none of them can be served
    */
   async open(configs: readonly NetworkConfig[], digest: string): Promise<void> {
-    this.#lastDigest = digest;
+    this.#lastReadDigest = digest;
     await this.#activate(configs, digest);
-    this.#watch = new FolderWatch(this.#options.folder, () => void this.reload());
+    this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload());
   }
 
   /**
@@ -80,8 +80,8 @@ export class NetworkRegistry {
   reload(isManual = false): Promise<void> {
     return this.#enqueue(async () => {
       const content = readFolder(this.#options.folder);
-      if (content.digest === this.#lastDigest && !isManual) return;
-      this.#lastDigest = content.digest;
+      if (content.digest === this.#lastReadDigest && !isManual) return;
+      this.#lastReadDigest = content.digest;
       try {
         await this.#activate(checkFiles(content, this.#options), content.digest);
       } catch (error) {
@@ -161,7 +161,7 @@ export class NetworkRegistry {
 
   /** Ends what only a network that was replaced, or is gone, has made use of: when its last call has ended. */
   async #retire(network: Network): Promise<void> {
-    await network.use.ended();
+    await network.use.whenUnused();
     this.#open.delete(network);
     await this.#enqueue(() => this.#closeUnused(network));
   }

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Unsubscribe } from './feeds/chain-listener.ts';
+import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { parseLogFilter } from './feeds/log-filter.ts';
 import { PolledFilter } from './polled-filter.ts';
@@ -54,26 +54,26 @@ export class NetworkFilters {
     const id = String(params[0]);
     switch (method.name) {
       case 'eth_uninstallFilter':
-        return { kind: 'result', result: this.#drop(access.record.id, id) };
+        return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
       case 'eth_getFilterChanges':
-        return jsonResponse(`[${(await this.#find(id, access).take()).join()}]`);
+        return jsonResponse(`[${(await this.#findFilter(id, access).takeResults()).join()}]`);
       case 'eth_getFilterLogs': {
-        const { given } = this.#find(id, access);
+        const { filterParams: given } = this.#findFilter(id, access);
         // geth's answer for filters of another kind, too (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
         return requestLogs(given);
       }
       default:
-        return { kind: 'result', result: await this.#open(method.name, params[0], access) };
+        return { kind: 'result', result: await this.#openFilter(method.name, params[0], access) };
     }
   }
 
-  async #open(method: string, given: unknown, { record }: KeyAccess): Promise<string> {
-    const subscription = filterParamsOf(method, given);
+  async #openFilter(method: string, given: unknown, { record }: KeyAccess): Promise<string> {
+    const subscription = subscriptionParamsOf(method, given);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
-    const filter = new PolledFilter(given ?? {}, subscription, () => this.#drop(record.id, filter.id));
+    const filter = new PolledFilter(given ?? {}, subscription, () => this.#removeFilter(record.id, filter.id));
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
     let cost = 0;
@@ -81,13 +81,13 @@ export class NetworkFilters {
     for (const [id, oldest] of filters) {
       if (cost <= MAX_COST_PER_KEY) break;
       cost -= costOf(oldest.subscription);
-      this.#drop(record.id, id);
+      this.#removeFilter(record.id, id);
     }
     let unsubscribe: Unsubscribe;
     try {
-      unsubscribe = await this.#parts.subscriptions.join(filter.subscription, filter);
+      unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
     } catch (error) {
-      this.#drop(record.id, filter.id);
+      this.#removeFilter(record.id, filter.id);
       throw error;
     }
     filter.unsubscribe = unsubscribe;
@@ -97,12 +97,12 @@ export class NetworkFilters {
   }
 
   /** @throws RpcError */
-  #find(id: string, { record, calls }: KeyAccess): PolledFilter {
+  #findFilter(id: string, { record, calls }: KeyAccess): PolledFilter {
     const filters = this.#byKey.get(record.id);
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
     // The key's rules may have changed since.
-    const logParams = filter.given === undefined ? undefined : [filter.given];
+    const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
     if (logParams !== undefined && calls?.allowContract(this.#parts.logs, logParams) === false) {
       throw new RpcError('key-settings');
     }
@@ -112,18 +112,18 @@ export class NetworkFilters {
   }
 
   /** @returns whether there was such a filter */
-  #drop(keyId: string, id: string): boolean {
+  #removeFilter(keyId: string, id: string): boolean {
     const filters = this.#byKey.get(keyId);
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) return false;
-    filter.end();
+    filter.close();
     filters.delete(filter.id);
     if (filters.size === 0) this.#byKey.delete(keyId);
     return true;
   }
 }
 
-function filterParamsOf(method: string, given: unknown): SubscriptionParams {
+function subscriptionParamsOf(method: string, given: unknown): SubscriptionParams {
   if (method === 'eth_newBlockFilter') return { kind: 'newHeads' };
   if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isFull: given === true };
   return { kind: 'logs', filter: parseLogFilter(given ?? {}) };

@@ -7,7 +7,7 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
 import { HeadsFeed } from './feeds/heads-feed.ts';
-import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import { LogsFeed } from './feeds/logs-feed.ts';
 import { PendingFeed } from './feeds/pending-feed.ts';
 import type { PendingSource } from './feeds/pending-stream.ts';
@@ -50,7 +50,7 @@ export class NetworkSubscriptions {
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
-      transactionOf: (hash) =>
+      fetchTransaction: (hash) =>
         this.request(byHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
           (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
           () => undefined,
@@ -69,7 +69,7 @@ export class NetworkSubscriptions {
   }
 
   /** @throws RpcError (or rejects with it) where nobody can tell */
-  join(subscription: SubscriptionParams, listener: ChainListener): Unsubscribe | Promise<Unsubscribe> {
+  subscribe(subscription: SubscriptionParams, listener: Subscriber): Unsubscribe | Promise<Unsubscribe> {
     switch (subscription.kind) {
       case 'newHeads':
         return this.#startFromHead(this.#heads.join(listener));
@@ -79,7 +79,7 @@ export class NetworkSubscriptions {
         return this.#pending.join(listener, subscription.isFull);
       case 'syncing':
         // As geth when it keeps up: once, at the beginning. Who does not keep up is not asked by us.
-        listener.notify(['false']);
+        listener.deliver(['false']);
         return () => undefined;
     }
   }

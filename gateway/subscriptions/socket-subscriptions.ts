@@ -50,7 +50,7 @@ export class SocketSubscriptions {
     const subscriptions = this.#unacknowledged.get(message);
     if (subscriptions === undefined) return;
     this.#unacknowledged.delete(message);
-    for (const subscription of subscriptions) subscription.begin();
+    for (const subscription of subscriptions) subscription.startNotifications();
   }
 
   /** To be called now and then: what a key may not subscribe to any more it is not told either. */
@@ -79,7 +79,7 @@ export class SocketSubscriptions {
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
     keySessions.open.subscriptions += cost;
     try {
-      subscription.unsubscribe = await subscriptions.join(subscriptionParams, subscription);
+      subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
       // Its rules may have become stricter meanwhile.
       if (!isAllowed(keySessions.access, method, subscriptionParams)) {
         subscription.unsubscribe();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
 
@@ -17,31 +17,31 @@ export interface SubscriptionOptions {
 const MAX_PENDING_CHARS = 4_000_000;
 
 /** One subscription. What it is told before the caller knows its id waits. */
-export class Subscription implements ChainListener {
+export class Subscription implements Subscriber {
   readonly id = makeId();
   readonly method: MethodSpec;
   readonly params: SubscriptionParams;
   unsubscribe: Unsubscribe = () => undefined;
   readonly #parts: SubscriptionOptions;
   /** A notification up to its result. */
-  readonly #start: string;
+  readonly #messageStart: string;
   #pending: string[] | undefined = [];
-  #pendingLength = 0;
+  #pendingChars = 0;
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
     this.method = method;
     this.params = params;
-    this.#start = `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${this.id}","result":`;
+    this.#messageStart = `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${this.id}","result":`;
   }
 
-  notify(results: readonly string[]): void {
+  deliver(results: readonly string[]): void {
     if (this.#pending === undefined) {
       this.#send(results);
       return;
     }
-    for (const { length } of results) this.#pendingLength += length;
-    if (this.#pendingLength > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
+    for (const { length } of results) this.#pendingChars += length;
+    if (this.#pendingChars > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
     else this.#pending.push(...results);
   }
 
@@ -50,7 +50,7 @@ export class Subscription implements ChainListener {
   }
 
   /** The caller knows the id. */
-  begin(): void {
+  startNotifications(): void {
     const pending = this.#pending ?? [];
     this.#pending = undefined;
     if (pending.length > 0) this.#send(pending);
@@ -58,7 +58,7 @@ export class Subscription implements ChainListener {
 
   #send(results: readonly string[]): void {
     const { send, keySessions, subscriptions } = this.#parts;
-    const texts = results.map((result) => `${this.#start}${result}}}`);
+    const texts = results.map((result) => `${this.#messageStart}${result}}}`);
     send(texts);
     subscriptions.metrics[this.params.kind].notified(texts.length);
     for (const { length } of texts) subscriptions.usage.add(keySessions.access.record.id, 0, false, length);

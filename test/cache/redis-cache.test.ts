@@ -39,7 +39,7 @@ async function share(waitMaxMs = 2_000): Promise<RedisCache> {
   onTestFinished(() => shared.close());
   // Nobody waits for Redis at start.
   await eventually(async () => {
-    await shared.find('nothing');
+    await shared.get('nothing');
     return acts['miss'] !== undefined;
   }, 3_000);
   acts = {};

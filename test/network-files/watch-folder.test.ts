@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FolderWatch } from '../../gateway/network-files/watch-folder.ts';
+import { FolderWatcher } from '../../gateway/network-files/watch-folder.ts';
 import { eventually } from '../auth/eventually.ts';
 
 /** Longer than any test takes: what is seen then was told by the system. */
@@ -12,7 +12,7 @@ const never = 3_600_000;
 let base: string;
 let folder: string;
 let told: number;
-let watching: FolderWatch | undefined;
+let watching: FolderWatcher | undefined;
 
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'gatehouse-watch-'));
@@ -28,7 +28,7 @@ afterEach(() => {
 /** Watches from now on, and has told of the beginning. */
 async function watch(lookEveryMs: number, settleMs = 20): Promise<void> {
   told = 0;
-  watching = new FolderWatch(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
+  watching = new FolderWatcher(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
   await eventually(() => told === 1, 5_000);
 }
 

@@ -69,7 +69,7 @@ describe('a header of newHeads', () => {
     const tell = (results: readonly string[]): void => {
       told.push(...results.map((text) => JSON.parse(text) as Header));
     };
-    new HeadsFeed(chain, undefined).join({ notify: tell, markGap: () => undefined });
+    new HeadsFeed(chain, undefined).join({ deliver: tell, markGap: () => undefined });
     const { header: sent } = new ScriptedChain().head;
     const read = (block: object): ChainChange['added'] =>
       [parseHeader({ ...sent, ...block })].flatMap((one) => one ?? []);

@@ -18,11 +18,11 @@ const cache = new Map<number, KnownChain | undefined>();
 
 /** Undefined where viem's list, of which this is made (`npm run generate`), does not have the chain id. */
 export function knownChain(chainId: number): KnownChain | undefined {
-  if (!cache.has(chainId)) cache.set(chainId, lookUp(chainId));
+  if (!cache.has(chainId)) cache.set(chainId, readChain(chainId));
   return cache.get(chainId);
 }
 
-function lookUp(chainId: number): KnownChain | undefined {
+function readChain(chainId: number): KnownChain | undefined {
   const text = readFileSync(join(packageRoot, 'schemas/generated/chains.json'), 'utf8');
   const line = text.split('\n').find((each) => each.startsWith(`"${chainId}": `));
   return line === undefined ? undefined : (JSON.parse(line.slice(line.indexOf(' ')).replace(/,$/, '')) as KnownChain);

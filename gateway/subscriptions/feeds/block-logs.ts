@@ -14,18 +14,18 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 /** After so many empty lists, 10 s in all, the header's bloom filter is not believed any more. */
-const MAX_EMPTY = 10;
+const MAX_EMPTY_RESULTS = 10;
 /**
  * Blocks with logs that must have fitted their bloom filter before one is believed that says there is nothing of use.
  * Polygon's blocks have logs that are not in it (state syncs: bor, eth/filters/bor_filter.go), every few minutes.
  */
-const REQUIRED_PROOFS = 256;
+const REQUIRED_BLOOM_MATCHES = 256;
 
 /** Gets all logs of one block after the other from a network's upstreams. */
 export class BlockLogs {
   readonly #requestUpstreams: LogSource['request'];
   readonly #method: MethodSpec;
-  #proofs = 0;
+  #bloomMatches = 0;
   #isBloomWrong = false;
 
   /** @param method the spec of `eth_getLogs` */
@@ -35,31 +35,32 @@ export class BlockLogs {
   }
 
   /** Whether a block's bloom filter is to be believed. */
-  trusts(bloom: LogsBloom): boolean {
-    return !this.#isBloomWrong && !bloom.isEmpty && this.#proofs >= REQUIRED_PROOFS;
+  canUse(bloom: LogsBloom): boolean {
+    return !this.#isBloomWrong && !bloom.isEmpty && this.#bloomMatches >= REQUIRED_BLOOM_MATCHES;
   }
 
-  /** Asks until they are had. @param isWanted where not, the list that is given says nothing  Never rejects. */
-  async logsOf(header: Header, isWanted: () => boolean): Promise<readonly Log[]> {
+  /** Asks until they are had. @param isNeeded where not, the list that is given says nothing  Never rejects. */
+  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly Log[]> {
     const bloom = new LogsBloom(header.block['logsBloom']);
-    let empty = 0;
-    for (let wait = FIRST_RETRY_MS; ; wait = Math.min(2 * wait, MAX_RETRY_MS)) {
+    let emptyResults = 0;
+    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       const logs = await this.#fetch(header.hash);
-      if (!isWanted()) return [];
+      if (!isNeeded()) return [];
       // A node behind a balancer that does not have the block yet may say that it has no logs.
-      const isSuspicious = logs?.length === 0 && !bloom.isEmpty && !this.#isBloomWrong && ++empty < MAX_EMPTY;
+      const isSuspicious =
+        logs?.length === 0 && !bloom.isEmpty && !this.#isBloomWrong && ++emptyResults < MAX_EMPTY_RESULTS;
       if (logs !== undefined && !isSuspicious) {
         this.#checkBloom(bloom, logs);
         return logs;
       }
-      await sleep(wait, undefined, { ref: false });
+      await sleep(delayMs, undefined, { ref: false });
     }
   }
 
   /** Undefined: not to be had now. */
   async #fetch(blockHash: string): Promise<readonly Log[] | undefined> {
     try {
-      const response = parsed(
+      const response = parseResponse(
         await this.#requestUpstreams(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS),
       );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
@@ -73,12 +74,12 @@ export class BlockLogs {
 
   #checkBloom(bloom: LogsBloom, logs: readonly Log[]): void {
     if (this.#isBloomWrong || (bloom.isEmpty && logs.length === 0)) return;
-    if (logs.length > 0 && logs.every((log) => bloom.covers(log))) this.#proofs++;
+    if (logs.length > 0 && logs.every((log) => bloom.mayContain(log))) this.#bloomMatches++;
     else this.#isBloomWrong = true;
   }
 }
 
-function parsed(response: UpstreamResponse): ResultResponse | ErrorResponse {
+function parseResponse(response: UpstreamResponse): ResultResponse | ErrorResponse {
   return response.kind === 'large' ? response.parse() : response;
 }
 

@@ -2,7 +2,7 @@ import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts
 import type { Header } from '../../heads/header.ts';
 import { normaliseFields } from '../../normalise/results/complete-object.ts';
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import type { Unsubscribe, ChainListener } from './chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './subscriber.ts';
 
 /**
  * Members that geth's newHeads has in every header, null where a fork has not brought them yet; blocks leave them out
@@ -18,8 +18,8 @@ export class HeadsFeed {
   readonly #chain: CanonicalChain;
   readonly #shape: ObjectShape | undefined;
   /** Of the last header that an upstream sent by newHeads. */
-  #members: readonly string[] = nullInHeaders;
-  readonly #listeners = new Set<ChainListener>();
+  #notificationMembers: readonly string[] = nullInHeaders;
+  readonly #subscribers = new Set<Subscriber>();
   #stopWatching: Unsubscribe | undefined;
 
   /** @param shape of a block: headers have the same quantities and addresses */
@@ -28,14 +28,14 @@ export class HeadsFeed {
     this.#shape = shape;
   }
 
-  join(listener: ChainListener): Unsubscribe {
-    this.#listeners.add(listener);
+  join(listener: Subscriber): Unsubscribe {
+    this.#subscribers.add(listener);
     this.#stopWatching ??= this.#chain.watch((change) => {
-      this.#changed(change);
+      this.#deliverHeaders(change);
     });
     return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size > 0) return;
+      this.#subscribers.delete(listener);
+      if (this.#subscribers.size > 0) return;
       this.#stopWatching?.();
       this.#stopWatching = undefined;
     };
@@ -44,16 +44,16 @@ export class HeadsFeed {
   /** The header with the same members, whether an upstream sent it or the gateway read it from a block. */
   #withAllMembers({ block, isFromBlock }: Header): Record<string, unknown> {
     const header = { ...block };
-    if (isFromBlock) for (const name of this.#members) header[name] ??= null;
-    else this.#members = Object.keys(block);
+    if (isFromBlock) for (const name of this.#notificationMembers) header[name] ??= null;
+    else this.#notificationMembers = Object.keys(block);
     if (this.#shape !== undefined) normaliseFields(header, this.#shape);
     return header;
   }
 
   /** Where blocks were missed for good we go on: a header tells its number and its parent, so that the gap shows. */
-  #changed({ added }: ChainChange): void {
+  #deliverHeaders({ added }: ChainChange): void {
     if (added.length === 0) return;
     const results = added.map((header) => JSON.stringify(this.#withAllMembers(header)));
-    for (const listener of this.#listeners) listener.notify(results);
+    for (const listener of this.#subscribers) listener.deliver(results);
   }
 }

@@ -17,7 +17,7 @@ export interface LogFilter {
 }
 
 /** What a caller may give, after the schema let it through. */
-interface GivenFilter {
+interface FilterParams {
   readonly fromBlock?: string | null;
   readonly toBlock?: string | null;
   readonly blockHash?: string | null;
@@ -33,18 +33,18 @@ const MAX_TOPICS = 4;
  * refused: such a subscription tells nothing new.
  * @throws RpcError invalid-params
  */
-export function parseLogFilter(given: GivenFilter): LogFilter {
+export function parseLogFilter(given: FilterParams): LogFilter {
   const { fromBlock, toBlock, blockHash, address, topics } = given;
-  if (typeof blockHash === 'string') throw invalid('expected no blockHash: what comes is told, not what was');
-  const from = blockNumber(fromBlock);
-  const to = blockNumber(toBlock);
-  if (to !== undefined && (from === undefined || from > to)) throw invalid('expected fromBlock before toBlock');
-  if ((topics?.length ?? 0) > MAX_TOPICS) throw invalid(`expected at most ${MAX_TOPICS} topics`);
+  if (typeof blockHash === 'string') throw invalidFilter('expected no blockHash: what comes is told, not what was');
+  const from = parseBlockNumber(fromBlock);
+  const to = parseBlockNumber(toBlock);
+  if (to !== undefined && (from === undefined || from > to)) throw invalidFilter('expected fromBlock before toBlock');
+  if ((topics?.length ?? 0) > MAX_TOPICS) throw invalidFilter(`expected at most ${MAX_TOPICS} topics`);
   return {
     fromBlock: from,
     toBlock: to,
-    addresses: oneOf(typeof address === 'string' ? [address] : (address ?? [])),
-    topics: (topics ?? []).map(topicsAt),
+    addresses: valueSet(typeof address === 'string' ? [address] : (address ?? [])),
+    topics: (topics ?? []).map(parseTopic),
   };
 }
 
@@ -68,24 +68,24 @@ export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: Log, 
 }
 
 /** `latest` is what is told anyway; a range of other tags geth does not take either. */
-function blockNumber(given: string | null | undefined): bigint | undefined {
+function parseBlockNumber(given: string | null | undefined): bigint | undefined {
   if (given === undefined || given === null || given === 'latest') return undefined;
   if (given === 'earliest') return 0n;
-  if (!given.startsWith('0x')) throw invalid('expected block numbers or latest');
+  if (!given.startsWith('0x')) throw invalidFilter('expected block numbers or latest');
   return BigInt(given);
 }
 
 /** An empty list, and one with null in it, mean any. */
-function topicsAt(given: string | readonly (string | null)[] | null): ReadonlySet<string> | undefined {
+function parseTopic(given: string | readonly (string | null)[] | null): ReadonlySet<string> | undefined {
   if (given === null) return undefined;
   const topics = typeof given === 'string' ? [given] : given.filter((topic) => topic !== null);
-  return typeof given !== 'string' && topics.length < given.length ? undefined : oneOf(topics);
+  return typeof given !== 'string' && topics.length < given.length ? undefined : valueSet(topics);
 }
 
-function oneOf(values: readonly string[]): ReadonlySet<string> | undefined {
+function valueSet(values: readonly string[]): ReadonlySet<string> | undefined {
   return values.length === 0 ? undefined : new Set(values.map((value) => value.toLowerCase()).toSorted());
 }
 
-function invalid(what: string): RpcError {
+function invalidFilter(what: string): RpcError {
   return new RpcError('invalid-params', `invalid params: filter: ${what}`);
 }

@@ -5,7 +5,7 @@ import type { Log, LogFilter } from './log-filter.ts';
 
 const BYTES = 256;
 /** Hashing costs 10 µs; most blocks have logs of the same few contracts. */
-const bitsOf = new LRUCache<string, readonly number[]>(maxEntries(20_000));
+const bitsByValue = new LRUCache<string, readonly number[]>(maxEntries(20_000));
 
 /** What a block's header says of its logs: which addresses and topics can be among them (yellow paper, 4.4.3). */
 export class LogsBloom {
@@ -21,12 +21,12 @@ export class LogsBloom {
   }
 
   /** Whether there may be logs that a filter lets through. */
-  mayFit({ addresses, topics }: Pick<LogFilter, 'addresses' | 'topics'>): boolean {
+  mayMatch({ addresses, topics }: Pick<LogFilter, 'addresses' | 'topics'>): boolean {
     return [addresses, ...topics].every((place) => place === undefined || this.#hasOneOf(place));
   }
 
   /** Whether it is of a block with this log. */
-  covers({ address, topics }: Log): boolean {
+  mayContain({ address, topics }: Log): boolean {
     return this.#has(address) && topics.every((topic) => this.#has(topic));
   }
 
@@ -36,8 +36,8 @@ export class LogsBloom {
   }
 
   #has(value: string): boolean {
-    let bits = bitsOf.get(value);
-    if (bits === undefined) bitsOf.set(value, (bits = hashToBits(value)));
+    let bits = bitsByValue.get(value);
+    if (bits === undefined) bitsByValue.set(value, (bits = hashToBits(value)));
     return bits.every((bit) => ((this.#bytes[BYTES - 1 - (bit >> 3)] ?? 0) & (1 << (bit & 7))) !== 0);
   }
 }

@@ -1,9 +1,9 @@
 import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
 import type { Header } from '../../heads/header.ts';
 import type { BlockLogs } from './block-logs.ts';
-import type { Unsubscribe, ChainListener } from './chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import type { Log, LogFilter } from './log-filter.ts';
-import { SharedLogFilters, type SharedLogFilter } from './shared-log-filters.ts';
+import { LogFilterIndex, type LogFilterGroup } from './log-filter-index.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
 
@@ -31,10 +31,10 @@ interface Added {
 export class LogsFeed {
   readonly #chain: CanonicalChain;
   readonly #blockLogs: BlockLogs;
-  readonly #groups = new SharedLogFilters();
+  readonly #filters = new LogFilterIndex();
   readonly #steps: Step[] = [];
   #delivered = new DeliveredLogs();
-  #number = 0;
+  #blockNumber = 0;
   #isDelivering = false;
   #stopWatching: Unsubscribe | undefined;
 
@@ -43,32 +43,32 @@ export class LogsFeed {
     this.#blockLogs = blockLogs;
   }
 
-  join(filter: LogFilter, listener: ChainListener): Unsubscribe {
-    const unsubscribe = this.#groups.add(filter, listener, this.#number);
+  join(filter: LogFilter, listener: Subscriber): Unsubscribe {
+    const unsubscribe = this.#filters.add(filter, listener, this.#blockNumber);
     this.#stopWatching ??= this.#chain.watch((change) => {
-      this.#changed(change);
+      this.#handleChange(change);
     });
     return () => {
       unsubscribe();
-      if (this.#groups.size === 0) this.#end();
+      if (this.#filters.size === 0) this.#stop();
     };
   }
 
-  #changed({ removed, added, hasGap: isFresh }: ChainChange): void {
+  #handleChange({ removed, added, hasGap: isFresh }: ChainChange): void {
     if (isFresh === true) {
       this.#reportGap();
       return;
     }
-    for (const { hash } of removed) this.#remove(hash);
+    for (const { hash } of removed) this.#handleRemoved(hash);
     for (const header of added) {
-      this.#steps.push({ header, number: ++this.#number, logs: undefined, isCancelled: false });
+      this.#steps.push({ header, number: ++this.#blockNumber, logs: undefined, isCancelled: false });
     }
     if (this.#steps.length > MAX_WAITING_BLOCKS) this.#reportGap();
     else void this.#deliverAll();
   }
 
   /** What was not told yet need not be taken back. All that waits is newer than what was told, and goes with it. */
-  #remove(hash: string): void {
+  #handleRemoved(hash: string): void {
     const last = this.#steps.at(-1);
     if (last !== undefined && 'header' in last && last.header.hash === hash) {
       last.isCancelled = true;
@@ -78,7 +78,7 @@ export class LogsFeed {
 
   /** One step after the other. Never rejects. */
   async #deliverAll(): Promise<void> {
-    this.#fetch();
+    this.#startFetches();
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     for (let step = this.#steps[0]; step !== undefined; step = this.#steps[0]) {
@@ -90,80 +90,80 @@ export class LogsFeed {
         this.#deliverAdded(step, logs);
       }
       this.#steps.shift();
-      this.#fetch();
+      this.#startFetches();
     }
     this.#isDelivering = false;
   }
 
-  #fetch(): void {
+  #startFetches(): void {
     for (const step of this.#steps.slice(0, MAX_CONCURRENT_FETCHES))
       if ('header' in step) step.logs ??= this.#logsOf(step);
   }
 
   #logsOf(step: Added): Promise<readonly Log[]> {
     const bloom = new LogsBloom(step.header.block['logsBloom']);
-    if (this.#blockLogs.trusts(bloom) && !this.#groups.mayMatch(bloom)) return Promise.resolve([]);
+    if (this.#blockLogs.canUse(bloom) && !this.#filters.mayMatch(bloom)) return Promise.resolve([]);
     return this.#blockLogs.logsOf(step.header, () => !step.isCancelled);
   }
 
   #deliverAdded({ header, number }: Added, logs: readonly Log[]): void {
-    const results = new Map<SharedLogFilter, string[]>();
+    const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
     for (const log of logs) {
       let result: string | undefined;
-      for (const group of this.#groups.matching(log, header.number)) {
+      for (const group of this.#filters.matching(log, header.number)) {
         result ??= JSON.stringify({ ...log, removed: false });
-        addTo(results, group, result);
+        addResult(results, group, result);
       }
       if (result !== undefined) sent.push(result);
     }
     this.#delivered.add(header, number, sent);
-    notifyListeners(results, number);
+    deliverResults(results, number);
   }
 
   #deliverRemoved(hash: string): void {
-    const block = this.#delivered.take(hash);
+    const block = this.#delivered.remove(hash);
     // Added before anybody listened.
     if (block === undefined) return;
     if (block.results === undefined) {
       this.#reportGap();
       return;
     }
-    const results = new Map<SharedLogFilter, string[]>();
+    const results = new Map<LogFilterGroup, string[]>();
     for (const text of block.results.toReversed()) {
       const log = JSON.parse(text) as Log;
       const result = JSON.stringify({ ...log, removed: true });
-      for (const group of this.#groups.matching(log, block.header.number)) addTo(results, group, result);
+      for (const group of this.#filters.matching(log, block.header.number)) addResult(results, group, result);
     }
-    notifyListeners(results, block.number);
+    deliverResults(results, block.number);
   }
 
   #reportGap(): void {
-    for (const listener of this.#groups.listeners()) listener.markGap();
-    this.#forget();
+    for (const listener of this.#filters.listeners()) listener.markGap();
+    this.#reset();
   }
 
-  #end(): void {
+  #stop(): void {
     this.#stopWatching?.();
     this.#stopWatching = undefined;
-    this.#forget();
+    this.#reset();
   }
 
-  #forget(): void {
+  #reset(): void {
     for (const step of this.#steps) if ('header' in step) step.isCancelled = true;
     this.#steps.length = 0;
     this.#delivered = new DeliveredLogs();
   }
 }
 
-function addTo(results: Map<SharedLogFilter, string[]>, group: SharedLogFilter, result: string): void {
+function addResult(results: Map<LogFilterGroup, string[]>, group: LogFilterGroup, result: string): void {
   const own = results.get(group);
   if (own === undefined) results.set(group, [result]);
   else own.push(result);
 }
 
 /** @param number the block's: who joined after it is not told */
-function notifyListeners(results: ReadonlyMap<SharedLogFilter, readonly string[]>, number: number): void {
+function deliverResults(results: ReadonlyMap<LogFilterGroup, readonly string[]>, number: number): void {
   for (const [{ listeners }, own] of results)
-    for (const [listener, since] of listeners) if (since < number) listener.notify(own);
+    for (const [listener, since] of listeners) if (since < number) listener.deliver(own);
 }

@@ -24,11 +24,11 @@ const POLL_INTERVAL_MS = 500;
 
 /** Hears of pending transactions from one upstream: by its WebSocket, else by polls of a filter that it keeps for us. */
 export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
-  return (await openFeed(source, events)) ?? openFilter(source, events);
+  return (await openSubscription(source, events)) ?? openPolledFilter(source, events);
 }
 
 /** Undefined where the node has no WebSocket, or does not tell over it. */
-function openFeed(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
+function openSubscription(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
   return new Promise((resolve) => {
     let hasStarted = false;
     const feed = source.subscribe('["newPendingTransactions"]', {
@@ -49,7 +49,7 @@ function openFeed(source: PendingSource, events: StreamEvents): Promise<PendingS
 }
 
 /** @throws Error where the node keeps no filters (rejects with it) */
-async function openFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
+async function openPolledFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
   const id = await source.fetchResult('eth_newPendingTransactionFilter', '[]');
   if (typeof id !== 'string') throw new Error('no filter is kept');
   const params = JSON.stringify([id]);

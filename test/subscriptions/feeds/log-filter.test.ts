@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
 import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/subscriptions/feeds/log-filter.ts';
-import { SharedLogFilters } from '../../../gateway/subscriptions/feeds/shared-log-filters.ts';
+import { LogFilterIndex } from '../../../gateway/subscriptions/feeds/log-filter-index.ts';
 import { hashToBits, LogsBloom } from '../../../gateway/subscriptions/feeds/logs-bloom.ts';
 import { addressOf, hashOf } from '../scripted-chain.ts';
 
@@ -12,7 +12,7 @@ const nobody = { notify: () => undefined, markGap: () => undefined };
 type Given = Parameters<typeof parseLogFilter>[0];
 
 function fits(given: Given, log: { address: string; topics: string[] }, block = 5n): boolean {
-  const groups = new SharedLogFilters();
+  const groups = new LogFilterIndex();
   groups.add(parseLogFilter(given), nobody, 0);
   return [...groups.matching(log, block)].length === 1;
 }
@@ -99,7 +99,7 @@ describe('a bloom filter', () => {
     }
     const whole = new LogsBloom(`0x${bloom.toString('hex')}`);
     const has = (text: string): boolean =>
-      whole.covers({ address: `0x${Buffer.from(text).toString('hex')}`, topics: [] });
+      whole.mayContain({ address: `0x${Buffer.from(text).toString('hex')}`, topics: [] });
     expect(['testtest', 'test', 'hallo', 'other'].map(has)).toEqual([true, true, true, true]);
     expect(['tes', 'lo'].map(has)).toEqual([false, false]);
   });
@@ -113,7 +113,7 @@ describe('a bloom filter', () => {
 
 describe('groups', () => {
   it('end with their last listener', () => {
-    const groups = new SharedLogFilters();
+    const groups = new LogFilterIndex();
     const leaves = [
       groups.add(parseLogFilter({ address: [a, b] }), nobody, 0),
       groups.add(parseLogFilter({ address: [b, a] }), { ...nobody }, 3),

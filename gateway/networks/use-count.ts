@@ -1,7 +1,7 @@
 /** How many requests and sockets hold on to something that may be replaced: after the last, it can be let go of. */
 export class UseCount {
   #count = 0;
-  #onEnd: (() => void) | undefined;
+  #onUnused: (() => void) | undefined;
 
   begin(): void {
     this.#count++;
@@ -9,11 +9,11 @@ export class UseCount {
 
   end(): void {
     this.#count--;
-    if (this.#count === 0) this.#onEnd?.();
+    if (this.#count === 0) this.#onUnused?.();
   }
 
   /** Resolves once nobody holds on to it. To be asked for when nobody new can come. */
-  async ended(): Promise<void> {
-    if (this.#count > 0) await new Promise<void>((resolve) => (this.#onEnd = resolve));
+  async whenUnused(): Promise<void> {
+    if (this.#count > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
   }
 }
