@@ -1,19 +1,19 @@
 import type { CacheRule } from '../spec/method-spec.ts';
 
-/** The block that a call is about, as far as its parameters tell. */
+/** The block that a call reads, as far as its parameters name it. */
 export type RequestedBlock =
   | { readonly kind: 'head' }
   | { readonly kind: 'number'; readonly number: bigint }
   | { readonly kind: 'hash'; readonly hash: string }
   | { readonly kind: 'in-result' }
-  /** Pending, safe, finalized: what is said of them is not kept. */
+  /** Pending, safe or finalized: responses for these tags are not cached. */
   | { readonly kind: 'none' };
 
 const head = { kind: 'head' } as const;
 const none = { kind: 'none' } as const;
 const inResult = { kind: 'in-result' } as const;
 
-/** @param params checked, with hashes in lower case */
+/** @param params validated, with hashes in lower case */
 export function requestedBlockOf(rule: CacheRule, params: readonly unknown[]): RequestedBlock {
   if (rule === 'head') return head;
   if (rule === 'result') return inResult;

@@ -1,4 +1,4 @@
-/** How many requests and sockets hold on to something that may be replaced: after the last, it can be let go of. */
+/** Counts the requests and sockets that use a network. A replaced network is closed after the last one. */
 export class UseCount {
   #count = 0;
   #onUnused: (() => void) | undefined;
@@ -12,7 +12,7 @@ export class UseCount {
     if (this.#count === 0) this.#onUnused?.();
   }
 
-  /** Resolves once nobody holds on to it. To be asked for when nobody new can come. */
+  /** Resolves when the count is zero. Call it after the network is replaced, so that no use begins. */
   async whenUnused(): Promise<void> {
     if (this.#count > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
   }

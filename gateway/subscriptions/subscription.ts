@@ -13,17 +13,17 @@ export interface SubscriptionOptions {
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
 }
 
-/** Characters that may wait until the answer to `eth_subscribe` is sent: that takes longer in a batch of slow calls. */
+/** Limit of characters buffered until the response to `eth_subscribe` is sent. A batch with slow calls delays it. */
 const MAX_PENDING_CHARS = 4_000_000;
 
-/** One subscription. What it is told before the caller knows its id waits. */
+/** Sends the notifications of one subscription. Until the client has the subscription's id, results are buffered. */
 export class Subscription implements Subscriber {
   readonly id = makeId();
   readonly method: MethodSpec;
   readonly params: SubscriptionParams;
   unsubscribe: Unsubscribe = () => undefined;
   readonly #parts: SubscriptionOptions;
-  /** A notification up to its result. */
+  /** The JSON text of a notification before its result. */
   readonly #messageStart: string;
   #pending: string[] | undefined = [];
   #pendingChars = 0;
@@ -49,7 +49,7 @@ export class Subscription implements Subscriber {
     this.#parts.end('missed-blocks');
   }
 
-  /** The caller knows the id. */
+  /** Sends the buffered results. Call it after the response with the id is sent. */
   startNotifications(): void {
     const pending = this.#pending ?? [];
     this.#pending = undefined;
@@ -65,7 +65,7 @@ export class Subscription implements Subscriber {
   }
 }
 
-/** As geth's (rpc/subscription.go, `NewID`): 16 random bytes, without zeros in front. */
+/** Same format as geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */
 export function makeId(): string {
   return `0x${randomBytes(16)
     .toString('hex')

@@ -49,7 +49,7 @@ it('tells of bad files once, with the place, and again when SIGHUP asks', async 
   await eventually(() => logged('were refused') === 2, 5_000);
   expect(await balance()).toBe('0x1');
   place.withNetworks({ main: network(10, [node.url]), more: network(10, [node.url]) });
-  await eventually(() => logged('are in force') === 1, 5_000);
+  await eventually(() => logged('network files reloaded') === 1, 5_000);
   expect(gateway.stderr()).toContain('"added":["more"],"changed":[],"removed":[]');
   expect(await balance()).toBe('0x1');
   expect(gateway.stderr()).not.toContain(new URL(node.url).host);

@@ -8,22 +8,22 @@ const wholeNumber = 'expected whole number from 1 to 9007199254740991';
 
 // prettier-ignore
 const notYaml: [string, string | string[], string][] = [
-  ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 a tab is used to indent; YAML takes spaces only'],
-  ['a name twice', added('chainId: 1'), '6:1 this name stands twice in the same map'],
+  ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 the line is indented with a tab; YAML allows only spaces'],
+  ['a name twice', added('chainId: 1'), '6:1 this name appears twice in the same map'],
   ['a quote that is not closed', 'name: "Base\n', '2:1 a quote is not closed'],
   ['a bracket that is not closed', added('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
   ['no space after a colon', [...good.slice(0, 4), '    url:https://one'], '5:5 a colon and a space are missing after a name'],
   ['a colon in a value', 'name: Base: mainnet\n', '1:7 a value with a colon and a space in it needs quotes, or belongs on a line of its own'],
-  ['a reserved character', 'name: @Base\n', '1:7 a value that begins with a special character needs quotes'],
-  ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" begins an escape that YAML does not know; within '…' it stands for itself"],
-  ['a bracket too many', added(']'), '6:1 YAML does not expect this here'],
-  ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 a tag (!…) is not needed: remove it'],
+  ['a reserved character', 'name: @Base\n', '1:7 a value that starts with a special character needs quotes'],
+  ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" starts an escape that YAML does not have; within '…' it is a plain character"],
+  ['a bracket too many', added(']'), '6:1 unexpected text at this position'],
+  ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 remove the tag (!…): no tag is needed'],
   ['a name that is a list', '? [name]\n: Base\n', '1:3 a name must be text: put it in quotes'],
-  ['two documents', added('---', ...good), '6:1 a second document begins here: write one file for each network'],
+  ['two documents', added('---', ...good), '6:1 a second document starts here: write one file for each network'],
   ['an alias of nothing', ['name: *base', ...good.slice(1)], '1:7 this alias (*…) has no anchor (&…) before it'],
-  ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
-  ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
-  ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'it is nested too deep'],
+  ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or an alias contains itself'],
+  ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or an alias contains itself'],
+  ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'the nesting is too deep'],
   ['more than 256 kB', `# ${'x'.repeat(257 * 1024)}\n${good.join('\n')}`, '1:1 the file is larger than 256 kB'],
 ];
 
@@ -40,7 +40,7 @@ const otherShapes: [string, string | string[], string[]][] = [
   ]],
   ['a name that is a number', withLine('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
   ['a name that is empty', withLine("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
-  ['a name without a value', withLine('name:', 0), ['1:6 name: expected text of 1 to 80 characters; nothing is there']],
+  ['a name without a value', withLine('name:', 0), ['1:6 name: expected text of 1 to 80 characters; the value is missing']],
   ['a name that is true', withLine('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
   ['chain id 0', withLine('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id -1', withLine('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
@@ -49,7 +49,7 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['chain id 2⁵³', withLine('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id without end', withLine('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id as text', withLine("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
-  ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; nothing is there']],
+  ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; the value is missing']],
   ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
   ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
   ['a name of an upstream with blanks', withLine('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
@@ -72,7 +72,7 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['a time with its unit', added('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
   ['headers as a list', added('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
   ['a header that is a number', added('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
-  ['a header of blanks', added('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(a name that is not shown): expected header name']],
+  ['a header of blanks', added('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(name not shown): expected header name']],
   ['a base URL without scheme', added('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
   ['the same base URL twice', added('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
   ['no methods', added('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
@@ -80,23 +80,23 @@ const otherShapes: [string, string | string[], string[]][] = [
 
 // prettier-ignore
 const wrongMethods: [string, string][] = [
-  ['[eht]', '6:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?'],
-  ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
-  ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
-  ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
+  ['[eht]', '6:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?'],
+  ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
+  ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
+  ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec'],
   // The spec has their namespaces, or nearly: they are slips.
-  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is no namespace and no method of the spec'],
-  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is no namespace and no method of the spec; did you mean zks_getBlockDetails?'],
-  ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is no namespace and no method of the spec; did you mean zks_estimateFee?'],
-  ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is no namespace and no method of the spec'],
-  ['[debug]', '6:11 methods[0]: debug is no namespace and no method of the spec'],
-  ['[debug_]', '6:11 methods[0]: debug_ is no namespace and no method of the spec'],
-  ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is no namespace and no method of the spec'],
+  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
+  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is neither a namespace nor a method of the spec'],
+  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is neither a namespace nor a method of the spec; did you mean zks_getBlockDetails?'],
+  ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
+  ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is neither a namespace nor a method of the spec; did you mean zks_estimateFee?'],
+  ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is neither a namespace nor a method of the spec'],
+  ['[debug]', '6:11 methods[0]: debug is neither a namespace nor a method of the spec'],
+  ['[debug_]', '6:11 methods[0]: debug_ is neither a namespace nor a method of the spec'],
+  ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is neither a namespace nor a method of the spec'],
   ['["eth_*"]', '6:11 methods[0]: expected namespace or method, a minus before it to take it away'],
-  ['[-eth_getStorageAt]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
-  ['[eth, -eth]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];
 
 describe('a network file that is not YAML', () => {
@@ -106,8 +106,8 @@ describe('a network file that is not YAML', () => {
 
   it('is told of line by line', () => {
     expect(diagnosticsOf(added('chainId: 1', 'colour: @x'))).toEqual([
-      '6:1 this name stands twice in the same map',
-      '7:9 a value that begins with a special character needs quotes',
+      '6:1 this name appears twice in the same map',
+      '7:9 a value that starts with a special character needs quotes',
     ]);
   });
 });

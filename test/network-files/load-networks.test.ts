@@ -33,7 +33,7 @@ describe('the folder of network files', () => {
   });
 
   it('holds at least one network', () => {
-    expect(() => loadFolder(empty)).toThrow(`${empty}: there is no network file (<slug>.yaml) in it`);
+    expect(() => loadFolder(empty)).toThrow(`${empty}: the folder has no network file (<slug>.yaml)`);
   });
 
   it('is the gateway’s own where the working directory has no folder `networks`', () => {
@@ -62,7 +62,7 @@ describe('the name of a network file', () => {
 
   it.each([...reservedSlugs].filter((slug) => !slug.includes('.')))('is reserved: %s', (slug) => {
     expect(diagnosticsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
-      `${slug}.yaml:1:1 the slug ${slug} is a path of the gateway itself: give the file another name`,
+      `${slug}.yaml:1:1 the slug ${slug} is reserved for a path of the gateway: rename the file`,
     ]);
   });
 

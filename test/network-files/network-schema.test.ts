@@ -111,19 +111,19 @@ describe('a network file may be written', () => {
       '  - *first',
     ];
     expect(diagnosticsOf(lines)).toEqual([
-      '5:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
+      '5:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',
       '7:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
       '7:5 upstreams[1].timeout is not known; did you mean timeoutMs?',
     ]);
     expect(diagnosticsOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
-      '6:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
-      '8:11 upstreams[2].name is the same as upstreams[0].name: metrics could not tell them apart',
+      '6:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',
+      '8:11 upstreams[2].name is the same as upstreams[0].name: metrics need a unique name',
     ]);
   });
 
   it('without a header that belongs to the gateway', () => {
     expect(diagnosticsOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
-      '6:32 upstreams[0].headers.Content-Length: the gateway sets this header by itself',
+      '6:32 upstreams[0].headers.Content-Length: the gateway sets this header itself',
     ]);
   });
 });

@@ -48,16 +48,16 @@ describe('a mistake shows no value', () => {
   it('that came from the environment', () => {
     const url = (text: string): string[] => [...good.slice(0, 4), `    url: ${text}`];
     expect(diagnosticsOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
-      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+      '5:10 upstreams[0].url: expected http or https URL after variable expansion',
     ]);
     expect(diagnosticsOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
-      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+      '5:10 upstreams[0].url: expected http or https URL after variable expansion',
     ]);
     expect(diagnosticsOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
-      '5:10 upstreams[0].url: a % in user or password is written %25',
+      '5:10 upstreams[0].url: write % in user or password as %25',
     ]);
     expect(diagnosticsOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
-      '6:23 upstreams[0].headers.x-key: once variables are filled in, there is a character that no header may have, ' +
+      '6:23 upstreams[0].headers.x-key: after variable expansion, the value has a character that no header may have, ' +
         'such as a line break',
     ]);
   });
@@ -96,10 +96,10 @@ describe('variables', () => {
   it.each([
     ['url: ${NOPE}', '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}'],
     ['url: https://a/${A}', '5:10 upstreams[0].url: the environment has no A; set it, or write ${A:-default}'],
-    ['url: https://a/${A:b}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${1A}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${A', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${A:b}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${1A}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${A', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
   ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
     expect(diagnosticsOf(upstream(line))).toEqual([diagnostic]);
   });
@@ -116,7 +116,7 @@ describe('variables', () => {
     expect(diagnosticsOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
       '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
       '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
-      '7:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?',
+      '7:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?',
     ]);
   });
 });

@@ -118,15 +118,15 @@ describe('base URLs', () => {
     ['https://me:secret@base.example.org', 'expected http or https URL without query'],
     ['https://', 'expected http or https URL without query'],
     ['https://base.example.org:99999', 'expected http or https URL without query'],
-    ['https://base.example.org/a/../b', 'a client would ask for https://base.example.org/b; write it so'],
-    ['https://bäse.example.org', 'a client would ask for https://xn--bse-qla.example.org; write it so'],
-    ['https://base.example.org/ä', 'a client would ask for https://base.example.org/%C3%A4; write it so'],
-    ['https://0x7f000001/x', 'a client would ask for https://127.0.0.1/x; write it so'],
-    ['https://base.example.org/v3', 'a base URL ends before /v3, which the gateway adds by itself'],
-    ['https://base.example.org/x/v3/', 'a base URL ends before /v3, which the gateway adds by itself'],
-    ['https://base.example.org/ws', 'a base URL ends before /ws, which the gateway adds by itself'],
-    ['https://base.example.org/metrics', '/metrics is a path of the gateway itself'],
-    ['https://base.example.org/status/x', '/status is a path of the gateway itself'],
+    ['https://base.example.org/a/../b', 'clients send this as https://base.example.org/b; write that'],
+    ['https://bäse.example.org', 'clients send this as https://xn--bse-qla.example.org; write that'],
+    ['https://base.example.org/ä', 'clients send this as https://base.example.org/%C3%A4; write that'],
+    ['https://0x7f000001/x', 'clients send this as https://127.0.0.1/x; write that'],
+    ['https://base.example.org/v3', 'remove /v3: the gateway adds it'],
+    ['https://base.example.org/x/v3/', 'remove /v3: the gateway adds it'],
+    ['https://base.example.org/ws', 'remove /ws: the gateway adds it'],
+    ['https://base.example.org/metrics', '/metrics is reserved for the gateway'],
+    ['https://base.example.org/status/x', '/status is reserved for the gateway'],
   ])('may not be like %s', (baseUrl, problem) => {
     expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
   });
@@ -138,8 +138,8 @@ describe('base URLs', () => {
       'c.yaml': withBaseUrls('https://rpc.example.org/x/', 'https://rpc.example.org/x/y'),
     };
     expect(diagnosticsIn(files)).toEqual([
-      'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is a base URL of a too',
-      'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is a base URL of a too',
+      'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is also a base URL of a',
+      'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is also a base URL of a',
     ]);
   });
 
@@ -153,7 +153,7 @@ describe('base URLs', () => {
       'b.yaml': withBaseUrls(),
     };
     expect(diagnosticsIn(files)).toEqual([
-      'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: b answers there on every host',
+      'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: network b has this path on every host',
     ]);
     expect(diagnosticsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('base URLs', () => {
     };
     expect(diagnosticsIn(files)).toEqual([
       'a.yaml:7:1 colour is not known',
-      'b.yaml:6:12 baseUrls[0]: https://a.example.org is a base URL of a too',
+      'b.yaml:6:12 baseUrls[0]: https://a.example.org is also a base URL of a',
     ]);
   });
 });

@@ -122,7 +122,11 @@ describe('a filter', () => {
 
   it.each([
     ['eth_newFilter', [], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
-    ['eth_newFilter', [{ blockHash: hashOf('x') }], 'filter: expected no blockHash: what comes is told, not what was'],
+    [
+      'eth_newFilter',
+      [{ blockHash: hashOf('x') }],
+      'filter: expected no blockHash: only logs of new blocks are delivered',
+    ],
     ['eth_newBlockFilter', [1], 'expected no parameters'],
     ['eth_getFilterChanges', ['x'], 'filter: expected filter id'],
   ])('%s %j is refused', async (method, params, sentence) => {

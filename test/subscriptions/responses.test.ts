@@ -47,7 +47,7 @@ describe('eth_subscribe', () => {
     [['logs', { topics: ['0x12'] }], 'filter.topics[0]: expected 32-byte hash'],
     [['logs', 'all'], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
     [['logs', true], 'filter: expected log filter'],
-    [['logs', { blockHash: hashOf('x') }], 'filter: expected no blockHash: what comes is told, not what was'],
+    [['logs', { blockHash: hashOf('x') }], 'filter: expected no blockHash: only logs of new blocks are delivered'],
     [['newPendingTransactions', {}], 'filter: expected boolean'],
     [['newHeads', null, 1], 'expected at most 2 parameters'],
   ])('%j is refused', async (params, sentence) => {

@@ -1,18 +1,18 @@
 import type { Header } from '../../heads/header.ts';
 
-/** As many as the chain knows, so that what it takes back is found here. */
+/** As many blocks as the canonical chain holds, so that each removed block is found. */
 const MAX_BLOCKS = 512;
-/** Characters of logs. A block of Ethereum has 300,000; reorganisations go a few blocks deep. */
+/** Limit of characters of logs. An Ethereum block has 300,000; reorgs are a few blocks deep. */
 const MAX_CHARS = 16_000_000;
 
 interface DeliveredBlock {
   readonly header: Header;
   readonly number: number;
-  /** Undefined: not kept, since there was too much. */
+  /** Undefined: discarded, because the total exceeded `MAX_CHARS`. */
   readonly results: readonly string[] | undefined;
 }
 
-/** The logs that were told of the newest blocks, should a block be taken back. */
+/** Holds the delivered logs of the newest blocks, so that a reorg can repeat them with `removed: true`. */
 export class DeliveredLogs {
   /** Oldest first. */
   readonly #blocks = new Map<string, DeliveredBlock>();
@@ -28,7 +28,7 @@ export class DeliveredLogs {
     }
   }
 
-  /** Undefined: nothing was told of it. */
+  /** Undefined: no delivery for this block. */
   remove(hash: string): DeliveredBlock | undefined {
     const block = this.#blocks.get(hash);
     this.#blocks.delete(hash);

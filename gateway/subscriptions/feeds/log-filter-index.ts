@@ -2,17 +2,17 @@ import { matchesLog, logFilterKey, type Log, type LogFilter } from './log-filter
 import type { Subscriber } from './subscriber.ts';
 import type { LogsBloom } from './logs-bloom.ts';
 
-/** All who have the same wish. */
+/** The subscribers with equal filters. */
 export interface LogFilterGroup {
   readonly filter: LogFilter;
   /** Each with the number of the last block before it joined. */
-  readonly listeners: Map<Subscriber, number>;
+  readonly subscribers: Map<Subscriber, number>;
 }
 
-/** Addresses and filters. */
+/** Limit of addresses and filters to compare with a bloom filter. */
 const MAX_BLOOM_CHECKS = 2_000;
 
-/** Who wants which logs: found by a log's address, so that a thousand filters of other contracts cost nothing. */
+/** Finds the subscribers of a log by its address, so that filters for other contracts take no time. */
 export class LogFilterIndex {
   readonly #byKey = new Map<string, LogFilterGroup>();
   readonly #byAddress = new Map<string, Set<LogFilterGroup>>();
@@ -22,26 +22,26 @@ export class LogFilterIndex {
     return this.#byKey.size;
   }
 
-  /** @param since the number of the last block before  @returns takes the listener away again */
-  add(filter: LogFilter, listener: Subscriber, since: number): () => void {
-    const name = logFilterKey(filter);
-    let group = this.#byKey.get(name);
+  /** @param since number of the last block before it joined  @returns a function that removes the subscriber */
+  add(filter: LogFilter, subscriber: Subscriber, since: number): () => void {
+    const key = logFilterKey(filter);
+    let group = this.#byKey.get(key);
     if (group === undefined) {
-      group = { filter, listeners: new Map() };
-      this.#byKey.set(name, group);
-      for (const place of this.#setsFor(filter)) place.add(group);
+      group = { filter, subscribers: new Map() };
+      this.#byKey.set(key, group);
+      for (const groups of this.#setsFor(filter)) groups.add(group);
     }
-    const { listeners } = group;
-    listeners.set(listener, since);
+    const { subscribers } = group;
+    subscribers.set(subscriber, since);
     return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0 && this.#byKey.delete(name)) this.#removeGroup(group);
+      subscribers.delete(subscriber);
+      if (subscribers.size === 0 && this.#byKey.delete(key)) this.#removeGroup(group);
     };
   }
 
-  /** Whether a block with this bloom filter may have logs that somebody wants. */
+  /** Whether a block with this bloom filter may have logs for a subscriber. */
   mayMatch(bloom: LogsBloom): boolean {
-    // To look for many costs more than to ask.
+    // So many comparisons cost more than a request for the logs.
     if (this.#byAddress.size + this.#byKey.size > MAX_BLOOM_CHECKS) return true;
     for (const { filter } of this.#byKey.values()) if (bloom.mayMatch(filter)) return true;
     return false;
@@ -52,25 +52,25 @@ export class LogFilterIndex {
       for (const group of groups ?? []) if (matchesLog(group.filter, log, block)) yield group;
   }
 
-  listeners(): Subscriber[] {
-    return [...this.#byKey.values()].flatMap((group) => [...group.listeners.keys()]);
+  subscribers(): Subscriber[] {
+    return [...this.#byKey.values()].flatMap((group) => [...group.subscribers.keys()]);
   }
 
   #setsFor({ addresses }: LogFilter): Set<LogFilterGroup>[] {
     if (addresses === undefined) return [this.#anyAddress];
     return [...addresses].map((address) => {
-      const place = this.#byAddress.get(address) ?? new Set();
-      this.#byAddress.set(address, place);
-      return place;
+      const groups = this.#byAddress.get(address) ?? new Set();
+      this.#byAddress.set(address, groups);
+      return groups;
     });
   }
 
   #removeGroup(group: LogFilterGroup): void {
     this.#anyAddress.delete(group);
     for (const address of group.filter.addresses ?? []) {
-      const place = this.#byAddress.get(address);
-      place?.delete(group);
-      if (place?.size === 0) this.#byAddress.delete(address);
+      const groups = this.#byAddress.get(address);
+      groups?.delete(group);
+      if (groups?.size === 0) this.#byAddress.delete(address);
     }
   }
 }

@@ -7,26 +7,26 @@ import { LogFilterIndex, type LogFilterGroup } from './log-filter-index.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
 
-/** Blocks whose logs are asked for at once; they are told in order all the same. */
+/** Concurrent log requests, one for each block. Delivery keeps the order of blocks. */
 const MAX_CONCURRENT_FETCHES = 8;
-/** Blocks that may wait for their logs. Whoever is so far behind is told that there is a gap. */
+/** Limit of blocks that wait for their logs. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
 
-/** A step of the chain that is still to be told. */
+/** An added or removed block that is not delivered yet. */
 type Step = Added | { readonly removed: string };
 
 interface Added {
   readonly header: Header;
-  /** Counts all blocks that were added since the feed began. */
+  /** Counts the blocks added since the feed was created; not the block number of the chain. */
   readonly number: number;
   logs: Promise<readonly Log[]> | undefined;
   isCancelled: boolean;
 }
 
 /**
- * Tells the logs of each block, which all listeners together have asked of the upstreams once; and those of a block
- * that is taken back once more, with `removed: true`, newest first. (geth tells those oldest first, and calls that
- * borked in core/blockchain.go.) Each listener is told of blocks that came after it, and of those that it was told of.
+ * Delivers the logs of each new block, fetched once for all subscribers. When a reorg removes a block, it delivers the
+ * block's logs again with `removed: true`, newest first. (geth delivers them oldest first, and calls that borked in
+ * core/blockchain.go.) A subscriber gets only blocks that were added after it joined, and removals of those blocks.
  */
 export class LogsFeed {
   readonly #chain: CanonicalChain;
@@ -34,7 +34,7 @@ export class LogsFeed {
   readonly #filters = new LogFilterIndex();
   readonly #steps: Step[] = [];
   #delivered = new DeliveredLogs();
-  #blockNumber = 0;
+  #addedBlocks = 0;
   #isDelivering = false;
   #stopWatching: Unsubscribe | undefined;
 
@@ -43,8 +43,8 @@ export class LogsFeed {
     this.#blockLogs = blockLogs;
   }
 
-  join(filter: LogFilter, listener: Subscriber): Unsubscribe {
-    const unsubscribe = this.#filters.add(filter, listener, this.#blockNumber);
+  join(filter: LogFilter, subscriber: Subscriber): Unsubscribe {
+    const unsubscribe = this.#filters.add(filter, subscriber, this.#addedBlocks);
     this.#stopWatching ??= this.#chain.watch((change) => {
       this.#handleChange(change);
     });
@@ -54,20 +54,20 @@ export class LogsFeed {
     };
   }
 
-  #handleChange({ removed, added, hasGap: isFresh }: ChainChange): void {
-    if (isFresh === true) {
+  #handleChange({ removed, added, hasGap }: ChainChange): void {
+    if (hasGap === true) {
       this.#reportGap();
       return;
     }
     for (const { hash } of removed) this.#handleRemoved(hash);
     for (const header of added) {
-      this.#steps.push({ header, number: ++this.#blockNumber, logs: undefined, isCancelled: false });
+      this.#steps.push({ header, number: ++this.#addedBlocks, logs: undefined, isCancelled: false });
     }
     if (this.#steps.length > MAX_WAITING_BLOCKS) this.#reportGap();
     else void this.#deliverAll();
   }
 
-  /** What was not told yet need not be taken back. All that waits is newer than what was told, and goes with it. */
+  /** A block that is not delivered yet is only cancelled. Waiting blocks are newer than delivered ones, so it is the last. */
   #handleRemoved(hash: string): void {
     const last = this.#steps.at(-1);
     if (last !== undefined && 'header' in last && last.header.hash === hash) {
@@ -76,7 +76,7 @@ export class LogsFeed {
     } else this.#steps.push({ removed: hash });
   }
 
-  /** One step after the other. Never rejects. */
+  /** Delivers all steps in order. Never rejects. */
   async #deliverAll(): Promise<void> {
     this.#startFetches();
     if (this.#isDelivering) return;
@@ -85,7 +85,7 @@ export class LogsFeed {
       if ('removed' in step) this.#deliverRemoved(step.removed);
       else {
         const logs = await (step.logs ??= this.#logsOf(step));
-        // Taken back, or lost, in the meantime.
+        // The block was removed, or the feed was reset, in the meantime.
         if (step !== this.#steps[0]) continue;
         this.#deliverAdded(step, logs);
       }
@@ -123,7 +123,7 @@ export class LogsFeed {
 
   #deliverRemoved(hash: string): void {
     const block = this.#delivered.remove(hash);
-    // Added before anybody listened.
+    // The block was added before the first subscriber joined.
     if (block === undefined) return;
     if (block.results === undefined) {
       this.#reportGap();
@@ -139,7 +139,7 @@ export class LogsFeed {
   }
 
   #reportGap(): void {
-    for (const listener of this.#filters.listeners()) listener.markGap();
+    for (const subscriber of this.#filters.subscribers()) subscriber.markGap();
     this.#reset();
   }
 
@@ -162,8 +162,8 @@ function addResult(results: Map<LogFilterGroup, string[]>, group: LogFilterGroup
   else own.push(result);
 }
 
-/** @param number the block's: who joined after it is not told */
+/** @param number of the block; subscribers that joined after it get nothing */
 function deliverResults(results: ReadonlyMap<LogFilterGroup, readonly string[]>, number: number): void {
-  for (const [{ listeners }, own] of results)
-    for (const [listener, since] of listeners) if (since < number) listener.deliver(own);
+  for (const [{ subscribers }, own] of results)
+    for (const [subscriber, since] of subscribers) if (since < number) subscriber.deliver(own);
 }

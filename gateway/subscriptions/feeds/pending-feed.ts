@@ -6,25 +6,24 @@ import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
 export interface PendingFeedOptions {
-  /** Those of the moment, best first. */
+  /** The current upstreams, best first. */
   readonly sources: () => readonly PendingSource[];
-  /** Undefined: it is gone again. Never rejects. */
+  /** Undefined: no upstream has it any more. Never rejects. */
   readonly fetchTransaction: (hash: string) => Promise<unknown>;
 }
 
-/** Before the upstreams are asked again, none of which could tell. */
+/** Delay after all upstreams failed to open a stream. */
 const RETRY_DELAY_MS = 2_000;
-/** So many hashes that were told are known: another upstream hears of them again. */
+/** Delivered hashes to remember: after a failover, the next upstream reports some of them again. */
 const MAX_DELIVERED_HASHES = 100_000;
-/** Transactions that are fetched at once for those who want them whole. */
+/** Concurrent requests for full transactions. */
 const MAX_CONCURRENT_FETCHES = 50;
-/** That wait for it. */
+/** Limit of hashes that wait for a request. */
 const MAX_WAITING_HASHES = 1_000;
 
 /**
- * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
- * when that one fails; each transaction is told once. What is sent to the network between the two may go untold, as it
- * does where a node is restarted.
+ * Delivers pending transactions, as hashes or in full, each once. One upstream streams them for all subscribers; when it
+ * fails, another takes over. Transactions that reach the network during this failover may be lost, as at a node restart.
  */
 export class PendingFeed {
   readonly #parts: PendingFeedOptions;
@@ -34,19 +33,19 @@ export class PendingFeed {
   readonly #fetchQueue: string[] = [];
   #fetchesInProgress = 0;
   #stream: Promise<PendingStream> | undefined;
-  /** A first one was opened, so that there are upstreams that tell. */
+  /** A stream was opened, so at least one upstream supports pending transactions. */
   #hasOpened = false;
 
   constructor(parts: PendingFeedOptions) {
     this.#parts = parts;
   }
 
-  /** @throws RpcError (rejects with it) where no upstream tells of pending transactions */
-  async join(listener: Subscriber, isFull: boolean): Promise<Unsubscribe> {
-    const listeners = isFull ? this.#fullSubscribers : this.#hashSubscribers;
-    listeners.add(listener);
+  /** @throws RpcError (rejects with it) if no upstream provides pending transactions */
+  async join(subscriber: Subscriber, isFull: boolean): Promise<Unsubscribe> {
+    const subscribers = isFull ? this.#fullSubscribers : this.#hashSubscribers;
+    subscribers.add(subscriber);
     const unsubscribe = (): void => {
-      listeners.delete(listener);
+      subscribers.delete(subscriber);
       if (!this.#hasSubscribers) this.#close();
     };
     try {
@@ -75,7 +74,7 @@ export class PendingFeed {
     this.#hasOpened = false;
   }
 
-  /** @param failed the one that is asked last  @throws RpcError */
+  /** @param failed the upstream to try last  @throws RpcError */
   async #open(failed?: PendingSource): Promise<PendingStream> {
     const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.circuit.isClosed ? 0 : 1);
     for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
@@ -86,17 +85,17 @@ export class PendingFeed {
           },
           ended: () => {
             this.#stream = this.#reopen(source);
-            this.#stream.catch(() => undefined); // nobody listens any more
+            this.#stream.catch(() => undefined); // rejects only without subscribers
           },
         });
       } catch {
-        // It cannot tell; the next may.
+        // Try the next upstream.
       }
     }
-    throw new RpcError('no-upstream', 'no upstream tells of pending transactions');
+    throw new RpcError('no-upstream', 'no upstream provides pending transactions');
   }
 
-  /** @throws RpcError (rejects with it) when nobody listens any more */
+  /** Retries until a stream opens. @throws RpcError (rejects with it) when there are no subscribers any more */
   async #reopen(failed: PendingSource): Promise<PendingStream> {
     for (;;) {
       try {
@@ -113,11 +112,11 @@ export class PendingFeed {
     if (newHashes.length === 0) return;
     for (const hash of newHashes) this.#deliveredHashes.set(hash, true);
     const results = newHashes.map((hash) => JSON.stringify(hash));
-    for (const listener of this.#hashSubscribers) listener.deliver(results);
+    for (const subscriber of this.#hashSubscribers) subscriber.deliver(results);
     if (this.#fullSubscribers.size > 0) this.#fetch(newHashes);
   }
 
-  /** Those that wait longest go untold where there are more than can be fetched. */
+  /** Discards the oldest hashes above `MAX_WAITING_HASHES`. */
   #fetch(hashes: readonly string[]): void {
     this.#fetchQueue.push(...hashes);
     if (this.#fetchQueue.length > MAX_WAITING_HASHES)
@@ -133,7 +132,7 @@ export class PendingFeed {
       const transaction = await this.#parts.fetchTransaction(hash);
       if (transaction === undefined) continue;
       const results = [JSON.stringify(transaction)];
-      for (const listener of this.#fullSubscribers) listener.deliver(results);
+      for (const subscriber of this.#fullSubscribers) subscriber.deliver(results);
     }
     this.#fetchesInProgress--;
   }

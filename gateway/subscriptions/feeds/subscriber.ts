@@ -1,10 +1,10 @@
-/** Who is told of what happens on a network, in order, from when it joined. Nothing here may throw. */
+/** Receives the results of a feed in order, from the moment it joins. The functions must not throw. */
 export interface Subscriber {
   /** @param results one for each notification, as JSON text */
   deliver(results: readonly string[]): void;
-  /** So much was missed that it cannot be made good. Whoever goes on must know that there is a gap. */
+  /** Results were lost and cannot be recovered. The client must learn that there is a gap. */
   markGap(): void;
 }
 
-/** Ends the telling. */
+/** Ends the delivery. */
 export type Unsubscribe = () => void;

@@ -7,7 +7,7 @@ import { addressOf, hashOf } from '../scripted-chain.ts';
 
 const [a, b] = [addressOf('a'), addressOf('b')];
 const [t, u, v] = [hashOf('t'), hashOf('u'), hashOf('v')];
-const nobody = { notify: () => undefined, markGap: () => undefined };
+const nobody = { deliver: () => undefined, markGap: () => undefined };
 
 type Given = Parameters<typeof parseLogFilter>[0];
 
@@ -120,7 +120,7 @@ describe('groups', () => {
       groups.add(parseLogFilter({}), nobody, 0),
     ];
     expect(groups.size).toBe(2);
-    expect(groups.listeners()).toHaveLength(3);
+    expect(groups.subscribers()).toHaveLength(3);
     for (const leave of leaves) leave();
     expect(groups.size).toBe(0);
     expect([...groups.matching({ address: a, topics: [] }, 1n)]).toEqual([]);

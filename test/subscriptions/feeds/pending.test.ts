@@ -98,7 +98,7 @@ it('nobody is told of pending transactions where no upstream can tell', async ()
   const { pools, subscriber } = await start(1);
   pools[0]?.node.response('eth_newPendingTransactionFilter', rpcError(-32601, 'no such method'));
   const { error } = await subscriber.call('eth_subscribe', ['newPendingTransactions']);
-  expect(error).toEqual({ code: -32603, message: 'no upstream tells of pending transactions' });
+  expect(error).toEqual({ code: -32603, message: 'no upstream provides pending transactions' });
   pools[0]?.node.response('eth_newPendingTransactionFilter', '0xf1');
   expect((await subscriber.call('eth_subscribe', ['newPendingTransactions'])).error).toBeUndefined();
 });
