@@ -63,21 +63,21 @@ export async function followCache({
     finalise,
     cacheOf,
     /** Keeps what a node said, and looks for it. */
-    keep: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
+    store: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
-      cache.store(params, text, replyOf(result), headHash);
+      cache.store(params, text, responseOf(result), headHash);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
-    moved: (block: ScriptedBlock) =>
+    waitForHead: (block: ScriptedBlock) =>
       vi.waitFor(() => {
         expect(heads.head?.hash).toBe(block.hash);
       }),
   };
 }
 
-export function replyOf(result: unknown): UpstreamResponse {
+export function responseOf(result: unknown): UpstreamResponse {
   return Buffer.isBuffer(result)
     ? { kind: 'large', parts: [result], parse: () => ({ kind: 'result', result: JSON.parse(result.toString()) }) }
     : { kind: 'result', result };
@@ -92,7 +92,7 @@ function quantity(number: number): string {
 }
 
 /** What a call is answered: as it was kept, or anew. */
-export function askCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<UpstreamResponse>) {
+export function callThroughCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<UpstreamResponse>) {
   const text = JSON.stringify(params);
   const result = cache.find(text);
   return result === undefined ? cache.fetch(params, text, ask) : Promise.resolve({ kind: 'cached' as const, result });

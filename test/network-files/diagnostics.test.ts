@@ -2,24 +2,24 @@ import { describe, expect, it } from 'vitest';
 import { good, loadFiles, diagnosticsOf } from './load.ts';
 
 /** The good file with one line in another's place, or after all others. */
-const withLine = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
-const added = (...lines: string[]): string[] => [...good, ...lines];
+const withLineAt = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
+const withLines = (...lines: string[]): string[] => [...good, ...lines];
 const wholeNumber = 'expected whole number from 1 to 9007199254740991';
 
 // prettier-ignore
 const notYaml: [string, string | string[], string][] = [
   ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 the line is indented with a tab; YAML allows only spaces'],
-  ['a name twice', added('chainId: 1'), '6:1 this name appears twice in the same map'],
+  ['a name twice', withLines('chainId: 1'), '6:1 this name appears twice in the same map'],
   ['a quote that is not closed', 'name: "Base\n', '2:1 a quote is not closed'],
-  ['a bracket that is not closed', added('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
+  ['a bracket that is not closed', withLines('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
   ['no space after a colon', [...good.slice(0, 4), '    url:https://one'], '5:5 a colon and a space are missing after a name'],
   ['a colon in a value', 'name: Base: mainnet\n', '1:7 a value with a colon and a space in it needs quotes, or belongs on a line of its own'],
   ['a reserved character', 'name: @Base\n', '1:7 a value that starts with a special character needs quotes'],
   ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" starts an escape that YAML does not have; within '…' it is a plain character"],
-  ['a bracket too many', added(']'), '6:1 unexpected text at this position'],
+  ['a bracket too many', withLines(']'), '6:1 unexpected text at this position'],
   ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 remove the tag (!…): no tag is needed'],
   ['a name that is a list', '? [name]\n: Base\n', '1:3 a name must be text: put it in quotes'],
-  ['two documents', added('---', ...good), '6:1 a second document starts here: write one file for each network'],
+  ['two documents', withLines('---', ...good), '6:1 a second document starts here: write one file for each network'],
   ['an alias of nothing', ['name: *base', ...good.slice(1)], '1:7 this alias (*…) has no anchor (&…) before it'],
   ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or an alias contains itself'],
   ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or an alias contains itself'],
@@ -38,44 +38,44 @@ const otherShapes: [string, string | string[], string[]][] = [
     `1:1 chainId is missing: ${wholeNumber}`,
     '1:1 upstreams is missing: expected list of at least one upstream',
   ]],
-  ['a name that is a number', withLine('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
-  ['a name that is empty', withLine("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
-  ['a name without a value', withLine('name:', 0), ['1:6 name: expected text of 1 to 80 characters; the value is missing']],
-  ['a name that is true', withLine('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
-  ['chain id 0', withLine('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id -1', withLine('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id 1.5', withLine('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id -1.5', withLine('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id 2⁵³', withLine('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id without end', withLine('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id as text', withLine("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
+  ['a name that is a number', withLineAt('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
+  ['a name that is empty', withLineAt("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
+  ['a name without a value', withLineAt('name:', 0), ['1:6 name: expected text of 1 to 80 characters; the value is missing']],
+  ['a name that is true', withLineAt('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
+  ['chain id 0', withLineAt('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1', withLineAt('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 1.5', withLineAt('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1.5', withLineAt('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 2⁵³', withLineAt('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id without end', withLineAt('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id as text', withLineAt("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
   ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; the value is missing']],
   ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
   ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
-  ['a name of an upstream with blanks', withLine('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
+  ['a name of an upstream with blanks', withLineAt('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
   ['no way to the node', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
-  ['url and spawn', added('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['url and spawn', withLines('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['websocketUrl and spawn', [...good.slice(0, 4), '    websocketUrl: wss://one.example', '    spawn: anvil'], ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
-  ['spawn of another node', withLine('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
-  ['a websocketUrl of another kind', added('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
-  ['a WebSocket’s url', withLine('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
-  ['a url with blanks', withLine('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
-  ['no time at all', added('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
-  ['a hedge that is neither', added('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a hedge at once', added('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a half priority', added('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
-  ['an archive perhaps', added('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
-  ['no calls at all', added('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
-  ['another limit', added('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
-  ['a burst of nothing', added('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
-  ['no limits', added('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
-  ['a time with its unit', added('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
-  ['headers as a list', added('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
-  ['a header that is a number', added('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
-  ['a header of blanks', added('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(name not shown): expected header name']],
-  ['a base URL without scheme', added('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
-  ['the same base URL twice', added('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
-  ['no methods', added('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
+  ['spawn of another node', withLineAt('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
+  ['a websocketUrl of another kind', withLines('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
+  ['a WebSocket’s url', withLineAt('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['a url with blanks', withLineAt('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['no time at all', withLines('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
+  ['a hedge that is neither', withLines('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a hedge at once', withLines('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a half priority', withLines('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
+  ['an archive perhaps', withLines('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
+  ['no calls at all', withLines('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
+  ['another limit', withLines('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
+  ['a burst of nothing', withLines('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['no limits', withLines('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['a time with its unit', withLines('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
+  ['headers as a list', withLines('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
+  ['a header that is a number', withLines('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
+  ['a header of blanks', withLines('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(name not shown): expected header name']],
+  ['a base URL without scheme', withLines('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
+  ['the same base URL twice', withLines('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
+  ['no methods', withLines('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
 ];
 
 // prettier-ignore
@@ -105,7 +105,7 @@ describe('a network file that is not YAML', () => {
   });
 
   it('is told of line by line', () => {
-    expect(diagnosticsOf(added('chainId: 1', 'colour: @x'))).toEqual([
+    expect(diagnosticsOf(withLines('chainId: 1', 'colour: @x'))).toEqual([
       '6:1 this name appears twice in the same map',
       '7:9 a value that starts with a special character needs quotes',
     ]);
@@ -120,13 +120,13 @@ describe('a network file of another shape', () => {
 
 describe('a name that is not known', () => {
   it.each<[string[], string]>([
-    [added('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
-    [added('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
-    [added('method: [eth]'), '6:1 method is not known; did you mean methods?'],
-    [added('base_urls: []'), '6:1 base_urls is not known; did you mean baseUrls?'],
-    [added('colour: red'), '6:1 colour is not known'],
-    [added('1: x'), '6:1 1 is not known'],
-    [added('__proto__: { name: x }'), '6:1 __proto__ is not known'],
+    [withLines('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
+    [withLines('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
+    [withLines('method: [eth]'), '6:1 method is not known; did you mean methods?'],
+    [withLines('base_urls: []'), '6:1 base_urls is not known; did you mean baseUrls?'],
+    [withLines('colour: red'), '6:1 colour is not known'],
+    [withLines('1: x'), '6:1 1 is not known'],
+    [withLines('__proto__: { name: x }'), '6:1 __proto__ is not known'],
   ])('in %j: %s', (lines, diagnostic) => {
     expect(diagnosticsOf(lines)).toEqual([diagnostic]);
   });
@@ -140,8 +140,8 @@ describe('a name that is not known', () => {
 });
 
 describe('methods', () => {
-  const chosen = (methods: string): readonly string[] | undefined =>
-    loadFiles({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
+  const selectedMethods = (methods: string): readonly string[] | undefined =>
+    loadFiles({ 'base.yaml': withLines(`methods: ${methods}`).join('\n') })[0]?.methods;
 
   it('are those of eth, net and web3 where none are named', () => {
     const namespaces = loadFiles({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
@@ -149,23 +149,23 @@ describe('methods', () => {
   });
 
   it('are whole namespaces, single methods, and what a minus takes away, in any order', () => {
-    expect(chosen('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
-    expect(chosen('[eth_chainId]')).toEqual(['eth_chainId']);
+    expect(selectedMethods('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
+    expect(selectedMethods('[eth_chainId]')).toEqual(['eth_chainId']);
     for (const methods of ['[eth, -eth_getStorageAt]', '[-eth_getStorageAt, eth, eth]']) {
-      expect(chosen(methods)).not.toContain('eth_getStorageAt');
-      expect(chosen(methods)).toContain('eth_estimateGas');
+      expect(selectedMethods(methods)).not.toContain('eth_getStorageAt');
+      expect(selectedMethods(methods)).toContain('eth_estimateGas');
     }
-    expect(chosen('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
+    expect(selectedMethods('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
   });
 
   it('are also whole names of namespaces that the spec does not have', () => {
     const named = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
-    expect(chosen(`[eth_chainId, ${named.join(', ')}, trace_block]`)).toEqual(['eth_chainId', ...named]);
-    expect(chosen('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
+    expect(selectedMethods(`[eth_chainId, ${named.join(', ')}, trace_block]`)).toEqual(['eth_chainId', ...named]);
+    expect(selectedMethods('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
   });
 
   it.each(wrongMethods)('%s: %s', (methods, diagnostic) => {
-    expect(diagnosticsOf(added(`methods: ${methods}`))).toEqual([diagnostic]);
+    expect(diagnosticsOf(withLines(`methods: ${methods}`))).toEqual([diagnostic]);
   });
 });
 

@@ -19,25 +19,25 @@ const file = [
   '',
 ].join('\n');
 
-const told = (yaml: string, env: Record<string, string> = {}): string[] =>
+const messagesOf = (yaml: string, env: Record<string, string> = {}): string[] =>
   readNetwork('base', yaml, { folder: '.', knownMethods, env }).diagnostics.map(({ message }) => message);
 
 describe('a mistake shows no value', () => {
   it('whatever single character is missing', () => {
-    expect(told(file)).toEqual([]);
-    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
+    expect(messagesOf(file)).toEqual([]);
+    const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
     expect(leaks).toEqual([]);
   });
 
   it.each(characters)('whatever place has a character %j too many', (character) => {
-    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
+    const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
     expect(leaks).toEqual([]);
   });
 
   it('where a part is of the wrong kind', () => {
     for (const wrong of ['name', 'chainId', 'baseUrls', 'methods', 'upstreams']) {
       const lines = file.split('\n').filter((line) => !line.startsWith(wrong));
-      const diagnostics = told(
+      const diagnostics = messagesOf(
         [...lines.slice(wrong === 'upstreams' ? 99 : 0), `${wrong}: { a: [${secret}] }`].join('\n'),
       );
       expect(diagnostics.join()).toContain(`${wrong}: expected`);
@@ -65,7 +65,7 @@ describe('a mistake shows no value', () => {
 
 describe('variables', () => {
   const upstream = (...lines: string[]) => [...good.slice(0, 4), ...lines.map((line) => `    ${line}`)].join('\n');
-  const filled = (lines: string[], env: Record<string, string> = {}) =>
+  const expandedUpstream = (lines: string[], env: Record<string, string> = {}) =>
     loadFiles({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
 
   it.each([
@@ -78,14 +78,14 @@ describe('variables', () => {
     ['https://a.example/${KEY:-}', {}, 'https://a.example/'],
     ['https://a.example/$KEY', { KEY: 'k' }, 'https://a.example/$KEY'],
   ])('are filled into the URL %s', (url, env, expected) => {
-    expect(filled([`url: ${url}`], env)?.url).toBe(expected);
+    expect(expandedUpstream([`url: ${url}`], env)?.url).toBe(expected);
   });
 
   it('are filled into headers, and nowhere else', () => {
     const headers = 'headers: { authorization: "Bearer ${TOKEN}", x-id: "${ID:-7}" }';
     const env = { TOKEN: '${ID}', NAME: 'x' };
     // What a variable holds is taken as it is.
-    expect(filled(['url: https://a.example', headers], env)?.headers).toEqual({
+    expect(expandedUpstream(['url: https://a.example', headers], env)?.headers).toEqual({
       authorization: 'Bearer ${ID}',
       'x-id': '7',
     });
@@ -121,10 +121,10 @@ describe('variables', () => {
   });
 });
 
-function everyPlace(): number[] {
+function everyOffset(): number[] {
   return Array.from({ length: file.length }, (_, at) => at);
 }
 
 function hasLeak(yaml: string): boolean {
-  return told(yaml).some((message) => message.includes(secret));
+  return messagesOf(yaml).some((message) => message.includes(secret));
 }

@@ -11,8 +11,8 @@ const never = 3_600_000;
 
 let base: string;
 let folder: string;
-let told: number;
-let watching: FolderWatcher | undefined;
+let changeCount: number;
+let watcher: FolderWatcher | undefined;
 
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'gatehouse-watch-'));
@@ -21,22 +21,22 @@ beforeEach(() => {
   writeFileSync(join(folder, 'a.yaml'), 'one');
 });
 afterEach(() => {
-  watching?.close();
+  watcher?.close();
   rmSync(base, { recursive: true });
 });
 
 /** Watches from now on, and has told of the beginning. */
 async function watch(lookEveryMs: number, settleMs = 20): Promise<void> {
-  told = 0;
-  watching = new FolderWatcher(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
-  await eventually(() => told === 1, 5_000);
+  changeCount = 0;
+  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs: lookEveryMs });
+  await eventually(() => changeCount === 1, 5_000);
 }
 
 /** Whether it tells once, and then no more. */
-async function tellsOnce(): Promise<void> {
-  await eventually(() => told === 2, 5_000);
+async function expectOneChange(): Promise<void> {
+  await eventually(() => changeCount === 2, 5_000);
   await sleep(100);
-  expect(told).toBe(2);
+  expect(changeCount).toBe(2);
 }
 
 const changes: Record<string, () => void> = {
@@ -59,7 +59,7 @@ describe('a folder of network files', () => {
   it.each(Object.entries(changes))('is told of when %s, by the system', async (_, change) => {
     await watch(never);
     change();
-    await tellsOnce();
+    await expectOneChange();
   });
 
   it('is told of when Kubernetes swaps what `..data` points at', async () => {
@@ -73,7 +73,7 @@ describe('a folder of network files', () => {
     await watch(never);
     symlinkSync('..v1', join(folder, '..data_tmp'));
     renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-    await tellsOnce();
+    await expectOneChange();
   });
 
   it('is told of when a file elsewhere changes that a link points at, which no notice tells', async () => {
@@ -81,7 +81,7 @@ describe('a folder of network files', () => {
     symlinkSync(join(base, 'elsewhere'), join(folder, 'b.yaml'));
     await watch(50);
     writeFileSync(join(base, 'elsewhere'), 'two');
-    await tellsOnce();
+    await expectOneChange();
   });
 
   it('is told of when another folder takes its place, and watched there', async () => {
@@ -90,9 +90,9 @@ describe('a folder of network files', () => {
     writeFileSync(join(base, 'next', 'a.yaml'), 'one');
     renameSync(folder, join(base, 'before'));
     renameSync(join(base, 'next'), folder);
-    await tellsOnce();
+    await expectOneChange();
     writeFileSync(join(folder, 'a.yaml'), 'two');
-    await eventually(() => told === 3, 5_000);
+    await eventually(() => changeCount === 3, 5_000);
   });
 
   it('is told of once it has settled, not in the midst of writing', async () => {
@@ -101,8 +101,8 @@ describe('a folder of network files', () => {
       writeFileSync(join(folder, 'a.yaml'), 'x'.repeat(step));
       await sleep(20);
     }
-    expect(told).toBe(1);
-    await tellsOnce();
+    expect(changeCount).toBe(1);
+    await expectOneChange();
   });
 
   it('is not told of when something else in it changes', async () => {
@@ -111,14 +111,14 @@ describe('a folder of network files', () => {
     writeFileSync(join(folder, '.a.yaml.swp'), 'x');
     mkdirSync(join(folder, 'data'));
     await sleep(150);
-    expect(told).toBe(1);
+    expect(changeCount).toBe(1);
   });
 
   it('is not told of any more once it is closed', async () => {
     await watch(20);
-    watching?.close();
+    watcher?.close();
     writeFileSync(join(folder, 'a.yaml'), 'two');
     await sleep(100);
-    expect(told).toBe(1);
+    expect(changeCount).toBe(1);
   });
 });

@@ -93,7 +93,7 @@ describe('a request finds no network', () => {
 describe('base URLs', () => {
   const withBaseUrls = (...baseUrls: string[]): string =>
     [...good, `baseUrls: ${JSON.stringify(baseUrls)}`, ''].join('\n');
-  const alone = (baseUrl: string): string[] => diagnosticsIn({ 'base.yaml': withBaseUrls(baseUrl) });
+  const diagnosticsOf = (baseUrl: string): string[] => diagnosticsIn({ 'base.yaml': withBaseUrls(baseUrl) });
 
   it.each([
     'https://base.example.org',
@@ -107,7 +107,7 @@ describe('base URLs', () => {
     'https://a.example.org/base',
     'https://a.example.org/x/metrics',
   ])('may be like %s', (baseUrl) => {
-    expect(alone(baseUrl)).toEqual([]);
+    expect(diagnosticsOf(baseUrl)).toEqual([]);
   });
 
   it.each([
@@ -128,7 +128,7 @@ describe('base URLs', () => {
     ['https://base.example.org/metrics', '/metrics is reserved for the gateway'],
     ['https://base.example.org/status/x', '/status is reserved for the gateway'],
   ])('may not be like %s', (baseUrl, problem) => {
-    expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
+    expect(diagnosticsOf(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
   });
 
   it('belong to one network each', () => {

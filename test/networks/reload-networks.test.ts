@@ -35,7 +35,7 @@ function file(indexes: readonly number[], more: object = {}): object {
 }
 
 /** What a network says: the digit of the node that was asked, or an error’s message. */
-async function ask(slug = 'main'): Promise<string> {
+async function callNode(slug = 'main'): Promise<string> {
   const { result, error } = await gateway.call(slug, 'eth_getStorageAt', params);
   return error?.message ?? String(result).at(-1) ?? '';
 }
@@ -46,7 +46,7 @@ function received(): number[] {
 }
 
 /** How often each node was asked for its chain: once by each upstream that is made for it. */
-function introduced(): number[] {
+function chainIdRequests(): number[] {
   return nodes.map((node) => node.callsOf('eth_chainId').length);
 }
 
@@ -67,13 +67,13 @@ async function reload(files: Record<string, object | undefined>): Promise<void> 
 describe('a change of the network files', () => {
   it('adds a network, and leaves the others on their connections', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
-    expect(await ask('more')).toMatch(/^no network at this address; .* base URLs are: \/main$/);
+    expect(await callNode()).toBe('1');
+    expect(await callNode('more')).toMatch(/^no network at this address; .* base URLs are: \/main$/);
     await reload({ more: file([1]) });
-    expect([await ask('more'), await ask()]).toEqual(['2', '1']);
-    expect(await ask('none')).toMatch(/ base URLs are: \/main, \/more$/);
+    expect([await callNode('more'), await callNode()]).toEqual(['2', '1']);
+    expect(await callNode('none')).toMatch(/ base URLs are: \/main, \/more$/);
     expect(received()).toEqual([2, 1, 0]);
-    expect(introduced()).toEqual([1, 1, 0]);
+    expect(chainIdRequests()).toEqual([1, 1, 0]);
     expect(connectionsOf(0)).toHaveLength(1);
   });
 
@@ -90,13 +90,13 @@ describe('a change of the network files', () => {
 
   it('keeps an upstream that it does not touch: its connection, and that its chain is right', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     await reload({ main: file([1, 0], { methods: ['eth'] }) });
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload({ main: file([0, 2]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     expect(received()).toEqual([2, 1, 0]);
-    expect(introduced()).toEqual([1, 1, 0]);
+    expect(chainIdRequests()).toEqual([1, 1, 0]);
     expect(connectionsOf(0)).toHaveLength(1);
     // Whom no network has any more.
     await eventually(() => nodes[1]?.connections().length === 0, 5_000);
@@ -106,9 +106,9 @@ describe('a change of the network files', () => {
   it('keeps what is known of its health', async () => {
     await start({ main: file([0, 1]) });
     nodes[0]?.next(status(401));
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload({ main: file([0, 1, 2]) });
-    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    expect([await callNode(), await callNode()]).toEqual(['2', '2']);
     expect(received()).toEqual([1, 3, 0]);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(0);
@@ -116,16 +116,16 @@ describe('a change of the network files', () => {
 
   it('makes an upstream anew whose address, headers or limits are others, and tells of it under the same name', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     const named = (index: number, more: object = {}): object => ({
       main: network(5, [], { upstreams: [{ name: 'node-0', url: nodes[index]?.url, ...more }] }),
     });
     await reload(named(1) as Record<string, object>);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload(named(1, { headers: { 'x-plan': 'paid' } }) as Record<string, object>);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     expect(nodes[1]?.callsOf('eth_getStorageAt').map(({ headers }) => headers['x-plan'])).toEqual([undefined, 'paid']);
-    expect([received(), introduced()]).toEqual([
+    expect([received(), chainIdRequests()]).toEqual([
       [1, 2, 0],
       [1, 2, 0],
     ]);
@@ -139,10 +139,10 @@ describe('a change of the network files', () => {
     await start({ main: file([0]), more: file([1]) });
     nodes[0]?.next(slow(300));
     nodes[1]?.next(slow(300));
-    const calls = [ask(), ask('more')];
+    const calls = [callNode(), callNode('more')];
     await eventually(() => received().join() === '1,1,0', 5_000);
     await reload({ main: file([2]), more: undefined });
-    expect([await ask(), await ask('more')]).toEqual(['3', expect.stringContaining('no network at this address')]);
+    expect([await callNode(), await callNode('more')]).toEqual(['3', expect.stringContaining('no network at this address')]);
     expect(nodes[0]?.connections()).toHaveLength(1);
     expect(await Promise.all(calls)).toEqual(['1', '2']);
     await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0, 5_000);
@@ -168,11 +168,11 @@ describe('a change of the network files', () => {
   it('keeps an upstream for as long as one call of any earlier change may need it', async () => {
     await start({ main: file([0]) });
     nodes[0]?.next(slow(400));
-    const call = ask();
+    const call = callNode();
     await eventually(() => received()[0] === 1, 5_000);
     await reload({ main: file([0, 1]) });
     await reload({ main: file([1, 2]) });
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     expect(await call).toBe('1');
     expect(received()).toEqual([1, 1, 0]);
     await eventually(() => nodes[0]?.connections().length === 0, 5_000);
@@ -203,7 +203,7 @@ describe('a change of the network files', () => {
   it('lets such a call go on to the next upstream that its network had', async () => {
     await start({ main: file([0, 1]) });
     nodes[0]?.next(hang);
-    const call = ask();
+    const call = callNode();
     await eventually(() => received()[0] === 1, 5_000);
     await reload({ main: file([2]) });
     // It breaks the connection off, and is not there any more.
@@ -217,9 +217,9 @@ describe('a change of the network files', () => {
     await start({ main: file([0, 1]), more: file([2]) });
     nodes[0]?.next(status(500));
     nodes[2]?.next(slow(200));
-    const late = ask('more');
+    const late = callNode('more');
     await eventually(() => received()[2] === 1, 5_000);
-    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    expect([await callNode(), await callNode()]).toEqual(['2', '2']);
     const labels = async (): Promise<string> => {
       const { samples } = await readMetrics(gateway.address);
       const told = samples.map(({ labels: { network: slug, upstream } }) => `${slug ?? ''}/${upstream ?? ''}`);
@@ -229,7 +229,7 @@ describe('a change of the network files', () => {
     await reload({ main: file([1]), more: undefined });
     expect(await late).toBe('3');
     await eventually(async () => (await labels()) === '/ main/ main/node-1', 5_000);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
     expect(value('gatehouse_calls_in_flight', { network: 'main' })).toBe(0);
@@ -238,11 +238,11 @@ describe('a change of the network files', () => {
 
   it('of a chain id is another network: nothing that was known of the other chain is kept', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     await reload({ main: { ...file([0]), chainId: 6 } });
-    expect(await ask()).toBe('no upstream could answer');
+    expect(await callNode()).toBe('no upstream could answer');
     expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x6' });
-    expect([received(), introduced()]).toEqual([
+    expect([received(), chainIdRequests()]).toEqual([
       [1, 0, 0],
       [2, 0, 0],
     ]);
@@ -250,11 +250,11 @@ describe('a change of the network files', () => {
 
   it('of comments only touches nothing', async () => {
     await start({ main: JSON.stringify(file([0])) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     gateway.save({ main: `# ours\n${JSON.stringify(file([0]))}` });
     await gateway.gateway.reload();
-    expect(await ask()).toBe('1');
-    expect([received(), introduced(), connectionsOf(0).length]).toEqual([[2, 0, 0], [1, 0, 0], 1]);
+    expect(await callNode()).toBe('1');
+    expect([received(), chainIdRequests(), connectionsOf(0).length]).toEqual([[2, 0, 0], [1, 0, 0], 1]);
   });
 });
 

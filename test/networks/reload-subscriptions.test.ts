@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../auth/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../subscriptions/chain-node.ts';
-import { complaintsAbout, leftOf, leftOfHeads, truthOf } from '../subscriptions/replay.ts';
+import { findProblems, remainingLogs, remainingHeads, expectedEvents } from '../subscriptions/replay.ts';
 import { addressOf, hashOf, ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { rawWitness } from '../subscriptions/witness.ts';
 
@@ -41,14 +41,14 @@ it('subscriptions go on when the network’s upstreams are others from now on: n
     if (round === 1) await eventually(told, 10_000);
     gateway.save({ seven: file(...upstreams) });
     await gateway.gateway.reload();
-    if (round === 1) chain.takeBack(2);
+    if (round === 1) chain.removeBlocks(2);
     mine();
     await eventually(told, 10_000);
   }
-  const truth = truthOf(chain, from, token);
+  const truth = expectedEvents(chain, from, token);
   const { heads, logs } = witness;
-  expect(complaintsAbout(heads, logs)).toEqual([]);
-  expect(leftOfHeads(heads)).toEqual(truth.heads);
-  expect(leftOf(logs)).toEqual(truth.logs);
+  expect(findProblems(heads, logs)).toEqual([]);
+  expect(remainingHeads(heads)).toEqual(truth.heads);
+  expect(remainingLogs(logs)).toEqual(truth.logs);
   expect(logs.some(({ removed }) => removed)).toBe(true);
 });

@@ -29,9 +29,9 @@ function file(indexes: readonly number[]): object {
   return network(5, [], { upstreams, confirmNull: 'never', hedge: 'off' });
 }
 
-const introduced = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
+const chainIdRequests = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
 
-async function applied(): Promise<number> {
+async function appliedReloads(): Promise<number> {
   return (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'applied' }) ?? 0;
 }
 
@@ -45,17 +45,17 @@ it('under load, files are saved that move a network from one upstream to the nex
   for (const [count, main] of [[1, 0], [1], [0]].entries()) {
     gateway.save({ main: file(main) });
     // By nobody but the watch over the folder.
-    await eventually(async () => (await applied()) === count + 1, 5_000);
+    await eventually(async () => (await appliedReloads()) === count + 1, 5_000);
     await onMain?.more(50);
   }
-  for (const [index, memory] of loads.entries()) {
-    const { sent, wrong } = await memory.stop();
+  for (const [index, load] of loads.entries()) {
+    const { sent, wrong } = await load.stop();
     expect([index, wrong]).toEqual([index, []]);
-    expect(memory.received().toSorted()).toEqual(sent.toSorted());
+    expect(load.received().toSorted()).toEqual(sent.toSorted());
   }
   for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
   // The first one was given up and taken again; the others were never touched.
-  expect(introduced()).toEqual([2, 1, 1]);
+  expect(chainIdRequests()).toEqual([2, 1, 1]);
   expect(nodes[2]?.connections().toSorted()).toEqual(before);
   await eventually(() => nodes[1]?.connections().length === 0, 5_000);
 });
@@ -89,7 +89,7 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   expect(page.value('gatehouse_config_last_reload_successful')).toBe(0);
 
   gateway.save({ main: file([0]) });
-  await eventually(async () => (await applied()) === 1, 5_000);
+  await eventually(async () => (await appliedReloads()) === 1, 5_000);
   await memory.more(20);
   expect((await state()).rejection).toBeNull();
   expect((await readMetrics(gateway.address)).value('gatehouse_config_last_reload_successful')).toBe(1);
@@ -97,19 +97,19 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   const { sent, wrong } = await memory.stop();
   expect(wrong).toEqual([]);
   expect(memory.received().toSorted()).toEqual(sent.toSorted());
-  expect(introduced()).toEqual([1, 0, 0]);
+  expect(chainIdRequests()).toEqual([1, 0, 0]);
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
 });
 
-interface Refusal {
+interface Rejection {
   readonly mistakes: readonly string[];
 }
 
-async function state(): Promise<{ ready: boolean; digest: string; rejection: Refusal | null; text: string }> {
+async function state(): Promise<{ ready: boolean; digest: string; rejection: Rejection | null; text: string }> {
   const text = await (await fetch(`${gateway.address}/readyz`)).text();
   const { ready, configuration } = JSON.parse(text) as {
     ready: boolean;
-    configuration: { digest: string; refused: Refusal | null };
+    configuration: { digest: string; refused: Rejection | null };
   };
   return { ready, digest: configuration.digest, rejection: configuration.refused, text };
 }
