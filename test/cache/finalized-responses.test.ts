@@ -6,7 +6,7 @@ const transaction = `0x${'ab'.repeat(32)}`;
 it.each([
   ['eth_getTransactionReceipt', [transaction]],
   ['eth_getTransactionByHash', [transaction]],
-])('%s is kept for good once its block is final, whatever becomes of the ring', async (method, params) => {
+])('%s stays cached once its block is final, even after the block has left the header ring', async (method, params) => {
   const { chain, store, waitForHead, finalise } = await followCache();
   const { find, first } = store(method, params, receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);
@@ -14,12 +14,12 @@ it.each([
   await waitForHead(chain.mine(3));
   expect(await finalise(block)).toBe(true);
   expect(find()).toBe(first);
-  // So far back that nothing is left of what was known.
+  // The header ring does not have the block any more.
   await waitForHead(chain.mine(2_000));
   expect(find()).toBe(first);
 });
 
-it('what was in a block that was taken back does not become final with the block that took its place', async () => {
+it('a result from an orphaned block does not become final with the block that replaced it', async () => {
   const { chain, store, waitForHead, finalise } = await followCache();
   await waitForHead(chain.mine());
   const orphan = chain.head;
@@ -28,7 +28,7 @@ it('what was in a block that was taken back does not become final with the block
   await waitForHead(chain.reorganise(1, 3));
   expect(await finalise(chain.byNumber(orphan.number))).toBe(true);
   expect(find()).toBeUndefined();
-  // Neither when a node that is still on the old branch tells of it.
+  // Nor does a later response from a node on the old branch.
   expect(store('eth_getTransactionReceipt', [transaction], receiptIn(orphan)).first).toBeUndefined();
   expect(store('eth_getBlockByNumber', [orphan.number, false], orphan).first).toBeUndefined();
   expect(store('eth_getBlockByHash', [orphan.hash, false], orphan).first).toBeUndefined();
@@ -36,7 +36,7 @@ it('what was in a block that was taken back does not become final with the block
   expect(store('eth_getBlockByNumber', [orphan.number, false], canonical).first).toBe(JSON.stringify(canonical));
 });
 
-it('no block is final that stands where ours has another', async () => {
+it('a block that differs from the canonical chain does not become final', async () => {
   const { chain, waitForHead, finalise } = await followCache();
   const other = chain.copy();
   await waitForHead(chain.mine(2));
@@ -45,7 +45,7 @@ it('no block is final that stands where ours has another', async () => {
   expect(await finalise(chain.head)).toBe(true);
 });
 
-it('an uncle is kept for good once the blocks that may hold it are final', async () => {
+it('an uncle stays cached once all blocks that can include it are final', async () => {
   const { chain, store, waitForHead, finalise } = await followCache();
   const uncle = { hash: `0x${'cd'.repeat(32)}`, number: chain.head.number };
   await waitForHead(chain.mine());
@@ -66,7 +66,7 @@ it.each([
   ['eth_getTransactionCount', [account, '0x64'], '0x0'],
   ['eth_call', [{ to: account }, '0x64'], '0x'],
   ['eth_call', [{ to: account }, { blockNumber: '0x64' }], '0x'],
-])('%s %j at a final block is kept for good, and zeros are no nulls', async (method, params, result) => {
+])('%s %j at a final block stays cached, also for zero and empty results', async (method, params, result) => {
   const { chain, store, waitForHead } = await followCache({ finalized: 100 });
   const { find, first } = store(method, params, result);
   expect(first).toBe(JSON.stringify(result));
@@ -84,7 +84,7 @@ it.each([
   ['eth_maxPriorityFeePerGas', []],
   ['eth_blobBaseFee', []],
   ['eth_feeHistory', ['0x4', 'latest', []]],
-])('%s %j is kept until the head moves', async (method, params) => {
+])('%s %j is cached until the head changes', async (method, params) => {
   const { chain, store, waitForHead } = await followCache({ finalized: 100 });
   const { find, first } = store(method, params, '0x5');
   expect(first).toBe('"0x5"');
@@ -92,18 +92,18 @@ it.each([
   expect(find()).toBeUndefined();
 });
 
-it('who was told of a newer block is not told of the state before it, though the head was not looked at since', async () => {
+it('cached state is not served after a response from a newer block, even before the next head poll', async () => {
   const { chain, store } = await followCache();
   const { find, first } = store('eth_getBalance', latest, '0x5');
   expect(first).toBe('"0x5"');
-  // A receipt in the next block, of which we have not heard.
+  // A receipt in the next block, before the gateway has its head.
   const next = chain.copy().mine();
   expect(store('eth_getTransactionReceipt', [transaction], receiptIn(next)).first).toBeUndefined();
   expect(find()).toBeUndefined();
   expect(store('eth_getBalance', latest, '0x5').first).toBeUndefined();
 });
 
-it('what is not final is not true any more when the chain was not looked at for a while', async () => {
+it('entries for blocks that are not final expire when the chain was not polled for 30 s', async () => {
   const { chain, heads, store } = await followCache();
   const { find, first } = store('eth_getTransactionReceipt', [transaction], receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);

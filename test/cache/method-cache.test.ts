@@ -3,7 +3,7 @@ import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
 import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf } from './follow-cache.ts';
 
-it('what is true at the head is kept until it moves', async () => {
+it('a result at the head is cached until the head changes', async () => {
   const { chain, store, waitForHead } = await followCache();
   const { find, first } = store('eth_getBalance', latest, '0x5');
   expect(first).toBe('"0x5"');
@@ -11,7 +11,7 @@ it('what is true at the head is kept until it moves', async () => {
   expect(find()).toBeUndefined();
 });
 
-it('what is true at the head is kept for a second, since it may have waitForHead', async () => {
+it('a result at the head is cached for one second at most', async () => {
   const { store } = await followCache();
   const { find } = store('eth_gasPrice', [], '0x5');
   await vi.waitFor(() => {
@@ -19,14 +19,14 @@ it('what is true at the head is kept for a second, since it may have waitForHead
   }, 2_000);
 });
 
-it('what was asked before the head waitForHead is not kept', async () => {
+it('a result requested before the head changed is not cached', async () => {
   const { chain, heads, store, waitForHead } = await followCache();
   const before = heads.head?.hash;
   await waitForHead(chain.mine());
   expect(store('eth_getBalance', latest, '0x5', before).first).toBeUndefined();
 });
 
-it('a node that is ahead or behind is not believed about the head', async () => {
+it('results from a node that is ahead or behind are not cached for the head', async () => {
   const { chain, store } = await followCache();
   const other = chain.copy().mine();
   expect(store('eth_blockNumber', [], chain.head.number).first).toBe(`"${chain.head.number}"`);
@@ -35,7 +35,7 @@ it('a node that is ahead or behind is not believed about the head', async () => 
   expect(store('eth_blockNumber', [], other.number).first).toBeUndefined();
 });
 
-it('a receipt is kept while its block is of the chain', async () => {
+it('a receipt is cached while its block is canonical', async () => {
   const { chain, store, waitForHead } = await followCache();
   await waitForHead(chain.mine());
   const { find, first } = store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(chain.head));
@@ -46,16 +46,16 @@ it('a receipt is kept while its block is of the chain', async () => {
   expect(find()).toBeUndefined();
 });
 
-it('a receipt in a block that is not of the chain is not kept', async () => {
+it('a receipt in a block that is not canonical is not cached', async () => {
   const { chain, store } = await followCache();
   expect(
     store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(chain.copy().mine())).first,
   ).toBeUndefined();
 });
 
-it('a block by hash is kept while it is of the chain, as bytes where it came so', async () => {
+it('a block by hash is cached while it is canonical, as bytes if the response was large', async () => {
   const { chain, store, waitForHead } = await followCache();
-  const { hash } = await mineAndGo(chain, waitForHead);
+  const { hash } = await mineAndFollow(chain, waitForHead);
   const bytes = Buffer.from(JSON.stringify(chain.head));
   const { find, first } = store('eth_getBlockByHash', [hash, false], bytes);
   expect(first).toBe(bytes.toString());
@@ -63,9 +63,9 @@ it('a block by hash is kept while it is of the chain, as bytes where it came so'
   expect(find()).toBeUndefined();
 });
 
-it('by a number that is not final, only what tells its block is kept', async () => {
+it('by a number that is not final, only results with a block hash are cached', async () => {
   const { chain, store, waitForHead } = await followCache();
-  const { number, hash } = await mineAndGo(chain, waitForHead);
+  const { number, hash } = await mineAndFollow(chain, waitForHead);
   expect(store('eth_getBalance', [account, number], '0x5').first).toBeUndefined();
   expect(store('eth_getBlockTransactionCountByNumber', [number], '0x5').first).toBeUndefined();
   const { first, find } = store('eth_getBlockByNumber', [number, false], chain.head);
@@ -74,7 +74,7 @@ it('by a number that is not final, only what tells its block is kept', async () 
   expect(find()).toBeUndefined();
 });
 
-it('state at a final block is kept for good, whatever becomes of the chain', async () => {
+it('state at a final block stays cached', async () => {
   const { chain, store, waitForHead } = await followCache({ finalized: 100 });
   const { find, first } = store('eth_getStorageAt', [account, '0x0', '0x64'], `0x${'0'.repeat(64)}`);
   expect(first).toBe(`"0x${'0'.repeat(64)}"`);
@@ -84,7 +84,7 @@ it('state at a final block is kept for good, whatever becomes of the chain', asy
   expect(store('eth_getStorageAt', [account, '0x0', '0x65'], '0x1').first).toBeUndefined();
 });
 
-it('nulls, empty lists, errors and what is pending, safe or finalized are not kept', async () => {
+it('nulls, empty lists, and results at pending, safe and finalized are not cached', async () => {
   const { chain, store, responses } = await followCache({ finalized: 100 });
   expect(store('eth_getBlockByHash', [chain.head.hash, false], null).first).toBeUndefined();
   expect(store('eth_getBlockReceipts', ['0x64'], []).first).toBeUndefined();
@@ -96,7 +96,7 @@ it('nulls, empty lists, errors and what is pending, safe or finalized are not ke
   expect(responses.counts.entries).toBe(0);
 });
 
-it('an uncle is no word on the block that it is in', async () => {
+it('an uncle does not identify the block that includes it', async () => {
   const { chain, store } = await followCache({ finalized: 100 });
   const uncle = { hash: `0x${'cd'.repeat(32)}`, number: '0x63' };
   const block = chain.copy().mine();
@@ -104,7 +104,7 @@ it('an uncle is no word on the block that it is in', async () => {
   expect(store('eth_getUncleByBlockHashAndIndex', [chain.head.hash, '0x0'], uncle).first).toBe(JSON.stringify(uncle));
 });
 
-it('no node can make final what is above the head', async () => {
+it('a block above the head does not become final', async () => {
   const { heads } = await followCache();
   const final = new FinalizedBlock(heads, () => Promise.resolve({ number: '0xffffffff' }));
   expect(final.includes(1n, performance.now())).toBe(false);
@@ -121,13 +121,13 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(store('eth_getCode', [account, '0x64'], `0x${'1'.repeat(20_000)}`).first).toBeUndefined();
   expect(counted).toEqual({ hit: 200, redis: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
-  const ask = () => Promise.resolve(responseOf('0x5'));
-  expect(await callThroughCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
-  expect(await callThroughCache(cache, latest, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
+  const request = () => Promise.resolve(responseOf('0x5'));
+  expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
+  expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(counted).toEqual({ hit: 201, redis: 0, miss: 1 });
 });
 
-async function mineAndGo(
+async function mineAndFollow(
   chain: ScriptedChain,
   waitForHead: (block: ScriptedBlock) => Promise<unknown>,
 ): Promise<ScriptedBlock> {

@@ -17,7 +17,7 @@ import { account, callThroughCache, followCache, receiptIn, responseOf } from '.
 
 const atFinal = [account, '0x0', '0x64'];
 const word = `0x${'7'.repeat(64)}`;
-const noUpstream = (): Promise<UpstreamResponse> => Promise.reject(new Error('an upstream was asked'));
+const noUpstream = (): Promise<UpstreamResponse> => Promise.reject(new Error('the test expects no upstream request'));
 
 let redis: RedisServer;
 let outcomes: Record<string, number>;
@@ -32,35 +32,35 @@ function count(outcome: string): void {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
 }
 
-/** One gateway's part in it. @param waitMaxMs long, since a loaded machine is no slow Redis */
-async function openCache(waitMaxMs = 2_000): Promise<RedisCache> {
+/** Opens the cache of one gateway. @param maxWaitMs long by default, because the test machine may be slow */
+async function openCache(maxWaitMs = 2_000): Promise<RedisCache> {
   const link = new RedisLink({ purpose: 'answers', address: parseRedisUrl(redis.url), log: openLog('silent') });
-  const shared = new RedisCache(link, count, waitMaxMs);
-  onTestFinished(() => shared.close());
-  // Nobody waits for Redis at start.
+  const redisCache = new RedisCache(link, count, maxWaitMs);
+  onTestFinished(() => redisCache.close());
+  // The cache does not wait for Redis at start.
   await eventually(async () => {
-    await shared.get('nothing');
+    await redisCache.get('nothing');
     return outcomes['miss'] !== undefined;
   }, 3_000);
   outcomes = {};
-  return shared;
+  return redisCache;
 }
 
 async function openTwo() {
-  const one = await followCache({ finalized: 100, shared: await openCache() });
-  const other = await followCache({ finalized: 100, shared: await openCache() });
+  const one = await followCache({ finalized: 100, redisCache: await openCache() });
+  const other = await followCache({ finalized: 100, redisCache: await openCache() });
   return { one, other };
 }
 
 const written = (count = 1): Promise<number> => eventually(() => outcomes['written'] === count, 2_000);
 
-it('what one gateway was told for good, another need not ask', async () => {
+it('a permanently valid result of one gateway is a hit in another', async () => {
   const { one, other } = await openTwo();
   one.store('eth_getStorageAt', atFinal, word);
   await written();
   const cache = other.cacheOf('eth_getStorageAt');
   expect(await callThroughCache(cache, atFinal, noUpstream)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
-  // From now on it has it itself.
+  // The second gateway has it in memory now.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, redis: 1, miss: 0 });
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
@@ -68,7 +68,7 @@ it('what one gateway was told for good, another need not ask', async () => {
   expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(3_600);
 });
 
-it('what may be taken back is not shared, and becomes so once it is final', async () => {
+it('results are shared only once their block is final', async () => {
   const { one } = await openTwo();
   await one.waitForHead(one.chain.mine());
   const block = one.chain.head;
@@ -83,11 +83,11 @@ it('what may be taken back is not shared, and becomes so once it is final', asyn
   expect(await redis.cli('DBSIZE')).toBe('1');
 });
 
-it('Redis is not asked for what is true at the head only, or not final', async () => {
+it('Redis is not read for results at the head or at blocks that are not final', async () => {
   const { one } = await openTwo();
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   for (const block of ['latest', 'pending', '0x65'])
-    await callThroughCache(one.cacheOf('eth_getBalance'), [account, block], ask);
+    await callThroughCache(one.cacheOf('eth_getBalance'), [account, block], request);
   expect(outcomes).toEqual({});
   await callThroughCache(one.cacheOf('eth_getBlockByHash'), [`0x${'01'.repeat(32)}`, false], () =>
     Promise.resolve(responseOf(null)),
@@ -95,9 +95,9 @@ it('Redis is not asked for what is true at the head only, or not final', async (
   expect(outcomes).toEqual({ miss: 1 });
 });
 
-it('large answers are gzipped', async () => {
+it('large results are gzipped', async () => {
   const { one, other } = await openTwo();
-  // Older than what either chain is known from: of a number that is known, another block is another branch's.
+  // Older than both known chains: within a known chain, another block of the same number is on another branch.
   const old = { ...one.chain.head, hash: `0x${'ef'.repeat(32)}`, number: '0x5' };
   const block = Buffer.from(JSON.stringify({ ...old, extraData: `0x${'5'.repeat(100_000)}` }));
   const params = [old.hash, false];
@@ -112,49 +112,49 @@ it('large answers are gzipped', async () => {
   });
 });
 
-it('a block that another gateway kept is not told where ours knows another one of that number', async () => {
+it('a shared block is not used if the canonical chain has another block of its number', async () => {
   const { one, other } = await openTwo();
   expect(other.chain.head.hash).not.toBe(one.chain.head.hash);
   const params = [one.chain.head.hash, false];
   one.store('eth_getBlockByHash', params, one.chain.head);
   await written();
   expect(await redis.cli('DBSIZE')).toBe('1');
-  const anew = responseOf(null);
-  expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(anew))).toBe(anew);
+  const fresh = responseOf(null);
+  expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(fresh))).toBe(fresh);
 });
 
 it.each([
-  ['nothing', ''],
-  ['no JSON', '0x5'],
-  ['what should be gzipped', `"${'x'.repeat(2_000)}"`],
-  ['what is no gzip', '\u001f\u008b'],
-])('%s is no answer, and is passed over', async (_, text) => {
+  ['an empty value', ''],
+  ['invalid JSON', '0x5'],
+  ['an uncompressed large value', `"${'x'.repeat(2_000)}"`],
+  ['invalid gzip data', '\u001f\u008b'],
+])('%s in Redis is ignored and replaced', async (_, text) => {
   const { one, other } = await openTwo();
   one.store('eth_getStorageAt', atFinal, word);
   await written();
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   await redis.cli('SET', name, text);
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
-  expect(await callThroughCache(other.cacheOf('eth_getStorageAt'), atFinal, ask)).toEqual({
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
+  expect(await callThroughCache(other.cacheOf('eth_getStorageAt'), atFinal, request)).toEqual({
     kind: 'cached',
     result: '"0x5"',
   });
-  // And is written anew: Redis itself is well.
+  // It is written again, because Redis itself works.
   await written(2);
   expect(outcomes).toMatchObject({ failed: 1 });
 });
 
-it('a Redis that hangs, or is gone, is not waited for, and is asked again when it is back', async () => {
-  const { cacheOf } = await followCache({ finalized: 100, shared: await openCache(20) });
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
+it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it works', async () => {
+  const { cacheOf } = await followCache({ finalized: 100, redisCache: await openCache(20) });
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   let slot = 0;
   const call = async (): Promise<void> => {
-    const response = await callThroughCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], ask);
+    const response = await callThroughCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], request);
     expect(response).toEqual({ kind: 'cached', result: '"0x5"' });
   };
   redis.pause();
   for (let calls = 0; calls < 8; calls++) await call();
-  // Waited for once, and not eight times.
+  // Only the first of the eight calls waits.
   expect(outcomes).toMatchObject({ late: 1, 'not-requested': 7 });
   redis.resume();
   await eventually(async () => {
@@ -165,13 +165,13 @@ it('a Redis that hangs, or is gone, is not waited for, and is asked again when i
   await call();
 });
 
-it('a URL that cannot be read is told by the name of its setting, and not shown', () => {
+it('the error about a malformed URL names the setting and does not show the URL', () => {
   const open = (): unknown => openRedisCache({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
   expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
   expect(open).not.toThrow(/secret/);
 });
 
-it('between two real gateways a key is told only what it may ask, and Redis holds no key', async () => {
+it('between two real gateways a key without permission gets no shared result, and Redis contains no key', async () => {
   const chain = new ScriptedChain({ from: 100 });
   const nodes = await Promise.all(
     [0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } })),
@@ -194,12 +194,12 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
   await eventually(async () => (await redis.cli('KEYS', '*eth_getStorageAt*')).split('\n').length >= 3, 2_000);
   nodes[1]?.always(status(500));
   const key = makeKey();
-  const rules = { contracts: `0x${'34'.repeat(20)}` };
-  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), permissions: rules });
+  const permissions = { contracts: `0x${'34'.repeat(20)}` };
+  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), permissions });
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: atFinal });
   const rejected = await fetch(`${other.address}/main/v3/${key}`, { method: 'POST', body });
   expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
-  // By Redis, unless that was late.
+  // From Redis, unless Redis timed out.
   await eventually(async () => (await other.call('main', 'eth_getStorageAt', atFinal)).result === word, 4_000);
   const { value } = await readMetrics(other.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'redis' })).toBe(1);
@@ -211,10 +211,10 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
   }
 });
 
-/** Asks for something of a final block, each time another, until that is kept. */
+/** Calls for state at a final block until it is cached: then the gateway knows the final block. */
 async function waitForFinalBlock(gateway: TestGateway): Promise<void> {
-  const mine = gateway.key.slice(-8);
-  const slot = `0x${Buffer.from(mine).toString('hex')}`;
+  const suffix = gateway.key.slice(-8);
+  const slot = `0x${Buffer.from(suffix).toString('hex')}`;
   await eventually(async () => {
     await gateway.call('main', 'eth_getStorageAt', [account, slot, '0x64']);
     const { samples } = await readMetrics(gateway.address);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { good, loadFiles, diagnosticsOf } from './load.ts';
 
-/** The good file with one line in another's place, or after all others. */
+/** The valid file with one line replaced or appended. */
 const withLineAt = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
 const withLines = (...lines: string[]): string[] => [...good, ...lines];
 const wholeNumber = 'expected whole number from 1 to 9007199254740991';
@@ -33,7 +33,7 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['comments only', '# Base\n', ['1:1 the file is empty: expected a map with name, chainId and upstreams']],
   ['a list', '- name: Base\n', ['1:1 the file: expected map with name, chainId and upstreams, not a list']],
   ['text', 'Base', ['1:1 the file: expected map with name, chainId and upstreams, not text']],
-  ['nothing of what is due', 'methods: [eth]', [
+  ['without required members', 'methods: [eth]', [
     '1:1 name is missing: expected text of 1 to 80 characters',
     `1:1 chainId is missing: ${wholeNumber}`,
     '1:1 upstreams is missing: expected list of at least one upstream',
@@ -47,27 +47,27 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['chain id 1.5', withLineAt('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id -1.5', withLineAt('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id 2⁵³', withLineAt('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id without end', withLineAt('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['an infinite chain id', withLineAt('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
   ['chain id as text', withLineAt("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
   ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; the value is missing']],
-  ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
+  ['an upstream that is a URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
   ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
   ['a name of an upstream with blanks', withLineAt('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
-  ['no way to the node', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['an upstream without url, websocketUrl and spawn', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['url and spawn', withLines('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['websocketUrl and spawn', [...good.slice(0, 4), '    websocketUrl: wss://one.example', '    spawn: anvil'], ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['spawn of another node', withLineAt('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
-  ['a websocketUrl of another kind', withLines('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
-  ['a WebSocket’s url', withLineAt('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['a websocketUrl with another scheme', withLines('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
+  ['a url with a WebSocket scheme', withLineAt('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
   ['a url with blanks', withLineAt('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
-  ['no time at all', withLines('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
-  ['a hedge that is neither', withLines('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a hedge at once', withLines('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a half priority', withLines('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
-  ['an archive perhaps', withLines('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
-  ['no calls at all', withLines('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
-  ['another limit', withLines('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
-  ['a burst of nothing', withLines('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['a timeout of 0', withLines('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
+  ['a hedge that is neither off nor a number', withLines('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a hedge delay of 0', withLines('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a fractional priority', withLines('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
+  ['an archive that is text', withLines('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
+  ['a rate of 0', withLines('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
+  ['an unknown limit', withLines('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
+  ['a burst without a rate', withLines('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
   ['no limits', withLines('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
   ['a time with its unit', withLines('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
   ['headers as a list', withLines('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
@@ -84,7 +84,7 @@ const wrongMethods: [string, string][] = [
   ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
   ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
   ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec'],
-  // The spec has their namespaces, or nearly: they are slips.
+  // The spec has these namespaces, or similar ones: typing errors.
   ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
   ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is neither a namespace nor a method of the spec'],
   ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is neither a namespace nor a method of the spec; did you mean zks_getBlockDetails?'],
@@ -104,7 +104,7 @@ describe('a network file that is not YAML', () => {
     expect(diagnosticsOf(text)).toEqual([expect.stringContaining(diagnostic)]);
   });
 
-  it('is told of line by line', () => {
+  it('has one diagnostic for each line', () => {
     expect(diagnosticsOf(withLines('chainId: 1', 'colour: @x'))).toEqual([
       '6:1 this name appears twice in the same map',
       '7:9 a value that starts with a special character needs quotes',
@@ -112,13 +112,13 @@ describe('a network file that is not YAML', () => {
   });
 });
 
-describe('a network file of another shape', () => {
+describe('a network file of the wrong shape', () => {
   it.each(otherShapes)('%s', (_, text, diagnostics) => {
     expect(diagnosticsOf(text)).toEqual(diagnostics);
   });
 });
 
-describe('a name that is not known', () => {
+describe('an unknown name', () => {
   it.each<[string[], string]>([
     [withLines('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
     [withLines('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
@@ -131,7 +131,7 @@ describe('a name that is not known', () => {
     expect(diagnosticsOf(lines)).toEqual([diagnostic]);
   });
 
-  it('comes beside what it stood for', () => {
+  it('is reported beside the missing member', () => {
     expect(diagnosticsOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
       `1:1 chainId is missing: ${wholeNumber}`,
       '2:1 chainid is not known; did you mean chainId?',
@@ -143,12 +143,12 @@ describe('methods', () => {
   const selectedMethods = (methods: string): readonly string[] | undefined =>
     loadFiles({ 'base.yaml': withLines(`methods: ${methods}`).join('\n') })[0]?.methods;
 
-  it('are those of eth, net and web3 where none are named', () => {
+  it('default to eth, net, web3 and rpc', () => {
     const namespaces = loadFiles({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
     expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
   });
 
-  it('are whole namespaces, single methods, and what a minus takes away, in any order', () => {
+  it('are namespaces and single methods, without those after a minus, in any order', () => {
     expect(selectedMethods('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
     expect(selectedMethods('[eth_chainId]')).toEqual(['eth_chainId']);
     for (const methods of ['[eth, -eth_getStorageAt]', '[-eth_getStorageAt, eth, eth]']) {
@@ -158,9 +158,12 @@ describe('methods', () => {
     expect(selectedMethods('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
   });
 
-  it('are also whole names of namespaces that the spec does not have', () => {
-    const named = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
-    expect(selectedMethods(`[eth_chainId, ${named.join(', ')}, trace_block]`)).toEqual(['eth_chainId', ...named]);
+  it('are also full method names of namespaces outside the spec', () => {
+    const passThrough = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
+    expect(selectedMethods(`[eth_chainId, ${passThrough.join(', ')}, trace_block]`)).toEqual([
+      'eth_chainId',
+      ...passThrough,
+    ]);
     expect(selectedMethods('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
   });
 
@@ -169,7 +172,7 @@ describe('methods', () => {
   });
 });
 
-/** Each list holds the one before ten times. */
+/** Each list contains the previous one ten times. */
 function bomb(): string {
   const lists = Array.from({ length: 12 }, (_, level) => {
     const item = level === 0 ? 'x' : `*l${level - 1}`;

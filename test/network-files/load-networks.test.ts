@@ -23,26 +23,26 @@ describe('the folder of network files', () => {
     rmSync(empty, { recursive: true });
   });
 
-  it('is asked for by the setting’s name when it is not there', () => {
-    const error = (folder: string, whole: string): string =>
-      `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`;
+  it('that does not exist is an error that names the setting', () => {
+    const error = (folder: string, absolute: string): string =>
+      `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR`;
     expect(() => loadFolder(join(empty, 'nowhere'))).toThrow(error(join(empty, 'nowhere'), ''));
     expect(() => loadFolder('no-such-folder')).toThrow(
       error('no-such-folder', ` (that is ${join(cwd, 'no-such-folder')})`),
     );
   });
 
-  it('holds at least one network', () => {
+  it('has at least one network', () => {
     expect(() => loadFolder(empty)).toThrow(`${empty}: the folder has no network file (<slug>.yaml)`);
   });
 
-  it('is the gateway’s own where the working directory has no folder `networks`', () => {
+  it('defaults to the gateway’s own if the working directory has no folder `networks`', () => {
     process.chdir(empty);
     expect(loadFolder('networks').map(({ slug }) => slug)).toContain('sepolia');
     expect(() => loadFolder('network')).toThrow('cannot be read; set NETWORKS_DIR');
   });
 
-  it('may hold other things beside network files', () => {
+  it('can contain other files', () => {
     const files = { 'base.yaml': goodFile, 'README.md': '# Networks', 'old.yaml.bak': 'x', '.hidden.yaml': 'x' };
     expect(loadFiles(files).map(({ slug }) => slug)).toEqual(['base']);
   });
@@ -72,7 +72,7 @@ describe('the name of a network file', () => {
     ]);
   });
 
-  it('is no name of a folder, a pipe or a lost link', () => {
+  it('cannot be the name of a folder, a pipe or a broken link', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {
       execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
@@ -87,8 +87,8 @@ describe('the name of a network file', () => {
   });
 });
 
-describe('mistakes', () => {
-  it('of all files are told at once, in the order of files and lines', () => {
+describe('diagnostics', () => {
+  it('of all files are reported at once, in the order of files and lines', () => {
     const files = {
       'a.yaml': 'name: A\nchainId: 0\nupstreams: []\ncolour: red\n',
       'b.yaml': goodFile,
@@ -107,13 +107,13 @@ describe('mistakes', () => {
     ]);
   });
 
-  it('are a hundred at most for one file', () => {
+  it('are limited to 100 for one file', () => {
     const diagnostics = diagnosticsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
     expect(diagnostics).toHaveLength(101);
     expect(diagnostics.at(-1)).toBe('a.yaml: and 50 more');
   });
 
-  it('are told apart by file, line and column for programs', () => {
+  it('have file, line and column for programs', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {
       execFileSync('sh', ['-c', 'echo "name: x\nchainId: 1\nupstreams: 5" > base.yaml'], { cwd: folder });
@@ -125,7 +125,7 @@ describe('mistakes', () => {
     }
   });
 
-  it('tell the folder as it was set', () => {
+  it('show the folder as in the setting', () => {
     const cwd = process.cwd();
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {

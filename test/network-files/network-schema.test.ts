@@ -17,13 +17,13 @@ const schema = JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema
 const properties = [...propertiesOf(schema, '')];
 
 describe('the schema of network files', () => {
-  it('is a JSON Schema itself, in Ajv’s strict mode too', () => {
+  it('is a valid JSON Schema, also in Ajv’s strict mode', () => {
     const ajv = new Ajv2020({ strict: true });
     expect(ajv.validateSchema(schema)).toBe(true);
     expect(() => ajv.compile(schema)).not.toThrow();
   });
 
-  it('knows these properties', () => {
+  it('has these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
       ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'hedge', 'maxLagBlocks', 'upstreams'],
       ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'priority', 'archive', 'batch', 'limits', 'spawn'].map(
@@ -38,12 +38,12 @@ describe('the schema of network files', () => {
     expect(property.description).toMatch(/^[A-Z].+\.$/);
   });
 
-  it('lets no unknown property pass, at any level', () => {
+  it('rejects unknown properties at each level', () => {
     expect(schema.additionalProperties).toBe(false);
     expect(schema.properties?.['upstreams']?.items?.additionalProperties).toBe(false);
   });
 
-  it('is named by each network file that comes with the gateway, for editors', () => {
+  it('is referenced by each included network file, for editors', () => {
     for (const name of readdirSync(join(packageRoot, 'networks'))) {
       const text = readFileSync(join(packageRoot, 'networks', name), 'utf8');
       expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../schemas/network.schema.json');
@@ -51,7 +51,7 @@ describe('the schema of network files', () => {
   });
 });
 
-describe('a network file may be written', () => {
+describe('a network file can be written', () => {
   const upstreamsOf = (text: string) => loadFiles({ 'base.yaml': text })[0]?.upstreams;
   const one = { name: 'one', url: 'https://one.example' };
 
@@ -68,7 +68,7 @@ describe('a network file may be written', () => {
     ]);
   });
 
-  it('with the same places told, whatever the line ends', () => {
+  it('with any line ends, and the same positions of diagnostics', () => {
     const lines = ['# Base', ...good, '    timeout: 5'];
     const diagnostic = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
     expect(diagnosticsOf(lines.join('\n'))).toEqual(diagnostic);
@@ -101,7 +101,7 @@ describe('a network file may be written', () => {
     ]);
   });
 
-  it('with an upstream’s name once only, and mistakes behind an alias told where they stand', () => {
+  it('with unique upstream names, and with diagnostics at the position that an alias refers to', () => {
     const lines = [
       ...good.slice(0, 3),
       '  - &first',

@@ -22,19 +22,19 @@ const file = [
 const messagesOf = (yaml: string, env: Record<string, string> = {}): string[] =>
   readNetwork('base', yaml, { folder: '.', knownMethods, env }).diagnostics.map(({ message }) => message);
 
-describe('a mistake shows no value', () => {
-  it('whatever single character is missing', () => {
+describe('a diagnostic shows no value', () => {
+  it('with any single character missing', () => {
     expect(messagesOf(file)).toEqual([]);
     const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
     expect(leaks).toEqual([]);
   });
 
-  it.each(characters)('whatever place has a character %j too many', (character) => {
+  it.each(characters)('with an extra character %j at any position', (character) => {
     const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
     expect(leaks).toEqual([]);
   });
 
-  it('where a part is of the wrong kind', () => {
+  it('with a value of the wrong type', () => {
     for (const wrong of ['name', 'chainId', 'baseUrls', 'methods', 'upstreams']) {
       const lines = file.split('\n').filter((line) => !line.startsWith(wrong));
       const diagnostics = messagesOf(
@@ -45,7 +45,7 @@ describe('a mistake shows no value', () => {
     }
   });
 
-  it('that came from the environment', () => {
+  it('from the environment', () => {
     const url = (text: string): string[] => [...good.slice(0, 4), `    url: ${text}`];
     expect(diagnosticsOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
       '5:10 upstreams[0].url: expected http or https URL after variable expansion',
@@ -77,14 +77,14 @@ describe('variables', () => {
     ['https://a.example/${KEY:-public}', { KEY: 'k' }, 'https://a.example/k'],
     ['https://a.example/${KEY:-}', {}, 'https://a.example/'],
     ['https://a.example/$KEY', { KEY: 'k' }, 'https://a.example/$KEY'],
-  ])('are filled into the URL %s', (url, env, expected) => {
+  ])('are expanded in the URL %s', (url, env, expected) => {
     expect(expandedUpstream([`url: ${url}`], env)?.url).toBe(expected);
   });
 
-  it('are filled into headers, and nowhere else', () => {
+  it('are expanded in headers, and nowhere else', () => {
     const headers = 'headers: { authorization: "Bearer ${TOKEN}", x-id: "${ID:-7}" }';
     const env = { TOKEN: '${ID}', NAME: 'x' };
-    // What a variable holds is taken as it is.
+    // The value of a variable is not expanded again.
     expect(expandedUpstream(['url: https://a.example', headers], env)?.headers).toEqual({
       authorization: 'Bearer ${ID}',
       'x-id': '7',
@@ -100,11 +100,11 @@ describe('variables', () => {
     ['url: https://a/${}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
     ['url: https://a/${1A}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
     ['url: https://a/${A', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
-  ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
+  ])('are reported if they are missing or misspelt: %s', (line, diagnostic) => {
     expect(diagnosticsOf(upstream(line))).toEqual([diagnostic]);
   });
 
-  it('are told of in each header', () => {
+  it('are reported for each header', () => {
     const headers = 'headers: { a: "${A}", b: "${B}" }';
     expect(diagnosticsOf(upstream('url: https://a', headers))).toEqual([
       '6:19 upstreams[0].headers.a: the environment has no A; set it, or write ${A:-default}',
@@ -112,7 +112,7 @@ describe('variables', () => {
     ]);
   });
 
-  it('are told of beside mistakes of other kinds', () => {
+  it('are reported beside other diagnostics', () => {
     expect(diagnosticsOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
       '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
       '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',

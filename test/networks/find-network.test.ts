@@ -57,8 +57,8 @@ describe('a request finds the network', () => {
     ['/sepolia/v3?key=x', ''],
     ['/sepolia/v3/x', 'x'],
     ['/sepolia/v3/%2e%2e', '%2e%2e'],
-  ])('%s, with %j in the key’s place', (url, given) => {
-    expect(finder.find(url, 'a')).toMatchObject({ network: { config: { slug: 'sepolia' } }, key: given });
+  ])('%s, with %j at the position of the key', (url, text) => {
+    expect(finder.find(url, 'a')).toMatchObject({ network: { config: { slug: 'sepolia' } }, key: text });
   });
 });
 
@@ -78,7 +78,7 @@ describe('a request finds no network', () => {
     ['/a/mainnet/v3/KEY', 'a'],
     ['/constructor/v3/KEY', 'a'],
     ['/__proto__/v3/KEY', '__proto__'],
-  ])('%s at %s: the form is right, the base URL is not known', (url, host) => {
+  ])('%s at %s: valid form, unknown base URL', (url, host) => {
     expect(finder.find(url.replace('KEY', key), host)).toMatchObject({ network: undefined, key });
   });
 
@@ -106,7 +106,7 @@ describe('base URLs', () => {
     'https://[::1]:8545/x',
     'https://a.example.org/base',
     'https://a.example.org/x/metrics',
-  ])('may be like %s', (baseUrl) => {
+  ])('accept %s', (baseUrl) => {
     expect(diagnosticsOf(baseUrl)).toEqual([]);
   });
 
@@ -127,11 +127,11 @@ describe('base URLs', () => {
     ['https://base.example.org/ws', 'remove /ws: the gateway adds it'],
     ['https://base.example.org/metrics', '/metrics is reserved for the gateway'],
     ['https://base.example.org/status/x', '/status is reserved for the gateway'],
-  ])('may not be like %s', (baseUrl, problem) => {
+  ])('reject %s', (baseUrl, problem) => {
     expect(diagnosticsOf(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
   });
 
-  it('belong to one network each', () => {
+  it('belong to one network only', () => {
     const files = {
       'a.yaml': withBaseUrls('https://one.example.org', 'https://rpc.example.org/x', 'https://rpc.example.org:8443/x'),
       'b.yaml': withBaseUrls('https://two.example.org', 'http://ONE.example.org/'),
@@ -143,11 +143,11 @@ describe('base URLs', () => {
     ]);
   });
 
-  it('may be listed twice by one network, with https and http', () => {
+  it('can be listed twice by one network, with https and http', () => {
     expect(loadFiles({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
   });
 
-  it('leave the slugs of other networks alone', () => {
+  it('cannot end in the slug of another network', () => {
     const files = {
       'a.yaml': withBaseUrls('https://x.example.org/b', 'https://x.example.org/b/c'),
       'b.yaml': withBaseUrls(),
@@ -158,7 +158,7 @@ describe('base URLs', () => {
     expect(diagnosticsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
   });
 
-  it('are compared even where a file has other mistakes', () => {
+  it('are compared even if a file has other diagnostics', () => {
     const files = {
       'a.yaml': `${withBaseUrls('https://a.example.org')}colour: red\n`,
       'b.yaml': withBaseUrls('https://a.example.org'),

@@ -48,8 +48,8 @@ const received = (): number[] => nodes.map((node) => node.callsOf('eth_getStorag
 const open = async (slug: string): Promise<number | undefined> =>
   (await readMetrics(gateway.address)).value('gatehouse_websockets_open', { network: slug });
 
-describe('the WebSockets of callers, when network files change', () => {
-  it('go on with what their network is then', async () => {
+describe('client WebSockets, when network files change', () => {
+  it('use the new version of their network', async () => {
     const [main, still] = callers;
     expect([await callOver(main), await callOver(still)]).toEqual(['1', '1']);
     const before = nodes[0]?.connections().toSorted();
@@ -58,14 +58,14 @@ describe('the WebSockets of callers, when network files change', () => {
     expect(await main?.call('net_version')).toMatchObject({ error: { code: -32601 } });
     expect(received()).toEqual([3, 1]);
     expect([await open('main'), await open('still')]).toEqual([1, 1]);
-    // That of `main` was closed, that of `still` was kept.
+    // The connection for `main` was closed, the one for `still` was retained.
     await eventually(() => nodes[0]?.connections().length === 1, 5_000);
     expect(before).toEqual(expect.arrayContaining(nodes[0]?.connections() ?? []));
     await reload({ main: file([0]) });
     expect([await callOver(main), received()]).toEqual(['1', [4, 1]]);
   });
 
-  it('hear the answer to a call under way, from the upstream that was asked', async () => {
+  it('get the response to a call in progress from the previous upstream', async () => {
     const [main] = callers;
     nodes[0]?.next(slow(300));
     main?.send(call);
@@ -77,9 +77,9 @@ describe('the WebSockets of callers, when network files change', () => {
   });
 
   it.each([
-    ['is gone', () => ({ main: undefined })],
-    ['is another chain now', () => ({ main: { ...file([0]), chainId: 6 } })],
-  ])('whose network %s are closed once their calls are answered', async (_, change) => {
+    ['is removed', () => ({ main: undefined })],
+    ['has another chain id', () => ({ main: { ...file([0]), chainId: 6 } })],
+  ])('whose network %s are closed after the responses to their calls', async (_, change) => {
     const [main, still] = callers;
     expect(await callOver(still)).toBe('1');
     const before = nodes[0]?.connections();
@@ -96,7 +96,7 @@ describe('the WebSockets of callers, when network files change', () => {
     expect(nodes[0]?.connections()).toEqual(expect.arrayContaining(before ?? []));
   });
 
-  it('leave no metric behind where their network is gone', async () => {
+  it('leave no metrics of a removed network', async () => {
     const [main, still] = callers;
     await reload({ main: undefined });
     expect(await main?.closed).toEqual(networkRemoved);

@@ -8,7 +8,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startLoad } from '../support/load.ts';
 
-/** Fewer than there are callers, so that none is ever idle for long, and closed for that. */
+/** Fewer connections than concurrent calls, so that no connection is closed for idleness. */
 const connections = { UPSTREAM_CONNECTIONS: '3' };
 
 let nodes: FakeNode[];
@@ -23,7 +23,7 @@ afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-/** A file whose upstreams are these of the nodes, each under its own name. */
+/** A network file with these nodes as upstreams, each with its own name. */
 function file(indexes: readonly number[]): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
   return network(5, [], { upstreams, confirmNull: 'never', hedge: 'off' });
@@ -35,7 +35,7 @@ async function appliedReloads(): Promise<number> {
   return (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'applied' }) ?? 0;
 }
 
-it('under load, files are saved that move a network from one upstream to the next, and no call is lost', async () => {
+it('under load, changes of a network’s upstreams lose no call', async () => {
   gateway = await startGateway({ main: file([0]), still: file([2]) }, connections);
   const [moved, still] = [nodes.slice(0, 2), nodes.slice(2)];
   const loads = [startLoad(moved, gateway.url('main'), 8), startLoad(still, gateway.url('still'), 4)];
@@ -44,7 +44,7 @@ it('under load, files are saved that move a network from one upstream to the nex
   const before = nodes[2]?.connections().toSorted();
   for (const [count, main] of [[1, 0], [1], [0]].entries()) {
     gateway.save({ main: file(main) });
-    // By nobody but the watch over the folder.
+    // Only the folder watcher triggers the reload.
     await eventually(async () => (await appliedReloads()) === count + 1, 5_000);
     await onMain?.more(50);
   }
@@ -54,13 +54,13 @@ it('under load, files are saved that move a network from one upstream to the nex
     expect(load.received().toSorted()).toEqual(sent.toSorted());
   }
   for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
-  // The first one was given up and taken again; the others were never touched.
+  // The first upstream was removed and added again; the others did not change.
   expect(chainIdRequests()).toEqual([2, 1, 1]);
   expect(nodes[2]?.connections().toSorted()).toEqual(before);
   await eventually(() => nodes[1]?.connections().length === 0, 5_000);
 });
 
-it('under load, a bad file changes nothing, is told of once, and is taken when it is mended', async () => {
+it('under load, an invalid file changes nothing, is logged once, and is applied once it is corrected', async () => {
   gateway = await startGateway({ main: file([0]), more: file([1]) }, connections);
   const memory = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
   await memory.more(50);
@@ -68,7 +68,7 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
     (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'rejected' });
   const started = (await state()).digest;
   const before = nodes[0]?.connections().toSorted();
-  // All of a change or nothing: the good half of this one has no effect either.
+  // A change is applied completely or not at all: its valid part has no effect either.
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n', more: undefined });
   await eventually(async () => (await rejected()) === 1, 5_000);
   await memory.more(20);
@@ -80,7 +80,7 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   ]);
   expect(text).not.toContain(new URL(nodes[0]?.url ?? '').host);
   expect((await gateway.call('more', 'net_version')).result).toBe('5');
-  // A file that is touched, and something else in the folder, are no change.
+  // A file saved without changes, and other files in the folder, trigger no reload.
   writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
   await new Promise((resolve) => setTimeout(resolve, 700));
