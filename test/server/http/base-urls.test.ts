@@ -108,7 +108,7 @@ describe('a gateway does not start, and names the file,', () => {
       `name: X\nchainId: 1\nbaseUrls:\n  - ${baseUrl}\nupstreams: [{ name: n, url: ${urls[0] ?? ''} }]\n`;
     const starting = startGateway({ ay: file(first), bee: file(second) });
     await expect(starting).rejects.toBeInstanceOf(NetworkFilesError);
-    await expect(starting).rejects.toThrow(/\/bee\.yaml:4:5 .* ay /);
+    await expect(starting).rejects.toThrow(/\/bee\.yaml:4:5 .* ay$/m);
   });
 
   it.each(['http://a.example.org/metrics', 'http://a.example.org/v3/x', 'http://a.example.org/ws'])(
