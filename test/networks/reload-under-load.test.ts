@@ -62,8 +62,8 @@ it('under load, changes of a network’s upstreams lose no call', async () => {
 
 it('under load, an invalid file changes nothing, is logged once, and is applied once it is corrected', async () => {
   gateway = await startGateway({ main: file([0]), more: file([1]) }, connections);
-  const memory = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
-  await memory.more(50);
+  const load = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
+  await load.more(50);
   const rejected = async (): Promise<number | undefined> =>
     (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'rejected' });
   const started = (await state()).digest;
@@ -71,7 +71,7 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
   // A change is applied completely or not at all: its valid part has no effect either.
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n', more: undefined });
   await eventually(async () => (await rejected()) === 1, 5_000);
-  await memory.more(20);
+  await load.more(20);
   const { ready, digest, rejection, text } = await state();
   expect([ready, digest]).toEqual([true, started]);
   expect(rejection?.mistakes).toEqual([
@@ -90,13 +90,13 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
 
   gateway.save({ main: file([0]) });
   await eventually(async () => (await appliedReloads()) === 1, 5_000);
-  await memory.more(20);
+  await load.more(20);
   expect((await state()).rejection).toBeNull();
   expect((await readMetrics(gateway.address)).value('gatehouse_config_last_reload_successful')).toBe(1);
   expect((await gateway.post('more', '{}')).status).toBe(404);
-  const { sent, wrong } = await memory.stop();
+  const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
-  expect(memory.received().toSorted()).toEqual(sent.toSorted());
+  expect(load.received().toSorted()).toEqual(sent.toSorted());
   expect(chainIdRequests()).toEqual([1, 0, 0]);
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
 });
