@@ -60,7 +60,7 @@ export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilte
   return [fromBlock, toBlock, ...valueLists].join('|');
 }
 
-/** Same as geth's `filterLogs` without the address: `LogFilterIndex` finds filters by address first. */
+/** Same as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */
 export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: Log, block: bigint): boolean {
   if (fromBlock !== undefined && block < fromBlock) return false;
   if (toBlock !== undefined && block > toBlock) return false;

@@ -3,7 +3,7 @@ import type { Header } from '../../heads/header.ts';
 import type { BlockLogs } from './block-logs.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import type { Log, LogFilter } from './log-filter.ts';
-import { LogFilterIndex, type LogFilterGroup } from './log-filter-index.ts';
+import { LogFilterGroups, type LogFilterGroup } from './log-filter-groups.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
 
@@ -31,7 +31,7 @@ interface Added {
 export class LogsFeed {
   readonly #chain: CanonicalChain;
   readonly #blockLogs: BlockLogs;
-  readonly #filters = new LogFilterIndex();
+  readonly #filters = new LogFilterGroups();
   readonly #steps: Step[] = [];
   #delivered = new DeliveredLogs();
   #addedBlocks = 0;

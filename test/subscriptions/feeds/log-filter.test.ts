@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
 import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/subscriptions/feeds/log-filter.ts';
-import { LogFilterIndex } from '../../../gateway/subscriptions/feeds/log-filter-index.ts';
+import { LogFilterGroups } from '../../../gateway/subscriptions/feeds/log-filter-groups.ts';
 import { hashToBits, LogsBloom } from '../../../gateway/subscriptions/feeds/logs-bloom.ts';
 import { addressOf, hashOf } from '../scripted-chain.ts';
 
@@ -12,7 +12,7 @@ const subscriber = { deliver: () => undefined, markGap: () => undefined };
 type FilterParams = Parameters<typeof parseLogFilter>[0];
 
 function isMatch(params: FilterParams, log: { address: string; topics: string[] }, block = 5n): boolean {
-  const index = new LogFilterIndex();
+  const index = new LogFilterGroups();
   index.add(parseLogFilter(params), subscriber, 0);
   return [...index.matching(log, block)].length === 1;
 }
@@ -113,7 +113,7 @@ describe('a bloom filter', () => {
 
 describe('groups of equal filters', () => {
   it('end with their last subscriber', () => {
-    const index = new LogFilterIndex();
+    const index = new LogFilterGroups();
     const unsubscribes = [
       index.add(parseLogFilter({ address: [a, b] }), subscriber, 0),
       index.add(parseLogFilter({ address: [b, a] }), { ...subscriber }, 3),

@@ -13,7 +13,7 @@ export interface LogFilterGroup {
 const MAX_BLOOM_CHECKS = 2_000;
 
 /** Finds the subscribers of a log by its address, so that filters for other contracts take no time. */
-export class LogFilterIndex {
+export class LogFilterGroups {
   readonly #byKey = new Map<string, LogFilterGroup>();
   readonly #byAddress = new Map<string, Set<LogFilterGroup>>();
   readonly #anyAddress = new Set<LogFilterGroup>();
