@@ -1,24 +1,24 @@
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-/** The block that a result is, or is in. */
+/** The block that a result describes or belongs to. */
 export interface BlockInResult {
   readonly hash: string;
   readonly number: bigint;
 }
 
-/** @returns undefined where it says nothing of a block, or that it is pending */
+/** @returns undefined if the result names no block, or is pending */
 export function blockInResult(response: UpstreamResponse): BlockInResult | undefined {
   if (response.kind === 'large') return blockInBytes(response.parts[0]);
   if (response.kind !== 'result') return undefined;
-  // Of a block's receipts, the first tells of all.
+  // All receipts of a block name the same block.
   const result: unknown = Array.isArray(response.result) ? response.result[0] : response.result;
   const { hash, number, blockHash = hash, blockNumber = number } = (result ?? {}) as Record<string, unknown>;
   return blockOf(blockHash, blockNumber);
 }
 
 /**
- * As nodes write it, without spaces. What is in a block tells of it by `blockHash` and `blockNumber`, and a block without
- * such things has no other `hash` and `number` than its own.
+ * Searches the bytes, because parsing a large result is slow. Nodes write JSON without spaces. Objects in a block have
+ * `blockHash` and `blockNumber`; without such objects, `hash` and `number` are the block's own.
  */
 function blockInBytes(bytes: Buffer): BlockInResult | undefined {
   return blockOf(

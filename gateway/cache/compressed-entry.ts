@@ -1,28 +1,28 @@
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 
-/** Below it, packing costs more than the bytes. */
+/** Compressing smaller entries costs more than it saves. */
 const COMPRESS_OVER_BYTES = 1_000;
 
-/** What a hand, or another program, put there must not fill the memory. */
+/** Protects the memory from entries that another program wrote. */
 const MAX_DECOMPRESSED_BYTES = 16_000_000;
 
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);
 const options = { level: constants.Z_BEST_SPEED };
 
-/** The first byte of gzip, which no JSON begins with. */
-const GZIP = 0x1f;
+/** The first byte of gzip data. JSON never starts with it. */
+const GZIP_FIRST_BYTE = 0x1f;
 
-/** @param json gzipped where it is large: `redis-cli get … | gunzip` shows it */
+/** Compresses large entries with gzip: `redis-cli get … | gunzip` shows them. */
 export function compress(json: string | Buffer): Promise<Buffer> | string | Buffer {
   return json.length > COMPRESS_OVER_BYTES ? gzipAsync(json, options) : json;
 }
 
-/** @returns text where it is small @throws where it is nothing that `pack` made */
+/** @returns a string for small entries @throws Error for bytes that `compress` cannot have returned */
 export async function decompress(bytes: Buffer): Promise<string | Buffer> {
-  if (bytes[0] === GZIP) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
-  if (bytes.length > COMPRESS_OVER_BYTES) throw new RangeError('too long for what is not packed');
+  if (bytes[0] === GZIP_FIRST_BYTE) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
+  if (bytes.length > COMPRESS_OVER_BYTES) throw new RangeError('the entry is too long to be uncompressed');
   const text = bytes.toString();
   JSON.parse(text);
   return text;

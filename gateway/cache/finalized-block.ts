@@ -1,22 +1,22 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 
-/** It moves every few minutes at most; where it moves more often, what is younger is kept by the chain. */
+/** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
 const REFRESH_MS = 30_000;
 
-/** The newest block of a network that cannot be taken back, as a node told. Asked for only while it is needed. */
+/** Tracks the newest final block of one network. It is fetched from an upstream, and only while calls need it. */
 export class FinalizedBlock {
   readonly #fetch: () => Promise<unknown>;
   readonly #chain: CanonicalChain;
   #number = -1n;
   #refreshedAt = -Infinity;
 
-  /** @param fetch for the block of the tag `finalized` */
+  /** @param fetch fetches the block of the tag `finalized` */
   constructor(chain: CanonicalChain, fetch: () => Promise<unknown>) {
     this.#chain = chain;
     this.#fetch = fetch;
   }
 
-  /** Whether a block of this number is final. Where that is not known yet, it is not. */
+  /** Whether the block with this number is final; false while this is unknown. */
   includes(number: bigint, now: number): boolean {
     if (number <= this.#number) return true;
     if (this.#chain.head !== undefined && now - this.#refreshedAt >= REFRESH_MS) {
@@ -31,8 +31,7 @@ export class FinalizedBlock {
     if (number === undefined || number <= this.#number) return;
     const { head } = this.#chain;
     const canonical = this.#chain.at(number);
-    // Nothing above what is there is final, whatever a node says, and nothing on another branch than ours: until we have
-    // heard of the one that is, what we take for the chain is not.
+    // Reject blocks above the head, and blocks that differ from the canonical chain: the upstream may be on another branch.
     if (head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash))
       this.#number = number;
   }
@@ -45,5 +44,5 @@ function blockOf(block: unknown): { readonly number: bigint; readonly hash: unkn
 }
 
 function ignore(): void {
-  // Chains without finality answer with an error; then nothing is final.
+  // Chains without finality return an error: then no block is final.
 }

@@ -5,19 +5,19 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './response-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
-import { namedBlockOf } from './block-named.ts';
+import { requestedBlockOf } from './requested-block.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
 import type { RedisCache } from './redis-cache.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
 
-/** The head is looked at as often as blocks come, so that it may have moved since: no longer than a wallet would notice. */
-const MAX_HEAD_AGE_MS = 1_000;
+/** The head may change between two polls, so an entry for the head is valid for one second at most. */
+const HEAD_VALIDITY_MS = 1_000;
 
-/** While there are calls the head is looked at every 15 s at least. After a rest, what happened meanwhile nobody knows. */
-const MAX_SEEN_AGE_MS = 30_000;
+/** With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
+const MAX_CHAIN_AGE_MS = 30_000;
 
-/** A block's uncles are at most six blocks older (Ethereum Yellow Paper, 11.1). */
-const MAX_UNCLE_AGE = 6n;
+/** A block's uncles are at most six blocks older than the block (Ethereum Yellow Paper, 11.1). */
+const MAX_UNCLE_AGE_BLOCKS = 6n;
 
 export interface MethodCacheOptions {
   /** The network's slug and chain id. */
@@ -27,19 +27,19 @@ export interface MethodCacheOptions {
   readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
   readonly finalized: FinalizedBlock;
-  /** The network's. */
+  /** Shared by all methods of the network. */
   readonly newestServed: NewestServedBlock;
   readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
 
 /**
- * What one method of one network answered, as long as it is true. Nulls, errors and what is pending are not kept. Who may
- * ask was decided before.
+ * Caches the results of one method of one network while they are valid. Nulls, errors and pending objects are not cached.
+ * Permissions are checked before this cache is read.
  */
 export class MethodCache {
   readonly #parts: MethodCacheOptions;
   readonly #prefix: string;
-  /** Another version may make other answers of the same replies. */
+  /** Has the version, because another version may normalise the same upstream response differently. */
   readonly #redisPrefix: string;
 
   constructor(parts: MethodCacheOptions) {
@@ -49,41 +49,41 @@ export class MethodCache {
   }
 
   /**
-   * What another gateway kept, or what is said now; kept where it may be.
+   * Returns the entry of the shared Redis cache, or else requests the result and caches it if possible.
    * @param params as they are sent to upstreams
-   * @param text the same as JSON, which `find` has not found
-   * @throws what `ask` rejects with
+   * @param text the same parameters as JSON; `find` returned undefined for it
+   * @throws what `request` rejects with
    */
   async fetch(
     params: readonly unknown[],
     text: string,
-    ask: () => Promise<UpstreamResponse>,
+    request: () => Promise<UpstreamResponse>,
   ): Promise<UpstreamResponse | CachedResponse> {
     const { chain, redisCache, count } = this.#parts;
     const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
     if (result !== undefined) return { kind: 'cached', result };
     count('miss');
     const headHash = chain.head?.hash;
-    const response = await ask();
+    const response = await request();
     const entry = this.store(params, text, response, headHash);
-    // JSON is made of it once.
+    // The cached JSON is reused, so that the result is serialised once.
     return entry === undefined ? response : { kind: 'cached', result: entry };
   }
 
-  /** Whether what is asked may be kept for a while, if the answer allows it. */
+  /** Whether the result for these parameters can be cached, if the result itself allows it. */
   isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#parts.spec;
-    return cache !== undefined && namedBlockOf(cache, params).kind !== 'none';
+    return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
-  /** @param text of the parameters, as JSON @returns the result as JSON, where it is kept in memory */
+  /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
   find(text: string): string | Buffer | undefined {
     const { cache, chain, finalized, count } = this.#parts;
     const now = performance.now();
     const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
-    // Upstreams that are asked tell of it themselves.
+    // A hit reaches no upstream, so it marks the chain as used itself.
     chain.markUsed(now);
     const { validity, result } = entry;
     if (!this.#isValid(validity, now)) {
@@ -92,12 +92,12 @@ export class MethodCache {
     }
     const isFinal =
       validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
-    if (isFinal) this.#storeFinal(text, result);
+    if (isFinal) this.#storePermanently(text, result);
     count('hit');
     return result;
   }
 
-  /** @param headHash as it was when the upstream was asked @returns the result as JSON, if it is kept */
+  /** @param headHash the head when the upstream request started @returns the result as JSON, if it is cached */
   store(
     params: readonly unknown[],
     text: string,
@@ -109,43 +109,43 @@ export class MethodCache {
     if (validity === undefined) return undefined;
     const result =
       response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
-    if (validity.while === 'always') this.#storeFinal(text, result);
+    if (validity.while === 'always') this.#storePermanently(text, result);
     else this.#parts.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
     return result;
   }
 
-  #storeFinal(text: string, result: string | Buffer): void {
+  #storePermanently(text: string, result: string | Buffer): void {
     const { cache, redisCache } = this.#parts;
     cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
-    redisCache?.put(this.#redisKey(text), result);
+    redisCache?.set(this.#redisKey(text), result);
   }
 
-  /** What the other gateways were told, where it may be true for good. */
+  /** Reads the shared cache, for parameters whose results can be permanently valid. */
   async #findInRedis(
     redisCache: RedisCache,
     params: readonly unknown[],
     text: string,
   ): Promise<string | Buffer | undefined> {
-    const namedBlock = namedBlockOf(this.#parts.spec.cache ?? 'head', params);
-    if (namedBlock.kind === 'head' || namedBlock.kind === 'none') return undefined;
-    if (namedBlock.kind === 'number' && !this.#isFinal(namedBlock.number)) return undefined;
-    const result = await redisCache.find(this.#redisKey(text));
-    if (result === undefined || this.#isOfAnotherBranch(result)) return undefined;
+    const requested = requestedBlockOf(this.#parts.spec.cache ?? 'head', params);
+    if (requested.kind === 'head' || requested.kind === 'none') return undefined;
+    if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
+    const result = await redisCache.get(this.#redisKey(text));
+    if (result === undefined || this.#isOnOtherBranch(result)) return undefined;
     this.#parts.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
     this.#parts.count('redis');
     return result;
   }
 
-  /** Whether the chain is known to have another block of that number. */
-  #isOfAnotherBranch(result: string | Buffer): boolean {
-    // An uncle is.
+  /** Whether the canonical chain has another block with this number. */
+  #isOnOtherBranch(result: string | Buffer): boolean {
+    // An uncle always differs from the canonical block of its number.
     if (this.#parts.spec.name.startsWith('eth_getUncle')) return false;
     const block = blockInResult(jsonResponse(result));
     const canonical = block && this.#parts.chain.at(block.number);
     return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
-  /** Parameters may be long, and are nobody's business. */
+  /** Hashed, because parameters may be long and private. */
   #redisKey(text: string): string {
     return this.#redisPrefix + hash('sha256', text, 'base64url');
   }
@@ -157,46 +157,46 @@ export class MethodCache {
   ): Validity | undefined {
     const { spec, chain, newestServed } = this.#parts;
     if (spec.cache === undefined) return undefined;
-    const namedBlock = namedBlockOf(spec.cache, params);
+    const requested = requestedBlockOf(spec.cache, params);
     const block = blockInResult(response);
     if (block !== undefined && chain.head !== undefined)
       newestServed.record(block.number, chain.head.number, performance.now());
-    switch (namedBlock.kind) {
+    switch (requested.kind) {
       case 'none':
         return undefined;
       case 'head':
-        return this.#atHead(block, response, headHash);
+        return this.#validityAtHead(block, response, headHash);
       case 'in-result':
-        return block === undefined ? undefined : this.#atBlock(block.hash, block.number);
+        return block === undefined ? undefined : this.#validityAtBlock(block.hash, block.number);
       case 'hash':
-        // An uncle tells of itself, not of the block that it is in.
-        return this.#atBlock(
-          namedBlock.hash,
-          block && (block.hash === namedBlock.hash ? block.number : block.number + MAX_UNCLE_AGE),
+        // An uncle has its own hash and number, not those of the block that includes it.
+        return this.#validityAtBlock(
+          requested.hash,
+          block && (block.hash === requested.hash ? block.number : block.number + MAX_UNCLE_AGE_BLOCKS),
         );
       case 'number':
-        // A node that is on a branch of its own tells another block under that number.
-        if (block?.number === namedBlock.number) return this.#atBlock(block.hash, block.number);
-        // Of a number that is not final, only a result that tells its block can be told from another branch's.
-        return this.#isFinal(namedBlock.number) ? { while: 'always' } : undefined;
+        // The hash shows whether the block is canonical: the upstream may be on another branch.
+        if (block?.number === requested.number) return this.#validityAtBlock(block.hash, block.number);
+        // Without a block hash in the result, only a final number identifies the block.
+        return this.#isFinal(requested.number) ? { while: 'always' } : undefined;
     }
   }
 
-  /** @param final the answer is true for good once this block is final */
-  #atBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
+  /** @param final the result is permanently valid once this block is final */
+  #validityAtBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
     const { chain } = this.#parts;
     if (chain.has(blockHash)) {
       return final !== undefined && this.#isFinal(final)
         ? { while: 'always' }
         : { while: 'canonical', hash: blockHash, final };
     }
-    // Older than what is known of the chain, or of another branch.
+    // The block is older than the known chain, or on another branch.
     if (final === undefined || !this.#isFinal(final) || chain.at(final) !== undefined) return undefined;
     return { while: 'always' };
   }
 
-  /** A node that is ahead, or behind, tells of another head than ours. */
-  #atHead(
+  /** Undefined if the upstream's head differs from the network's head. */
+  #validityAtHead(
     block: BlockInResult | undefined,
     response: UpstreamResponse,
     headHash: string | undefined,
@@ -210,7 +210,7 @@ export class MethodCache {
     newestServed.record(number, head.number, now);
     if (number !== head.number || head.hash !== headHash || newestServed.isAbove(head.number, now)) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', hash: head.hash, deadline: now + MAX_HEAD_AGE_MS };
+    return { while: 'head', hash: head.hash, deadline: now + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
@@ -222,7 +222,7 @@ export class MethodCache {
       case 'head':
         return head?.hash === validity.hash && now < validity.deadline && !newestServed.isAbove(head.number, now);
       case 'canonical':
-        return chain.has(validity.hash) && now - chain.seenAt < MAX_SEEN_AGE_MS;
+        return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
     }
   }
 
@@ -231,7 +231,7 @@ export class MethodCache {
   }
 }
 
-/** An empty list of receipts may be a node that has not come so far. */
+/** An empty list of receipts may come from a node that does not have the block yet. */
 function isEmptyResult(result: unknown): boolean {
   return result === null || (Array.isArray(result) && result.length === 0);
 }

@@ -1,15 +1,15 @@
-/** By then the head was looked at, and is not below what was true. */
+/** The head is polled at least this often, so that it has reached the served block by then. */
 const TTL_MS = 15_000;
 
 /**
- * The newest block of a network that a caller was told of. Who has seen a receipt in it must not be told of the state
- * before it, though the head was not looked at since.
+ * Records the newest block that a response of the network contained. The cache must not return state of an older head after
+ * a caller got, for example, a receipt in that block. The polled head may still be below it.
  */
 export class NewestServedBlock {
   #number = -1n;
   #expiresAt = -Infinity;
 
-  /** @param head the newest block that is known by its hash */
+  /** @param head number of the canonical head */
   record(number: bigint, head: bigint, now: number): void {
     if (number <= head || (number <= this.#number && now < this.#expiresAt)) return;
     this.#number = number;

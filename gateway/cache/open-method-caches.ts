@@ -12,18 +12,18 @@ import type { NewestServedBlock } from './newest-served-block.ts';
 export interface MethodCachesOptions {
   readonly config: NetworkConfig;
   readonly cache: ResponseCache;
-  /** Undefined: no other gateway is told, or asked. */
+  /** Undefined: the cache is not shared with other gateways. */
   readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
   readonly newestServed: NewestServedBlock;
   readonly metrics: CacheMetrics;
-  /** Asks the network's upstreams for the block of the tag `finalized`. */
+  /** Fetches the block of the tag `finalized` from the network's upstreams. */
   readonly finalized: () => Promise<unknown>;
 }
 
 /**
- * Makes what keeps the answers of each method of one network; undefined for methods whose answers are not kept. On a
- * development chain none are: its state is set, and its blocks are taken back, final or not, at any moment.
+ * Returns a function that creates the cache of each method of one network; undefined for methods without a cache rule.
+ * Development chains have no cache: their state can be set, and final blocks removed, at any time.
  */
 export function openMethodCaches(parts: MethodCachesOptions): (spec: MethodSpec) => MethodCache | undefined {
   const { config, cache, redisCache, chain, newestServed, metrics } = parts;
@@ -32,7 +32,7 @@ export function openMethodCaches(parts: MethodCachesOptions): (spec: MethodSpec)
   return (spec) => {
     if (spec.cache === undefined) return undefined;
     const count = metrics.lookups(config.slug, spec.name);
-    // Under the same name there may be another chain one day.
+    // Has the chain id, because the same slug may get another chain later.
     return new MethodCache({
       network: `${config.slug}:${config.chainId}`,
       spec,

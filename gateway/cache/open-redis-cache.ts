@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../redis/url.ts';
 import type { RedisCacheMetric } from '../metrics/cache-metrics.ts';
 import { RedisCache } from './redis-cache.ts';
 
-/** @returns undefined where no Redis is named @throws SettingsError for a malformed CACHE_REDIS_URL */
+/** @returns undefined without CACHE_REDIS_URL @throws SettingsError for a malformed CACHE_REDIS_URL */
 export function openRedisCache(
   { CACHE_REDIS_URL: url }: Pick<Settings, 'CACHE_REDIS_URL'>,
   count: RedisCacheMetric,

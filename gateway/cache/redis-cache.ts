@@ -2,48 +2,48 @@ import type { RedisLink } from '../redis/link.ts';
 import type { RedisCacheMetric } from '../metrics/cache-metrics.ts';
 import { compress, decompress } from './compressed-entry.ts';
 
-/** A call waits no longer for Redis, which takes less than 1 ms: its upstream is asked then. A far one takes 50 ms. */
+/** Longest wait of a call for Redis before it goes to an upstream. A near Redis takes under 1 ms, a far one 50 ms. */
 const MAX_WAIT_MS = 20;
 
-/** When Redis was late, nobody else waits for it so long. */
+/** After a timeout, no call waits for Redis for this long. */
 const BACKOFF_MS = 1_000;
 
-/** Of a chain's history little is asked for again later. */
+/** Few calls for old blocks repeat after a day. */
 const EXPIRY_S = 86_400;
 
-/** Of one answer, and of all that are on their way to Redis. */
+/** Limits for one entry, and for all entries that are being written. */
 const MAX_ENTRY_BYTES = 4_000_000;
 const MAX_PENDING_BYTES = 16_000_000;
 
 /**
- * Answers that are true for good, in a Redis: what one gateway was told, the others need not ask. Nothing of it is ever
- * needed: a Redis that hangs costs calls 20 ms once a second, and one that is full or away nothing.
+ * Shares permanently valid results between gateways through Redis. Gateways work without it: a Redis that hangs delays one
+ * group of calls by 20 ms each second, and a full or unreachable Redis delays none.
  */
 export class RedisCache {
   readonly #link: RedisLink;
   readonly #count: RedisCacheMetric;
-  readonly #waitMaxMs: number;
+  readonly #maxWaitMs: number;
   #pausedUntil = -Infinity;
   #pendingBytes = 0;
 
-  /** @param link closed by `close` */
-  constructor(link: RedisLink, count: RedisCacheMetric, waitMaxMs = MAX_WAIT_MS) {
+  /** @param link `close` closes it */
+  constructor(link: RedisLink, count: RedisCacheMetric, maxWaitMs = MAX_WAIT_MS) {
     this.#link = link;
     this.#count = count;
-    this.#waitMaxMs = waitMaxMs;
+    this.#maxWaitMs = maxWaitMs;
   }
 
-  /** @returns JSON; undefined where Redis has nothing, or does not say so in time. Never rejects. */
-  async find(name: string): Promise<string | Buffer | undefined> {
+  /** @returns JSON; undefined on a miss, a failure or a timeout. Never rejects. */
+  async get(key: string): Promise<string | Buffer | undefined> {
     if (!this.#isUsable) {
       this.#count('not-requested');
       return undefined;
     }
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#waitMaxMs, 'late');
+      timer = setTimeout(resolve, this.#maxWaitMs, 'late');
     });
-    const outcome = await Promise.race([this.#read(name), late]);
+    const outcome = await Promise.race([this.#read(key), late]);
     clearTimeout(timer);
     if (outcome === 'late') this.#pausedUntil = performance.now() + BACKOFF_MS;
     const isFound = typeof outcome === 'object';
@@ -51,8 +51,8 @@ export class RedisCache {
     return isFound ? outcome.json : undefined;
   }
 
-  /** Writes it some time soon, if it can. @param json what is true for good */
-  put(name: string, json: string | Buffer): void {
+  /** Starts a write, or skips it if Redis is not usable. @param json a permanently valid result */
+  set(key: string, json: string | Buffer): void {
     const { length } = json;
     const isTooLarge = length > MAX_ENTRY_BYTES || this.#pendingBytes + length > MAX_PENDING_BYTES;
     if (isTooLarge || !this.#isUsable) {
@@ -60,7 +60,7 @@ export class RedisCache {
       return;
     }
     this.#pendingBytes += length;
-    void this.#write(name, json).finally(() => {
+    void this.#write(key, json).finally(() => {
       this.#pendingBytes -= length;
     });
   }
@@ -73,28 +73,28 @@ export class RedisCache {
     return this.#link.isUp && performance.now() >= this.#pausedUntil;
   }
 
-  async #read(name: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
+  async #read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
     try {
-      const bytes = await this.#link.redis.getBuffer(name);
+      const bytes = await this.#link.redis.getBuffer(key);
       return bytes === null ? 'miss' : { json: await decompress(bytes) };
     } catch (error) {
-      this.#failed(error);
+      this.#handleFailure(error);
       return 'failed';
     }
   }
 
-  async #write(name: string, json: string | Buffer): Promise<void> {
+  async #write(key: string, json: string | Buffer): Promise<void> {
     try {
-      await this.#link.redis.set(name, await compress(json), 'EX', EXPIRY_S);
+      await this.#link.redis.set(key, await compress(json), 'EX', EXPIRY_S);
       this.#count('written');
     } catch (error) {
-      this.#failed(error);
+      this.#handleFailure(error);
       this.#count('not-written');
     }
   }
 
-  /** What cannot be unpacked says nothing of Redis. */
-  #failed(error: unknown): void {
+  /** An entry that cannot be decompressed is not a failure of Redis. */
+  #handleFailure(error: unknown): void {
     if (!isContentError(error)) this.#link.reportFailure(error);
   }
 }

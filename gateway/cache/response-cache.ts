@@ -1,32 +1,35 @@
 import { LRUCache } from 'lru-cache';
 
-/** What was kept, in place of a reply. */
+/** A cached result, in place of an upstream response. */
 export interface CachedResponse {
   readonly kind: 'cached';
   /** As JSON. */
   readonly result: string | Buffer;
 }
 
-/** A result, ready to be sent under any id, and how long it is true. */
+/** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {
-  /** As JSON: text, or bytes where it came so. */
+  /** As JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
 }
 
-/** For good; or while a block is the network's head, or one of its chain: for good, once the number `final` is. */
+/**
+ * Permanently valid; or valid while a block is the network's head; or while a block is canonical, and permanently once the
+ * block number `final` is final.
+ */
 export type Validity =
   | { readonly while: 'always' }
   | { readonly while: 'head'; readonly hash: string; readonly deadline: number }
   | { readonly while: 'canonical'; readonly hash: string; readonly final: bigint | undefined };
 
-/** Bytes beside key and result, about. */
-const ENTRY_BYTES = 300;
+/** Approximate bytes of an entry without key and result. */
+const ENTRY_OVERHEAD_BYTES = 300;
 
-/** A single answer may take that share of all. */
+/** One entry takes at most 1/16 of the cache. */
 const MAX_ENTRY_SHARE = 16;
 
-/** Answers of all networks, the least used of which go first when there are too many. */
+/** Holds the cached results of all networks in memory, and evicts the least recently used ones above its size. */
 export class ResponseCache {
   readonly #entries: LRUCache<string, CacheEntry>;
 
@@ -34,7 +37,7 @@ export class ResponseCache {
     this.#entries = new LRUCache({
       maxSize: maxBytes,
       maxEntrySize: Math.ceil(maxBytes / MAX_ENTRY_SHARE),
-      sizeCalculation: ({ result }, key) => result.length + key.length + ENTRY_BYTES,
+      sizeCalculation: ({ result }, key) => result.length + key.length + ENTRY_OVERHEAD_BYTES,
     });
   }
 

@@ -1,17 +1,17 @@
-/** Which network files are in force; nothing secret. */
+/** State of the active configuration; contains no secrets. */
 export interface Configuration {
-  /** Of the files that are in force: the same on each gateway that has the same. */
+  /** Digest of the active files: equal on gateways with equal files. */
   readonly digest: string;
   readonly loadedAt: string;
-  /** Why the files as they are now are not in force; null where they are. */
+  /** Set while the current files are rejected; null while they are active. */
   readonly refused: RejectedFiles | null;
 }
 
 export interface RejectedFiles {
   readonly at: string;
   readonly digest: string;
-  /** With the words of each, which name no values but base URLs and variables. */
+  /** Diagnostics with their messages. These contain no values except base URLs and names of variables. */
   readonly mistakes: readonly string[];
-  /** The same for everybody to see: `base.yaml:7:5`. */
+  /** Positions only, for public pages: `base.yaml:7:5`. */
   readonly places: readonly string[];
 }

@@ -2,17 +2,17 @@ import { checkBaseUrl, splitBaseUrl } from './base-url.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import type { NetworkConfig } from './network-config.ts';
 
-/** Base URLs that two networks claim. Those that are wrong by themselves are left out: that is told elsewhere. */
+/** Finds base URLs that belong to two networks. Skips invalid base URLs, because `readNetwork` reports those. */
 export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; diagnostic: Diagnostic }[] {
   const conflicts: { slug: string; diagnostic: Diagnostic }[] = [];
-  const claims = new Map<string, string>();
+  const owners = new Map<string, string>();
   const slugs = new Set(networks.map((network) => network.slug));
   for (const { slug, baseUrls } of networks) {
     baseUrls.forEach((baseUrl, index) => {
       if (checkBaseUrl(baseUrl) !== undefined) return;
       const { host, path } = splitBaseUrl(baseUrl);
-      const problem = reportConflict(path, slug, slugs, claims.get(host + path));
-      claims.set(host + path, claims.get(host + path) ?? slug);
+      const problem = describeConflict(path, slug, slugs, owners.get(host + path));
+      owners.set(host + path, owners.get(host + path) ?? slug);
       if (problem === undefined) return;
       const message = `baseUrls[${index}]: ${baseUrl} ${problem}`;
       conflicts.push({ slug, diagnostic: { path: ['baseUrls', index], message } });
@@ -21,15 +21,17 @@ export function findConflicts(networks: readonly NetworkConfig[]): { slug: strin
   return conflicts;
 }
 
-/** @param path of the base URL @param claimedBy the network that has listed it before */
-function reportConflict(
+/** @param path of the base URL @param owner slug of the first network with this base URL */
+function describeConflict(
   path: string,
   slug: string,
   slugs: ReadonlySet<string>,
-  claimedBy: string | undefined,
+  owner: string | undefined,
 ): string | undefined {
-  // A network may list its own address twice: with https and http, with and without a slash.
-  if (claimedBy !== undefined && claimedBy !== slug) return `is a base URL of ${claimedBy} too`;
-  const named = path.slice(1);
-  return named !== slug && slugs.has(named) ? `is taken: ${named} answers there on every host` : undefined;
+  // One network may list an address twice: with https and http, or with and without a trailing slash.
+  if (owner !== undefined && owner !== slug) return `is also a base URL of ${owner}`;
+  const firstSegment = path.slice(1);
+  return firstSegment !== slug && slugs.has(firstSegment)
+    ? `is taken: network ${firstSegment} has this path on every host`
+    : undefined;
 }

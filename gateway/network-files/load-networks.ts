@@ -8,12 +8,12 @@ import type { Located } from './parse-yaml.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 import type { LoadOptions } from './load-options.ts';
 
-/** More than this in one file, and something is wrong as a whole. */
+/** Limit of diagnostics for one file. The rest is only counted. */
 const MAX_SHOWN_DIAGNOSTICS = 100;
 
 const DIGEST_LENGTH = 16;
 
-/** A mistake in a network file, or of the whole folder: then it has no file. Without a place it is of the whole file. */
+/** A diagnostic of a network file. Without line and column it is about the whole file, without file about the folder. */
 export interface FileDiagnostic {
   readonly file?: string;
   readonly line?: number;
@@ -21,7 +21,7 @@ export interface FileDiagnostic {
   readonly message: string;
 }
 
-/** Every mistake in every network file, a line each: `networks/base.yaml:7:5 upstreams[0].timeout is not known; …`. */
+/** Carries all diagnostics of a folder, one a line: `networks/base.yaml:7:5 upstreams[0].timeout is not known; …`. */
 export class NetworkFilesError extends Error {
   override readonly name = 'NetworkFilesError';
   readonly diagnostics: readonly FileDiagnostic[];
@@ -32,7 +32,7 @@ export class NetworkFilesError extends Error {
   }
 }
 
-/** A network file as it was read; a text, or why there is none. */
+/** The content of a network file, or a diagnostic if it cannot be read. */
 interface NetworkFile {
   readonly file: string;
   readonly slug: string;
@@ -40,24 +40,24 @@ interface NetworkFile {
   readonly diagnostic?: Located;
 }
 
-/** All that a folder said at one moment. */
+/** The content of a folder at one moment. */
 export interface FolderContent {
   readonly files: readonly NetworkFile[];
-  /** Of the folder as a whole. */
+  /** About the folder as a whole. */
   readonly diagnostics: readonly FileDiagnostic[];
-  /** Changes with any of it. Tells nothing of what is in it. */
+  /** Changes with every change of the content. A hash, so it reveals no secret. */
   readonly digest: string;
 }
 
 /**
- * Reads all network files of a folder.
- * @throws NetworkFilesError with all mistakes at once
+ * Reads and validates all network files of a folder.
+ * @throws NetworkFilesError with all diagnostics
  */
 export function loadNetworks(options: LoadOptions): NetworkConfig[] {
   return checkFiles(readFolder(options.folder), options);
 }
 
-/** Reads each file once, and looks at nothing in it. */
+/** Reads each file once, without validation. */
 export function readFolder(folder: string): FolderContent {
   const listed = listFiles(findFolder(folder));
   const files = Array.isArray(listed) ? listed.map(readFile) : [];
@@ -67,55 +67,57 @@ export function readFolder(folder: string): FolderContent {
   return { files, diagnostics, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
 }
 
-/** @throws NetworkFilesError with all mistakes at once */
+/** Validates all files. @throws NetworkFilesError with all diagnostics */
 export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
   const files = content.files.map((file) => checkFile(file, options));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const ofFiles = files.flatMap(({ file, slug, diagnostics, locate }) => {
-    const ofOthers = conflicts.filter((conflict) => conflict.slug === slug).map(({ diagnostic }) => locate(diagnostic));
-    return inOrder(file, [...diagnostics, ...ofOthers]);
+  const fileDiagnostics = files.flatMap(({ file, slug, diagnostics, locate }) => {
+    const ownConflicts = conflicts
+      .filter((conflict) => conflict.slug === slug)
+      .map(({ diagnostic }) => locate(diagnostic));
+    return sortDiagnostics(file, [...diagnostics, ...ownConflicts]);
   });
-  const all = [...content.diagnostics, ...ofFiles];
+  const all = [...content.diagnostics, ...fileDiagnostics];
   if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
 }
 
-/** `networks` is the working directory's, or else the one that comes with the gateway. Another one must be there. */
+/** The folder `networks` defaults to the one in the package if the working directory has none. Others have no default. */
 export function findFolder(folder: string): string {
   const own = join(packageRoot, 'networks');
   return folder === 'networks' && !existsSync(folder) && existsSync(own) ? own : folder;
 }
 
-/** @returns the files, or what is wrong with the folder */
+/** @returns the paths of the files, or a diagnostic of the folder */
 function listFiles(folder: string): string[] | FileDiagnostic {
   let names: string[];
   try {
     names = readdirSync(folder);
   } catch {
-    const whole = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
-    return { message: `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR` };
+    const absolute = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
+    return { message: `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR` };
   }
   const files = names.filter(isNetworkFile).sort();
-  if (files.length === 0) return { message: `${folder}: there is no network file (<slug>.yaml) in it` };
+  if (files.length === 0) return { message: `${folder}: the folder has no network file (<slug>.yaml)` };
   return files.map((name) => join(folder, name));
 }
 
-/** By its name; what editors leave behind and hidden files are none. */
+/** Decides by the name. Hidden files and backup files of editors are not network files. */
 export function isNetworkFile(name: string): boolean {
   return /\.ya?ml$/i.test(name) && !name.startsWith('.');
 }
 
 function readFile(file: string): NetworkFile {
   const slug = basename(file, extname(file));
-  const without = (message: string): NetworkFile => ({ file, slug, diagnostic: atStart(message) });
-  if (extname(file) !== '.yaml') return without(`network files end in .yaml: rename it to ${slug}.yaml`);
+  const unreadable = (message: string): NetworkFile => ({ file, slug, diagnostic: atStart(message) });
+  if (extname(file) !== '.yaml') return unreadable(`network files end in .yaml: rename it to ${slug}.yaml`);
   try {
-    // A folder or a pipe of that name is no network file; reading a pipe would wait for ever.
-    if (!statSync(file).isFile()) return without('expected a file');
+    // Reading a pipe would block forever.
+    if (!statSync(file).isFile()) return unreadable('expected a file');
     return { file, slug, text: readFileSync(file, 'utf8') };
   } catch (error) {
-    return without(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+    return unreadable(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
 }
 
@@ -127,12 +129,12 @@ function checkFile(
     return { file, slug, network: undefined, locate: () => atStart(''), diagnostics: [diagnostic] };
   }
   const read = readNetwork(slug, text, options);
-  const wrongSlug = checkSlug(slug);
+  const slugDiagnostic = checkSlug(slug);
   return {
     file,
     slug,
     ...read,
-    diagnostics: wrongSlug === undefined ? read.diagnostics : [wrongSlug, ...read.diagnostics],
+    diagnostics: slugDiagnostic === undefined ? read.diagnostics : [slugDiagnostic, ...read.diagnostics],
   };
 }
 
@@ -141,28 +143,28 @@ function checkSlug(slug: string): Located | undefined {
     return atStart('the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml');
   }
   if (!reservedSlugs.has(slug)) return undefined;
-  return atStart(`the slug ${slug} is a path of the gateway itself: give the file another name`);
+  return atStart(`the slug ${slug} is reserved for a path of the gateway: rename the file`);
 }
 
 function atStart(message: string): Located {
   return { line: 1, column: 1, message };
 }
 
-/** In the order in which they stand in the file. */
-function inOrder(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
+/** Sorts by position and limits the number. */
+function sortDiagnostics(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
   const sorted = [...diagnostics].sort((a, b) => a.line - b.line || a.column - b.column);
-  const placed = sorted.map((diagnostic): FileDiagnostic => ({ file, ...diagnostic }));
-  const more = placed.length - MAX_SHOWN_DIAGNOSTICS;
-  return more > 0 ? [...placed.slice(0, MAX_SHOWN_DIAGNOSTICS), { file, message: `and ${more} more` }] : placed;
+  const inFile = sorted.map((diagnostic): FileDiagnostic => ({ file, ...diagnostic }));
+  const more = inFile.length - MAX_SHOWN_DIAGNOSTICS;
+  return more > 0 ? [...inFile.slice(0, MAX_SHOWN_DIAGNOSTICS), { file, message: `and ${more} more` }] : inFile;
 }
 
-/** Where it is, without a word of what is there. */
+/** The position without the message, for public pages. */
 export function formatPosition({ file, line, column }: FileDiagnostic): string {
   if (file === undefined) return 'the folder as a whole';
   return line === undefined || column === undefined ? basename(file) : `${basename(file)}:${line}:${column}`;
 }
 
-/** A line of it. */
+/** One line: position and message. */
 export function formatDiagnostic({ file, line, column, message }: FileDiagnostic): string {
   if (file === undefined) return message;
   return line === undefined || column === undefined ? `${file}: ${message}` : `${file}:${line}:${column} ${message}`;

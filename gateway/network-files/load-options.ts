@@ -1,8 +1,9 @@
+/** Options for loading the network files. */
 export interface LoadOptions {
   /** Folder of network files. */
   readonly folder: string;
   /** Names of all methods of the spec. */
   readonly knownMethods: readonly string[];
-  /** Where `${NAME}` in URLs and headers comes from. */
+  /** Values of `${NAME}` in URLs and headers. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

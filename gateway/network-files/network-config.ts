@@ -1,4 +1,4 @@
-/** A network as its file describes it, checked, with `${NAME}` filled in. */
+/** The validated configuration of a network, with `${NAME}` expanded. */
 export interface NetworkConfig {
   /** The file's name without `.yaml`. */
   readonly slug: string;
@@ -7,47 +7,47 @@ export interface NetworkConfig {
   readonly baseUrls: readonly string[];
   /** Names of the methods that the network serves. */
   readonly methods: readonly string[];
-  /** When a null is asked of another upstream before it is believed. */
+  /** When a null needs confirmation by another upstream. */
   readonly confirmNull: ConfirmNull;
-  /** When a call that takes long is asked of a second upstream as well; ms. Undefined: never. */
+  /** Delay before a hedged request, in ms. Undefined: no hedging. */
   readonly hedgeAfterMs?: number | undefined;
-  /** An upstream that is further behind the head is passed over. Undefined: by the pace of the network. */
+  /** Upstreams further behind the head are skipped. Undefined: the limit depends on the block time. */
   readonly maxLagBlocks?: number | undefined;
   readonly upstreams: readonly UpstreamConfig[];
 }
 
-/** `behind`: when the upstream lags, is known to lack a part of the chain, or denies a block that callers were told of. */
+/** `behind`: if the upstream lags, misses a part of the chain, or returns null for a block that was served before. */
 export type ConfirmNull = 'never' | 'behind' | 'always';
 
 export interface UpstreamConfig {
   readonly name: string;
-  /** Secret: it may hold a provider's key. Undefined where the node is spawned, or there is only a WebSocket. */
+  /** Secret: it may contain a provider's key. Undefined for a spawned node, or with only a WebSocket. */
   readonly url?: string;
-  /** Secret as the URL. Calls go over it where there is no URL. */
+  /** Secret like the URL. Calls use it if there is no URL. */
   readonly websocketUrl?: string;
   readonly spawn?: 'anvil';
-  /** Secret as the URL. */
+  /** Secret like the URL. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** Those of a lower one are asked first. */
+  /** Upstreams with a lower priority number are selected first. */
   readonly priority?: number;
-  /** It has every block, with the state after it. */
+  /** It has every block and the state after each. */
   readonly archive?: boolean;
-  /** It takes batches: calls of one moment go in one request. Over HTTP only. */
+  /** It accepts batches: concurrent calls are combined into one request. HTTP only. */
   readonly batch?: boolean;
   readonly limits?: UpstreamLimitsConfig;
 }
 
-/** How much of an upstream may be used; what is left out is not limited. */
+/** Limits on the use of an upstream. A missing limit means unlimited. */
 export interface UpstreamLimitsConfig {
   readonly perSecond?: number;
-  /** Requests at once after a rest; those of a second where left out. */
+  /** Requests at once after an idle time. Default: `perSecond`. */
   readonly burst?: number;
-  /** Requests under way at once. */
+  /** Concurrent requests. */
   readonly concurrency?: number;
 }
 
-/** First path segments that are the gateway's own, so that no network can be called so. */
+/** First path segments that the gateway uses itself. No network can have one of these slugs. */
 export const reservedSlugs: ReadonlySet<string> = new Set([
   'v3',
   'ws',
@@ -64,7 +64,7 @@ export const reservedSlugs: ReadonlySet<string> = new Set([
   'status',
 ]);
 
-/** Whether a file may be called so; the reserved ones may not, besides. */
+/** Whether a file name has the form of a slug. Does not check `reservedSlugs`. */
 export function isSlug(text: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
 }

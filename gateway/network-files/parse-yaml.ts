@@ -13,7 +13,7 @@ import {
 } from 'yaml';
 import type { Diagnostic, Path } from './diagnostic.ts';
 
-/** A mistake with its place in the text. */
+/** A message with its position in the text. */
 export interface Located {
   readonly line: number;
   readonly column: number;
@@ -21,40 +21,42 @@ export interface Located {
 }
 
 export interface ParsedYaml {
-  /** What the text says, as JSON would; undefined where it is not sound YAML. */
+  /** The value as in JSON; undefined if the text is not valid YAML. */
   readonly value: unknown;
   readonly diagnostics: readonly Located[];
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
-/** Written by hand, a network file takes a few kilobytes. */
+/** A hand-written network file has a few kilobytes. */
 const MAX_CHARACTERS = 256 * 1024;
 
-/** In our words where the library's are hard to read; none of them repeats what stands in the file. */
-const yamlMessages: Readonly<Record<string, string>> = {
+/** Replaces the library's messages, which are hard to read and may quote secrets from the file. By error code. */
+const messagesByCode: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'the name of an alias is missing after *',
-  BAD_DIRECTIVE: 'a line that begins with % is not needed: remove it',
-  BAD_DQ_ESCAPE: 'a backslash within "…" begins an escape that YAML does not know; within \'…\' it stands for itself',
+  BAD_DIRECTIVE: 'remove the line that starts with %: no directive is needed',
+  BAD_DQ_ESCAPE:
+    'a backslash within "…" starts an escape that YAML does not have; within \'…\' it is a plain character',
   BAD_INDENT: 'the indentation does not fit the lines before, or a bracket is not closed',
-  BAD_SCALAR_START: 'a value that begins with a special character needs quotes',
+  BAD_SCALAR_START: 'a value that starts with a special character needs quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a value with a colon and a space in it needs quotes, or belongs on a line of its own',
-  DUPLICATE_KEY: 'this name stands twice in the same map',
+  DUPLICATE_KEY: 'this name appears twice in the same map',
   KEY_OVER_1024_CHARS: 'a colon and a space are missing after a name',
   MULTILINE_IMPLICIT_KEY: 'a colon and a space are missing after a name, or a quote is not closed',
-  MULTIPLE_DOCS: 'a second document begins here: write one file for each network',
+  MULTIPLE_DOCS: 'a second document starts here: write one file for each network',
   NON_STRING_KEY: 'a name must be text: put it in quotes',
-  RESOURCE_EXHAUSTION: 'it is nested too deep',
-  TAB_AS_INDENT: 'a tab is used to indent; YAML takes spaces only',
-  TAG_RESOLVE_FAILED: 'a tag (!…) is not needed: remove it',
-  UNEXPECTED_TOKEN: 'YAML does not expect this here',
+  RESOURCE_EXHAUSTION: 'the nesting is too deep',
+  TAB_AS_INDENT: 'the line is indented with a tab; YAML allows only spaces',
+  TAG_RESOLVE_FAILED: 'remove the tag (!…): no tag is needed',
+  UNEXPECTED_TOKEN: 'unexpected text at this position',
 };
 
-const missing: Readonly<Record<string, string>> = {
+/** For error codes with several causes: by the start of the library's message. */
+const messagesByStart: Readonly<Record<string, string>> = {
   'Implicit map keys': 'a colon and a space are missing after a name',
   'Missing closing': 'a quote is not closed',
 };
 
-/** Reads YAML 1.2, with anchors, aliases and merge keys (`<<`), and remembers where everything stands. */
+/** Parses YAML 1.2 with anchors, aliases and merge keys (`<<`), and retains the position of each value. */
 export function parseYaml(text: string): ParsedYaml {
   const lines = new LineCounter();
   const at = (offset: number, message: string): Located => {
@@ -69,23 +71,23 @@ export function parseYaml(text: string): ParsedYaml {
   if (text.length > MAX_CHARACTERS) return failed(at(0, `the file is larger than ${MAX_CHARACTERS / 1024} kB`));
 
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
-  // One line, one complaint: the parser repeats itself where it gives up.
-  const complaints = new Map<number, Located>();
+  // One diagnostic for each line: the parser repeats errors when it cannot recover.
+  const byLine = new Map<number, Located>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const problem = at(pos[0], describe(code, message));
-    if (!complaints.has(problem.line)) complaints.set(problem.line, problem);
+    if (!byLine.has(problem.line)) byLine.set(problem.line, problem);
   }
-  if (complaints.size > 0) return failed(...complaints.values());
+  if (byLine.size > 0) return failed(...byLine.values());
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
-    JSON.stringify(value); // throws where an alias stands inside what it stands for
+    JSON.stringify(value); // throws if an alias contains itself
     return { value, diagnostics: [], locate: (diagnostic) => at(offsetOf(document, diagnostic), diagnostic.message) };
   } catch {
-    const lost = unresolvedAliases(document).map((offset) =>
+    const unresolved = unresolvedAliases(document).map((offset) =>
       at(offset, 'this alias (*…) has no anchor (&…) before it'),
     );
-    if (lost.length > 0) return failed(...lost);
-    return failed(at(0, 'there are too many aliases (*…), or one stands inside what it stands for'));
+    if (unresolved.length > 0) return failed(...unresolved);
+    return failed(at(0, 'there are too many aliases (*…), or an alias contains itself'));
   }
 }
 
@@ -100,20 +102,21 @@ function unresolvedAliases(document: Document): number[] {
 }
 
 function describe(code: string, message: string): string {
-  const ours = yamlMessages[code] ?? Object.entries(missing).find(([start]) => message.startsWith(start))?.[1];
-  return ours ?? `this cannot be read as YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
+  const text =
+    messagesByCode[code] ?? Object.entries(messagesByStart).find(([start]) => message.startsWith(start))?.[1];
+  return text ?? `this cannot be read as YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }
 
-/** Of the place itself, or of the innermost one around it that stands in the text. */
-function offsetOf(document: Document, { path, atName }: Diagnostic): number {
+/** Offset of the value at the path, or of its innermost parent that the text contains. */
+function offsetOf(document: Document, { path, isAtName: atName }: Diagnostic): number {
   let node: Node | null = document.contents;
   let offset = node?.range?.[0] ?? 0;
   for (const [depth, part] of path.entries()) {
     const found = stepInto(document, node, part);
     if (found === undefined) return offset;
     const isName = atName === true && depth === path.length - 1;
-    const place = isName ? found.key : (found.value ?? found.key);
-    offset = place?.range?.[0] ?? offset;
+    const target = isName ? found.key : (found.value ?? found.key);
+    offset = target?.range?.[0] ?? offset;
     node = found.value;
   }
   return offset;
@@ -134,11 +137,11 @@ function stepInto(document: Document, from: Node | null, part: Path[number]): St
 }
 
 function findMember(document: Document, map: YAMLMap, name: string): Step | undefined {
-  const named = (wanted: string): Pair | undefined =>
-    map.items.find(({ key }) => isScalar(key) && String(key.value) === wanted);
-  const pair = named(name);
+  const findPair = (key: string): Pair | undefined =>
+    map.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === key);
+  const pair = findPair(name);
   if (pair !== undefined) return { key: pair.key as Node, value: pair.value as Node | null };
-  const merged = named('<<')?.value as Node | undefined;
+  const merged = findPair('<<')?.value as Node | undefined;
   const sources = isSeq(merged) ? (merged.items as Node[]) : merged === undefined ? [] : [merged];
   for (const source of sources) {
     const found = stepInto(document, source, name);

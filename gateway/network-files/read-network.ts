@@ -23,17 +23,17 @@ interface NetworkFile {
 }
 
 export interface ReadNetwork {
-  /** There when the text is YAML, even where there are mistakes. */
+  /** Undefined only if the text is not YAML or is empty. With diagnostics it is incomplete, for further checks only. */
   readonly network: NetworkConfig | undefined;
   readonly diagnostics: readonly Located[];
-  /** Finds the place of a mistake that only shows beside other files. */
+  /** Finds the position of a diagnostic that depends on other files. */
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
 const DEFAULT_METHODS = ['eth', 'net', 'web3', 'rpc'];
 const DEFAULT_HEDGE_MS = 50;
 
-/** Reads the text of one network file. */
+/** Parses and validates the text of one network file. */
 export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {
   const { value, diagnostics, locate } = parseYaml(yaml);
   if (diagnostics.length > 0) return { network: undefined, diagnostics, locate };
@@ -41,14 +41,14 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
     const message = 'the file is empty: expected a map with name, chainId and upstreams';
     return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
   }
-  const ofShape = validate(value) ? [] : explainErrors(validate.errors ?? []);
-  const { diagnostics: ofContent, network } = completeNetwork(slug, validParts(value), options);
-  const told = new Set(ofShape.map(({ path }) => path.join('.')));
-  const more = ofContent.filter(({ path }) => !told.has(path.join('.')));
-  return { network, diagnostics: [...ofShape, ...more].map(locate), locate };
+  const schemaDiagnostics = validate(value) ? [] : explainErrors(validate.errors ?? []);
+  const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, coerceNetwork(value), options);
+  const reportedPaths = new Set(schemaDiagnostics.map(({ path }) => path.join('.')));
+  const otherDiagnostics = contentDiagnostics.filter(({ path }) => !reportedPaths.has(path.join('.')));
+  return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
-/** What a schema cannot check: method names, variables, names used twice. */
+/** Applies defaults, and checks what the schema cannot: method names, variables, duplicate names. */
 function completeNetwork(
   slug: string,
   file: NetworkFile,
@@ -68,7 +68,7 @@ function completeNetwork(
     const first = names.get(upstream.name);
     if (first === undefined) names.set(upstream.name, index);
     else if (upstream.name !== '') {
-      const message = `upstreams[${index}].name is the same as upstreams[${first}].name: metrics could not tell them apart`;
+      const message = `upstreams[${index}].name is the same as upstreams[${first}].name: metrics need a unique name`;
       diagnostics.push({ path: ['upstreams', index, 'name'], message });
     }
     return expandVariables(upstream, ['upstreams', index], options.env, diagnostics);
@@ -80,10 +80,10 @@ function completeNetwork(
 }
 
 /**
- * A file as it is where its shape is right. Elsewhere, parts of the wrong kind become empty, so that the rest can be
- * looked at all the same and everything is told at once.
+ * Returns the file with empty values in place of values of the wrong type, so that one run reports all diagnostics. A file
+ * that the schema accepts is unchanged.
  */
-function validParts(value: unknown): NetworkFile {
+function coerceNetwork(value: unknown): NetworkFile {
   const { name, chainId, baseUrls, methods, confirmNull, hedge, maxLagBlocks, upstreams } = record(value);
   return {
     name: text(name),
@@ -93,11 +93,11 @@ function validParts(value: unknown): NetworkFile {
     ...((confirmNull === 'never' || confirmNull === 'always') && { confirmNull }),
     ...((hedge === 'off' || typeof hedge === 'number') && { hedge }),
     ...(typeof maxLagBlocks === 'number' && { maxLagBlocks }),
-    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => validUpstream(record(upstream))),
+    upstreams: (Array.isArray(upstreams) ? upstreams : []).map((upstream) => coerceUpstream(record(upstream))),
   };
 }
 
-function validUpstream({
+function coerceUpstream({
   name,
   url,
   websocketUrl,
@@ -115,19 +115,19 @@ function validUpstream({
     ...(typeof websocketUrl === 'string' && { websocketUrl }),
     ...(spawn === 'anvil' && { spawn }),
     ...(headers !== undefined && {
-      headers: Object.fromEntries(Object.entries(record(headers)).map(([header, given]) => [header, text(given)])),
+      headers: Object.fromEntries(Object.entries(record(headers)).map(([header, value]) => [header, text(value)])),
     }),
     ...(typeof timeoutMs === 'number' && { timeoutMs }),
     ...(typeof priority === 'number' && { priority }),
     ...(archive === true && { archive }),
     ...(batch === true && { batch }),
-    ...(limits !== undefined && { limits: validNumbers(record(limits)) }),
+    ...(limits !== undefined && { limits: coerceNumbers(record(limits)) }),
   };
 }
 
-function validNumbers(given: Record<string, unknown>): Record<string, number> {
+function coerceNumbers(values: Record<string, unknown>): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+    Object.entries(values).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
   );
 }
 
@@ -139,7 +139,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A test has it that the schema is one. */
+/** A test validates the schema itself, so that the start does not. */
 const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false });
 const validate: ValidateFunction = ajv.compile(
   JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema.json'), 'utf8')) as object,

@@ -3,98 +3,98 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFolder, isNetworkFile } from './load-networks.ts';
 
-export interface WatchTimes {
-  /** So long nothing may have changed before it is told: editors write a file in several steps. */
+export interface WatchIntervals {
+  /** A change is reported after the folder is unchanged for this long: editors write a file in several steps. */
   readonly settleMs: number;
-  /** How often the folder is looked at unasked. */
+  /** Interval of checks without a file-system event. */
   readonly checkIntervalMs: number;
 }
 
-const defaultTimes: WatchTimes = { settleMs: 250, checkIntervalMs: 5_000 };
+const defaultIntervals: WatchIntervals = { settleMs: 250, checkIntervalMs: 5_000 };
 
 /**
- * Tells when network files may have changed: saved, renamed into place, or swapped as a whole, as Kubernetes does with
- * `..data`. The system's own notice (fs.watch) makes it quick. It does not come on every file system, nor for a file
- * elsewhere that a link here points at, nor when the folder itself is replaced: so the folder is looked at every few
- * seconds as well, one `stat` a file (1 ms for 100 files, in the thread pool), which finds all of that.
+ * Detects changes of network files: saved, renamed into place, or replaced as a whole, as Kubernetes does with `..data`.
+ * File-system events (fs.watch) make it fast. Events are missing on some file systems, for targets of symbolic links, and
+ * when the folder itself is replaced. So the folder is also checked every 5 s, with one `stat` for each file (1 ms for 100
+ * files, in the thread pool).
  */
-export class FolderWatch {
+export class FolderWatcher {
   readonly #folder: string;
   readonly #onChange: () => void;
-  readonly #times: WatchTimes;
-  readonly #interval: NodeJS.Timeout;
+  readonly #intervals: WatchIntervals;
+  readonly #intervalTimer: NodeJS.Timeout;
   #watcher: FSWatcher | undefined;
-  /** The folder that is watched, by its number: another one may take its name. */
-  #watched: bigint | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  /** Inode of the watched folder: another folder may replace it under the same name. */
+  #watchedInode: bigint | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #isChecking = false;
-  /** What was looked at before that may be another by now. */
-  #hasEventMeanwhile = false;
-  /** As `lookAt` gives it: what was told last, and what has yet to settle. */
-  #reportedState: string | undefined;
-  #settling: string | undefined;
+  /** An event came during a check, so that its result may be outdated. */
+  #hasPendingEvent = false;
+  /** The fingerprint that was reported last, and the one that must stay unchanged before it is reported. */
+  #reportedFingerprint: string | undefined;
+  #unsettledFingerprint: string | undefined;
   #isClosed = false;
 
-  /** @param folder as the setting has it  @param onChange is called once in the beginning, too */
-  constructor(folder: string, onChange: () => void, times: Partial<WatchTimes> = {}) {
+  /** @param folder the value of the setting  @param onChange is also called once after the start */
+  constructor(folder: string, onChange: () => void, intervals: Partial<WatchIntervals> = {}) {
     this.#folder = folder;
     this.#onChange = onChange;
-    this.#times = { ...defaultTimes, ...times };
-    this.#interval = setInterval(() => {
+    this.#intervals = { ...defaultIntervals, ...intervals };
+    this.#intervalTimer = setInterval(() => {
       this.#scheduleCheck(0);
-    }, this.#times.checkIntervalMs).unref();
+    }, this.#intervals.checkIntervalMs).unref();
     this.#scheduleCheck(0);
   }
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#interval);
-    clearTimeout(this.#timer);
+    clearInterval(this.#intervalTimer);
+    clearTimeout(this.#checkTimer);
     this.#watcher?.close();
   }
 
   #scheduleCheck(ms: number): void {
     if (this.#isClosed) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    this.#checkTimer ??= setTimeout(() => {
+      this.#checkTimer = undefined;
       void this.#check();
     }, ms).unref();
   }
 
   async #check(): Promise<void> {
     if (this.#isChecking) {
-      this.#hasEventMeanwhile = true;
+      this.#hasPendingEvent = true;
       return;
     }
     this.#isChecking = true;
     const folder = findFolder(this.#folder);
-    const { seen, number } = await folderState(folder);
+    const { fingerprint, inode } = await readFolderState(folder);
     this.#isChecking = false;
     if (this.#isClosed) return;
-    if (this.#hasEventMeanwhile) {
-      this.#hasEventMeanwhile = false;
-      this.#scheduleCheck(this.#times.settleMs / 10);
+    if (this.#hasPendingEvent) {
+      this.#hasPendingEvent = false;
+      this.#scheduleCheck(this.#intervals.settleMs / 10);
     }
-    if (number !== this.#watched) this.#watch(folder, number);
-    if (seen === this.#reportedState) return;
-    if (seen === this.#settling) {
-      this.#reportedState = seen;
+    if (inode !== this.#watchedInode) this.#watch(folder, inode);
+    if (fingerprint === this.#reportedFingerprint) return;
+    if (fingerprint === this.#unsettledFingerprint) {
+      this.#reportedFingerprint = fingerprint;
       this.#onChange();
     } else {
-      this.#settling = seen;
-      this.#scheduleCheck(this.#times.settleMs);
+      this.#unsettledFingerprint = fingerprint;
+      this.#scheduleCheck(this.#intervals.settleMs);
     }
   }
 
-  /** Where that is not possible, what is seen every few seconds must do. */
-  #watch(folder: string, number: bigint | undefined): void {
+  /** Without support for file-system events, the regular checks detect changes. */
+  #watch(folder: string, inode: bigint | undefined): void {
     this.#watcher?.close();
     this.#watcher = undefined;
-    this.#watched = number;
-    if (number === undefined) return;
+    this.#watchedInode = inode;
+    if (inode === undefined) return;
     try {
       this.#watcher = watch(folder, { persistent: false }, () => {
-        this.#scheduleCheck(this.#times.settleMs / 10);
+        this.#scheduleCheck(this.#intervals.settleMs / 10);
       });
     } catch {
       return;
@@ -103,19 +103,20 @@ export class FolderWatch {
   }
 }
 
-/** What tells one state of a folder from another without reading its files: links are followed. Never rejects. */
-async function folderState(folder: string): Promise<{ seen: string; number: bigint | undefined }> {
+/** Identifies the state of a folder without reading its files. Follows symbolic links. Never rejects. */
+async function readFolderState(folder: string): Promise<{ fingerprint: string; inode: bigint | undefined }> {
   try {
-    const { ino } = await stat(folder, { bigint: true });
+    const { ino: inode } = await stat(folder, { bigint: true });
     const names = (await readdir(folder)).filter(isNetworkFile).sort();
-    const seen = await Promise.all(names.map((name) => fileState(join(folder, name))));
-    return { seen: [ino, ...names.map((name, index) => `${name} ${seen[index] ?? ''}`)].join('\n'), number: ino };
+    const states = await Promise.all(names.map((name) => readFileState(join(folder, name))));
+    const lines = names.map((name, index) => `${name} ${states[index] ?? ''}`);
+    return { fingerprint: [inode, ...lines].join('\n'), inode };
   } catch (error) {
-    return { seen: codeOf(error), number: undefined };
+    return { fingerprint: codeOf(error), inode: undefined };
   }
 }
 
-async function fileState(file: string): Promise<string> {
+async function readFileState(file: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
     return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;

@@ -1,17 +1,17 @@
 import { splitBaseUrl } from '../network-files/base-url.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 
-/** A request's address: which network, and the text in the key's place. */
+/** Parsed address of a request: the network, and the text at the position of the key. */
 export interface Route<N> {
   readonly network: N | undefined;
   readonly key: string;
-  /** Whether it is the address of WebSocket, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
+  /** Whether it is a WebSocket address, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
   readonly isWebSocket: boolean;
 }
 
 /**
- * Finds networks by base URL. What comes before `/v3/<KEY>` is looked up under the request's host with its port, then
- * under the host alone, then as a slug, which every host serves.
+ * Finds networks by base URL. The path before `/v3/<KEY>` is looked up under the request's host with its port, then under
+ * the host alone, then as a slug, which every host serves.
  */
 export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
@@ -22,7 +22,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     this.replace(networks);
   }
 
-  /** Another one when the networks are others. */
+  /** An object that is another one after each `replace`: callers compare it to validate their cached routes. */
   get active(): unknown {
     return this.#bySlug;
   }
@@ -31,12 +31,12 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     return [...this.#bySlug.values()];
   }
 
-  /** For callers who are at no network's address: one sentence that says which base URLs there are. */
+  /** Error text for requests to no network's address; it lists the base URLs. */
   get hint(): string {
     return this.#hint;
   }
 
-  /** From the next look on, all of these are found and no others. */
+  /** Replaces all networks for the next lookup. */
   replace(networks: readonly N[]): void {
     const byHost = new Map<string, Map<string, N>>();
     for (const network of networks) {
@@ -56,9 +56,9 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   }
 
   /**
-   * @param url path and query as in the request line; HTTP also allows a whole URL there
+   * @param url path and query of the request line; HTTP also allows an absolute URL there
    * @param host the Host header
-   * @returns undefined when the path is not of the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
+   * @returns undefined if the path does not have the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
    */
   find(url: string, host: string | undefined): Route<N> | undefined {
     const query = url.indexOf('?');
@@ -75,11 +75,11 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     return { network: this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
-  /** @param base path of a base URL, without a slash at its end */
+  /** @param base path of a base URL, without a trailing slash */
   atBaseUrl(base: string, host: string | undefined): N | undefined {
     if (this.#byHost.size > 0 && host !== undefined) {
-      const lowered = host.toLowerCase();
-      const found = this.#byHost.get(lowered)?.get(base) ?? this.#byHost.get(withoutPort(lowered))?.get(base);
+      const lowerHost = host.toLowerCase();
+      const found = this.#byHost.get(lowerHost)?.get(base) ?? this.#byHost.get(withoutPort(lowerHost))?.get(base);
       if (found !== undefined) return found;
     }
     return this.#bySlug.get(base);

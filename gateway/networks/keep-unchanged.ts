@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 
 /**
- * Networks as they are read anew, with the very objects of before where nothing of a network, or of an upstream of it,
- * has changed: so that whatever was made for such an object goes on. The upstream of another chain is another one.
+ * Returns the loaded configurations, with the previous object in place of each equal network or upstream. State is found by
+ * these objects, so it survives the reload. A network with another chain id shares no upstream with its previous one.
  */
 export function keepUnchanged(previous: readonly NetworkConfig[], loaded: readonly NetworkConfig[]): NetworkConfig[] {
   return loaded.map((network) => {
-    const old = previous.find(({ slug }) => slug === network.slug);
-    if (old === undefined || isDeepStrictEqual(old, network)) return old ?? network;
-    if (old.chainId !== network.chainId) return network;
+    const existing = previous.find(({ slug }) => slug === network.slug);
+    if (existing === undefined || isDeepStrictEqual(existing, network)) return existing ?? network;
+    if (existing.chainId !== network.chainId) return network;
     const upstreams = network.upstreams.map(
-      (upstream) => old.upstreams.find((known) => isDeepStrictEqual(known, upstream)) ?? upstream,
+      (upstream) => existing.upstreams.find((candidate) => isDeepStrictEqual(candidate, upstream)) ?? upstream,
     );
     return { ...network, upstreams };
   });

@@ -3,7 +3,7 @@ import type { NewestServedBlock } from '../cache/newest-served-block.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metric.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
-import type { UseCount } from './in-use.ts';
+import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
@@ -15,44 +15,44 @@ import type { LargeResponse } from '../upstreams/transport/upstream-response.ts'
 import type { Router } from '../routing/router.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 
-/** A network with all that a call needs, made once for as long as its file stays as it is. */
+/** An active network: everything that a call needs, built once for each version of its file. */
 export interface Network {
   readonly config: NetworkConfig;
   readonly methods: ReadonlyMap<string, NetworkMethod>;
-  /** For methods that the network does not serve. */
+  /** Metrics and usage of methods that the network does not serve. */
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
   readonly upstreams: Router;
-  /** Before the upstreams. */
+  /** Limits the concurrent calls to the upstreams. */
   readonly queue: CallQueue;
-  /** Before the queue. */
+  /** Joins identical calls before the queue. */
   readonly coalesced: CoalescedCalls;
-  /** Its newest blocks; close it before the upstreams. */
+  /** Its newest blocks. Close this before the upstreams. */
   readonly heads: NetworkHeads;
   readonly newestServed: NewestServedBlock;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  /** Its OpenRPC document; made when it is first asked for. */
+  /** Its OpenRPC document, built on first use. */
   readonly document: () => LargeResponse;
-  /** For the WebSockets of callers. */
+  /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
-  /** Held from the moment it was found until the answer: it may be replaced meanwhile, and is closed after that. */
+  /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
   readonly use: UseCount;
 }
 
 export interface NetworkMethod {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
-  /** The result as JSON text, where the gateway knows it by itself. */
+  /** The result as JSON text, for methods that need no upstream. */
   readonly localResult: string | undefined;
-  /** Answered by the caller's WebSocket. */
+  /** Handled by the client's WebSocket session. */
   readonly isSocketMethod: boolean;
-  /** Whether two that ask the same at the same time may share a reply. */
+  /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
-  /** Whether it may change what others are told from then on. */
+  /** Whether a call may change the results of later calls. */
   readonly changesChain: boolean;
   readonly metric: CallMetric;
-  /** Undefined: nothing that it answered is kept. */
+  /** Undefined: results are not cached. */
   readonly cache: MethodCache | undefined;
-  /** What each key does with it. */
+  /** Usage by key. */
   readonly usage: MethodUsage;
 }

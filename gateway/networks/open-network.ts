@@ -12,7 +12,7 @@ import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
-import { UseCount } from './in-use.ts';
+import { UseCount } from './use-count.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
@@ -34,7 +34,7 @@ import { Router } from '../routing/router.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 
-/** Nobody waits for it. */
+/** Long, because no call waits for it. */
 const FINALIZED_TIMEOUT_MS = 10_000;
 
 export interface NetworkParts {
@@ -45,18 +45,18 @@ export interface NetworkParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
-  /** Undefined: no answers are kept. */
+  /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
-  /** Of all gateways; undefined: none are shared. */
+  /** Shared by all gateways; undefined: not shared. */
   readonly redisCache: RedisCache | undefined;
   readonly localChains: LocalChains;
-  /** Those that there are already: a network that is made anew keeps them. New ones are added. */
+  /** All open upstreams. A rebuilt network reuses those of unchanged configurations and adds new ones. */
   readonly openUpstreams: Map<UpstreamConfig, Upstream>;
 }
 
 /**
- * Makes of a network's file all that its calls need. Asks nobody anything, and changes nothing of what is in force.
- * @param previous the same network as its file was until now
+ * Builds a network from its configuration. Sends no request, and changes nothing in the active networks.
+ * @param previous the active network with the same slug, if any
  */
 export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): Network {
   const log = parts.log.child({ network: config.slug });
@@ -66,10 +66,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     return opened ?? [];
   });
   const reusable = previous?.config.chainId === config.chainId ? previous : undefined;
-  // Its blocks are still the same, and callers may be told of them.
+  // The chain is the same, and subscribers depend on its heads.
   const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
   const newestServed = reusable?.newestServed ?? new NewestServedBlock();
-  const network = new Router(upstreams, {
+  const router = new Router(upstreams, {
     normalise,
     checkResult: parts.resultCheck,
     blockNumberIn: (response) => blockInResult(response)?.number,
@@ -85,29 +85,29 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     log,
     previous: reusable?.upstreams,
   });
-  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, network, parts);
+  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
   return {
     config,
-    methods: networkMethods(config, parts, methodCaches(config, { chain: heads, newestServed }, network, parts)),
+    methods: openMethods(config, parts, openCaches(config, { chain: heads, newestServed }, router, parts)),
     otherMethods: {
       metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
-    upstreams: network,
+    upstreams: router,
     heads,
     newestServed,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
     document: lazyDocument(config),
-    // Calls under way still count.
+    // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
-    coalesced: new CoalescedCalls(network, parts.metrics.calls.coalescedMetric(config.slug)),
+    coalesced: new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug)),
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
   };
 }
 
-/** Has what it shares with the network as it was before go by it. Cannot fail. */
+/** Moves the state shared with the previous network to this network's upstreams. Never throws. */
 export function adoptSharedState({ heads, subscriptions, upstreams }: Network): void {
   heads.moveTo(upstreams.all);
   subscriptions.moveTo(upstreams);
@@ -121,11 +121,11 @@ function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue
   });
 }
 
-function methodCaches(
+function openCaches(
   config: NetworkConfig,
   inputs: Pick<MethodCachesOptions, 'chain' | 'newestServed'>,
   upstreams: Router,
-  { cache, redisCache: redisCache, specs, metrics }: NetworkParts,
+  { cache, redisCache, specs, metrics }: NetworkParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
   if (cache === undefined) return () => undefined;
   const byNumber = specOf('eth_getBlockByNumber', specs);
@@ -144,17 +144,19 @@ function openSubscriptions(
   upstreams: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
-  const meters = Object.fromEntries(subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]));
+  const metricsByKind = Object.fromEntries(
+    subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]),
+  );
   return new NetworkSubscriptions({
     chain,
     upstreams,
     spec: (method) => specOf(method, specs),
-    metrics: meters as Record<SubscriptionKind, KindSubscriptionMetrics>,
+    metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
     usage: usage.methodUsage(slug, 'eth_subscription'),
   });
 }
 
-function networkMethods(
+function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
   cacheOf: (spec: MethodSpec) => MethodCache | undefined,
@@ -196,7 +198,7 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
   return specs.find(({ name }) => name === method) ?? passThrough(method);
 }
 
-/** Of methods that the spec does not know; that they are an array was seen before. */
+/** For pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
 function openUpstream(
@@ -208,14 +210,14 @@ function openUpstream(
   const { name } = upstream;
   const spawned = localChains.at(upstream);
   const url = upstream.url ?? spawned?.url;
-  // A node of ours has both at the same port.
+  // A spawned node serves HTTP and WebSocket on the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
   const { headers = {}, batch = false } = upstream;
-  // They connect to nothing yet.
+  // Transports connect with the first call.
   const http = url === undefined ? undefined : openHttp({ url, headers, batch }, settings);
   const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
   const transport = http ?? webSocket;
-  // A node that was not spawned.
+  // The node was not spawned.
   if (transport === undefined) return undefined;
   return new Upstream({
     name,

@@ -9,7 +9,7 @@ export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREA
 
 export type Headers = NonNullable<UpstreamConfig['headers']>;
 
-/** How calls reach an upstream by itself. Undefined for a node that the gateway spawns. Connects to nothing yet. */
+/** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
 export function openTransport(
   { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
   settings: TransportSettings,

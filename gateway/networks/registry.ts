@@ -14,39 +14,39 @@ import {
 } from '../network-files/load-networks.ts';
 import type { LoadOptions } from '../network-files/load-options.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
-import { FolderWatch } from '../network-files/watch-folder.ts';
+import { FolderWatcher } from '../network-files/watch-folder.ts';
 import { openNetwork, adoptSharedState, type NetworkParts } from './open-network.ts';
 import type { Network } from './network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/** Of a refused folder, so many mistakes are logged and shown: `gatehouse check` tells all of them. */
+/** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
 const MAX_SHOWN_DIAGNOSTICS = 10;
 
 export type RegistryParts = Omit<NetworkParts, 'localChains' | 'openUpstreams'>;
 
 /**
- * The networks that are served, as their files say. When those change they are checked as a whole; then all of the
- * change comes into force between one call and the next, or nothing of it. What did not change is not touched: an
- * upstream keeps its connections, its health and its chain. What is replaced goes on for the calls that have it.
+ * Holds the active networks and reloads them when their files change. The folder is validated as a whole; a change is
+ * applied completely between two calls, or not at all. Unchanged upstreams retain connections, circuit state and chain
+ * check. A replaced network serves its calls in progress to their end.
  */
 export class NetworkRegistry {
   readonly finder = new NetworkFinder<Network>([]);
   readonly localChains: LocalChains;
-  /** Hears of each change, once it is in force. */
+  /** Called after each change of the active networks. */
   onChange: () => void = () => undefined;
   readonly #parts: NetworkParts;
   readonly #options: LoadOptions;
   readonly #metrics: ReloadMetrics;
-  /** Also those that were replaced, until their last call has ended. */
+  /** Includes replaced networks until their last call has ended. */
   readonly #open = new Set<Network>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
-  /** Of the files that were looked at last, good or bad. */
-  #lastDigest = '';
-  #watch: FolderWatch | undefined;
+  /** Digest of the files that were read last, valid or not. */
+  #lastReadDigest = '';
+  #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param options with the folder that is read again when it changes */
+  /** @param options has the folder to watch */
   constructor(parts: RegistryParts, options: LoadOptions) {
     this.localChains = new LocalChains(parts.settings, parts.log);
     this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<UpstreamConfig, Upstream>() };
@@ -64,24 +64,24 @@ export class NetworkRegistry {
   }
 
   /**
-   * @param digest of the folder that they were read from
-   * @throws NetworkFilesError when none of them can be served
+   * @param digest of the folder content
+   * @throws NetworkFilesError if no network can be served
    */
   async open(configs: readonly NetworkConfig[], digest: string): Promise<void> {
-    this.#lastDigest = digest;
+    this.#lastReadDigest = digest;
     await this.#activate(configs, digest);
-    this.#watch = new FolderWatch(this.#options.folder, () => void this.reload());
+    this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload());
   }
 
   /**
-   * Looks at the files, and takes over what they say if all of it is right. Resolves when that is done; never rejects.
-   * @param isManual by a person: then files that did not change are looked at, too, and the log tells of it
+   * Reads the files, and activates them if all are valid. Resolves when this is done; never rejects.
+   * @param isManual requested by an operator: also validates and logs files that did not change
    */
   reload(isManual = false): Promise<void> {
     return this.#enqueue(async () => {
       const content = readFolder(this.#options.folder);
-      if (content.digest === this.#lastDigest && !isManual) return;
-      this.#lastDigest = content.digest;
+      if (content.digest === this.#lastReadDigest && !isManual) return;
+      this.#lastReadDigest = content.digest;
       try {
         await this.#activate(checkFiles(content, this.#options), content.digest);
       } catch (error) {
@@ -91,7 +91,7 @@ export class NetworkRegistry {
     });
   }
 
-  /** Lets go of everything. No calls may be under way. */
+  /** Closes all networks, upstreams and local chains. No call may be in progress. */
   async close(): Promise<void> {
     this.#watch?.close();
     this.#isClosed = true;
@@ -117,7 +117,7 @@ export class NetworkRegistry {
       const existing = finder.get(config.slug);
       return existing?.config === config ? existing : openNetwork(config, this.#parts, existing);
     });
-    // Nothing of it can fail from here on.
+    // Nothing after this line can fail.
     for (const network of active) adoptSharedState(network);
     finder.replace(active);
     for (const network of active) this.#open.add(network);
@@ -139,12 +139,12 @@ export class NetworkRegistry {
         changed: changed.filter((slug) => previousSlugs.includes(slug)),
         removed: previousSlugs.filter((slug) => !activeSlugs.includes(slug)),
       },
-      'the network files were read again and are in force',
+      'network files reloaded: the new configuration is active',
     );
   }
 
   #rejectFiles(error: unknown, digest: string): void {
-    const all = error instanceof NetworkFilesError ? error.diagnostics : [{ message: 'unforeseen: see the log' }];
+    const all = error instanceof NetworkFilesError ? error.diagnostics : [{ message: 'unexpected error: see the log' }];
     const shown = all.slice(0, MAX_SHOWN_DIAGNOSTICS);
     const more = all.length > shown.length ? [`and ${all.length - shown.length} more`] : [];
     const diagnostics = [...shown.map(formatDiagnostic), ...more];
@@ -153,26 +153,23 @@ export class NetworkRegistry {
     this.#configuration = { ...this.#configuration, refused: rejected };
     this.#metrics.rejected();
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);
-    this.#parts.log.error(
-      { mistakes: diagnostics, ...cause },
-      'the network files were refused: those read before stay in force',
-    );
+    this.#parts.log.error({ diagnostics, ...cause }, 'network files rejected: the previous configuration stays active');
   }
 
-  /** Ends what only a network that was replaced, or is gone, has made use of: when its last call has ended. */
+  /** After the last call of a replaced or removed network, closes what no other network uses. */
   async #retire(network: Network): Promise<void> {
-    await network.use.ended();
+    await network.use.whenUnused();
     this.#open.delete(network);
     await this.#enqueue(() => this.#closeUnused(network));
   }
 
-  /** Closes the upstreams that no network has, and forgets what was told of them. */
+  /** Closes the upstreams that no network uses, and removes their metrics. */
   async #closeUnused(retired?: Network): Promise<void> {
-    const { openUpstreams: opened, metrics, usage } = this.#parts;
+    const { openUpstreams, metrics, usage } = this.#parts;
     const used = new Set([...this.#open].flatMap(({ config }) => config.upstreams));
-    const unused = [...opened].filter(([config]) => !used.has(config));
+    const unused = [...openUpstreams].filter(([config]) => !used.has(config));
     for (const [config, upstream] of unused) {
-      opened.delete(config);
+      openUpstreams.delete(config);
       await upstream.close();
     }
     await this.localChains.keepOnly(used);
@@ -191,12 +188,12 @@ export class NetworkRegistry {
     }
   }
 
-  /** One thing after the other. */
+  /** Runs reloads and closes one after another. Never rejects. */
   #enqueue(work: () => Promise<void>): Promise<void> {
     this.#queue = this.#queue
       .then(() => (this.#isClosed ? undefined : work()))
       .catch((error: unknown) => {
-        this.#parts.log.error(causeOf(error), 'internal error while networks were changed');
+        this.#parts.log.error(causeOf(error), 'internal error while the active networks were changed');
       });
     return this.#queue;
   }

@@ -3,35 +3,35 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Unsubscribe } from './feeds/chain-listener.ts';
+import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { parseLogFilter } from './feeds/log-filter.ts';
 import { PolledFilter } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
-  readonly subscriptions: Pick<NetworkSubscriptions, 'join'>;
+  readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe'>;
   readonly logs: MethodSpec;
 }
 
-/** With what a key asks: only its own filters are found. */
+/** The caller of a filter method. A key finds only its own filters. */
 export interface FilterCaller {
   readonly access: KeyAccess;
-  /** Asks for logs as a call of `eth_getLogs` would, by the same rules. @throws RpcError */
+  /** Requests logs as a call of `eth_getLogs` does, with the same checks. @throws RpcError */
   readonly requestLogs: (filter: unknown) => Promise<UpstreamResponse | CachedResponse>;
 }
 
 /**
- * What one key's filters of a network may come to, as subscriptions do (`costOf`): some 50 kB each at the worst. Those that
- * were asked for longest ago go first.
+ * Limit on the summed cost (`costOf`) of one key's filters in a network. A filter takes up to about 50 kB. Above the limit,
+ * the least recently polled filters are removed.
  */
 const MAX_COST_PER_KEY = 500;
-/** Addresses and topics: more than geth takes in one filter, and little enough to keep. */
+/** Allows more addresses and topics than geth accepts in one filter, and still bounds the memory. */
 const MAX_COST_PER_FILTER = 20;
 
 /**
- * Filters for callers who poll. They are subscriptions whose news wait: no upstream is asked to keep one, so that a
- * filter misses nothing when an upstream goes.
+ * Holds the filters of one network that callers poll. Each filter is a subscription with a buffer in the gateway. No filter
+ * exists at an upstream, so an upstream failure leaves no gap.
  */
 export class NetworkFilters {
   readonly #parts: NetworkFiltersOptions;
@@ -42,8 +42,8 @@ export class NetworkFilters {
   }
 
   /**
-   * A method of the spec with `answer: filters`.
-   * @param params as the schema lets them through
+   * Executes a filter method (`handledBy` is `filters`).
+   * @param params validated by the schema
    * @throws RpcError (rejects with it)
    */
   async handle(
@@ -54,55 +54,55 @@ export class NetworkFilters {
     const id = String(params[0]);
     switch (method.name) {
       case 'eth_uninstallFilter':
-        return { kind: 'result', result: this.#drop(access.record.id, id) };
+        return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
       case 'eth_getFilterChanges':
-        return jsonResponse(`[${(await this.#find(id, access).take()).join()}]`);
+        return jsonResponse(`[${(await this.#findFilter(id, access).takeResults()).join()}]`);
       case 'eth_getFilterLogs': {
-        const { given } = this.#find(id, access);
-        // geth's answer for filters of another kind, too (eth/filters/api.go, GetFilterLogs).
+        const { filterParams: given } = this.#findFilter(id, access);
+        // geth returns the same error for filters of other kinds (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
         return requestLogs(given);
       }
       default:
-        return { kind: 'result', result: await this.#open(method.name, params[0], access) };
+        return { kind: 'result', result: await this.#openFilter(method.name, params[0], access) };
     }
   }
 
-  async #open(method: string, given: unknown, { record }: KeyAccess): Promise<string> {
-    const subscription = filterParamsOf(method, given);
+  async #openFilter(method: string, param: unknown, { record }: KeyAccess): Promise<string> {
+    const subscription = subscriptionParamsOf(method, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
-    const filter = new PolledFilter(given ?? {}, subscription, () => this.#drop(record.id, filter.id));
+    const filter = new PolledFilter(param ?? {}, subscription, () => this.#removeFilter(record.id, filter.id));
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
     let cost = 0;
-    for (const one of filters.values()) cost += costOf(one.subscription);
+    for (const existing of filters.values()) cost += costOf(existing.subscription);
     for (const [id, oldest] of filters) {
       if (cost <= MAX_COST_PER_KEY) break;
       cost -= costOf(oldest.subscription);
-      this.#drop(record.id, id);
+      this.#removeFilter(record.id, id);
     }
     let unsubscribe: Unsubscribe;
     try {
-      unsubscribe = await this.#parts.subscriptions.join(filter.subscription, filter);
+      unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
     } catch (error) {
-      this.#drop(record.id, filter.id);
+      this.#removeFilter(record.id, filter.id);
       throw error;
     }
     filter.unsubscribe = unsubscribe;
-    // Dropped in the meantime: it could not tell all.
+    // The filter was removed while it subscribed, for example because of a gap.
     if (filters.get(filter.id) !== filter) unsubscribe();
     return filter.id;
   }
 
   /** @throws RpcError */
-  #find(id: string, { record, calls }: KeyAccess): PolledFilter {
+  #findFilter(id: string, { record, calls }: KeyAccess): PolledFilter {
     const filters = this.#byKey.get(record.id);
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
-    // The key's rules may have changed since.
-    const logParams = filter.given === undefined ? undefined : [filter.given];
+    // The key's permissions may have changed since the filter was created.
+    const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
     if (logParams !== undefined && calls?.allowContract(this.#parts.logs, logParams) === false) {
       throw new RpcError('key-settings');
     }
@@ -112,19 +112,19 @@ export class NetworkFilters {
   }
 
   /** @returns whether there was such a filter */
-  #drop(keyId: string, id: string): boolean {
+  #removeFilter(keyId: string, id: string): boolean {
     const filters = this.#byKey.get(keyId);
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) return false;
-    filter.end();
+    filter.close();
     filters.delete(filter.id);
     if (filters.size === 0) this.#byKey.delete(keyId);
     return true;
   }
 }
 
-function filterParamsOf(method: string, given: unknown): SubscriptionParams {
+function subscriptionParamsOf(method: string, param: unknown): SubscriptionParams {
   if (method === 'eth_newBlockFilter') return { kind: 'newHeads' };
-  if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isFull: given === true };
-  return { kind: 'logs', filter: parseLogFilter(given ?? {}) };
+  if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isFull: param === true };
+  return { kind: 'logs', filter: parseLogFilter(param ?? {}) };
 }

@@ -7,13 +7,13 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
 import { HeadsFeed } from './feeds/heads-feed.ts';
-import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import { LogsFeed } from './feeds/logs-feed.ts';
 import { PendingFeed } from './feeds/pending-feed.ts';
 import type { PendingSource } from './feeds/pending-stream.ts';
 import type { SubscriptionKind, SubscriptionParams } from './subscription-params.ts';
 
-/** The upstreams of a network, as far as subscribers are told what they say. */
+/** The part of the upstreams that subscriptions use. */
 export interface SubscriptionSources {
   readonly all: readonly PendingSource[];
   request(call: UpstreamCall): Promise<UpstreamResponse>;
@@ -24,13 +24,13 @@ export interface NetworkSubscriptionsOptions {
   readonly upstreams: SubscriptionSources;
   readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash' | 'eth_getBlockByHash') => MethodSpec;
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
-  /** What each key is told: notifications count as calls of `eth_subscription`. */
+  /** Usage of each key: notifications count as calls of `eth_subscription`. */
   readonly usage: MethodUsage;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** All that one network's callers are told of: each thing is heard of once, however many they are. */
+/** Serves the subscriptions of one network. Each event is fetched once for all subscribers. */
 export class NetworkSubscriptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   readonly usage: MethodUsage;
@@ -50,7 +50,7 @@ export class NetworkSubscriptions {
     const byHash = spec('eth_getTransactionByHash');
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
-      transactionOf: (hash) =>
+      fetchTransaction: (hash) =>
         this.request(byHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
           (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
           () => undefined,
@@ -58,33 +58,33 @@ export class NetworkSubscriptions {
     });
   }
 
-  /** Goes on with these upstreams of the same network. */
+  /** Uses these upstreams of the same network from now on. */
   moveTo(upstreams: SubscriptionSources): void {
     this.#upstreams = upstreams;
   }
 
-  /** Asks the upstreams of the moment. @throws RpcError */
+  /** Sends a call to the current upstreams. @throws RpcError */
   request(...call: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
     return this.#upstreams.request(createCall(...call));
   }
 
-  /** @throws RpcError (or rejects with it) where nobody can tell */
-  join(subscription: SubscriptionParams, listener: ChainListener): Unsubscribe | Promise<Unsubscribe> {
+  /** @throws RpcError (or rejects with it) if no upstream provides this kind of subscription */
+  subscribe(subscription: SubscriptionParams, subscriber: Subscriber): Unsubscribe | Promise<Unsubscribe> {
     switch (subscription.kind) {
       case 'newHeads':
-        return this.#startFromHead(this.#heads.join(listener));
+        return this.#startFromHead(this.#heads.join(subscriber));
       case 'logs':
-        return this.#startFromHead(this.#logs.join(subscription.filter, listener));
+        return this.#startFromHead(this.#logs.join(subscription.filter, subscriber));
       case 'newPendingTransactions':
-        return this.#pending.join(listener, subscription.isFull);
+        return this.#pending.join(subscriber, subscription.isFull);
       case 'syncing':
-        // As geth when it keeps up: once, at the beginning. Who does not keep up is not asked by us.
-        listener.notify(['false']);
+        // A synchronised geth sends one `false`. Selection skips upstreams that lag, so the network never syncs.
+        subscriber.deliver(['false']);
         return () => undefined;
     }
   }
 
-  /** Blocks are told from now on, which must be known. */
+  /** Delivery starts after the current head, so the head must be known. */
   async #startFromHead(unsubscribe: Unsubscribe): Promise<Unsubscribe> {
     if ((await this.#chain.current(REQUEST_TIMEOUT_MS)) !== undefined) return unsubscribe;
     unsubscribe();

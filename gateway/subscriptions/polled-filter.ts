@@ -1,48 +1,49 @@
 import { makeId } from './subscription.ts';
-import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
 
-/** A filter that nobody asks for is dropped after this long: geth's (eth/filters/filter_system.go, `Timeout`). */
+/** A filter that is not polled for this long is removed. geth has the same timeout (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_TIMEOUT_MS = 300_000;
+/** Longest wait for the logs of a new block. */
 const MAX_WAIT_MS = 300;
-/** Characters that may wait. A hundred filters of a key with 400,000 each are 40 MB. */
+/** Limit of buffered characters. A hundred filters of a key with 400,000 each are 40 MB. */
 const MAX_PENDING_CHARS = 400_000;
 
-/** A subscription whose news wait until they are asked for. */
-export class PolledFilter implements ChainListener {
+/** Buffers the results of one subscription until the caller polls them. */
+export class PolledFilter implements Subscriber {
   readonly id = makeId();
   readonly subscription: SubscriptionParams;
-  /** The log filter as it was given; undefined for blocks and transactions. */
-  readonly given: unknown;
+  /** The log filter as the caller sent it; undefined for blocks and transactions. */
+  readonly filterParams: unknown;
   unsubscribe: Unsubscribe = () => undefined;
-  readonly #drop: () => void;
-  readonly #idle: NodeJS.Timeout;
+  readonly #remove: () => void;
+  readonly #idleTimer: NodeJS.Timeout;
   #pending: string[] = [];
-  #length = 0;
+  #pendingChars = 0;
   #wake: () => void = () => undefined;
 
-  /** @param drop has the filter taken away: when it is idle, or cannot tell all */
-  constructor(given: unknown, subscription: SubscriptionParams, drop: () => void) {
-    this.given = subscription.kind === 'logs' ? given : undefined;
+  /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer is full */
+  constructor(filterParams: unknown, subscription: SubscriptionParams, remove: () => void) {
+    this.filterParams = subscription.kind === 'logs' ? filterParams : undefined;
     this.subscription = subscription;
-    this.#drop = drop;
-    this.#idle = setTimeout(drop, IDLE_TIMEOUT_MS).unref();
+    this.#remove = remove;
+    this.#idleTimer = setTimeout(remove, IDLE_TIMEOUT_MS).unref();
   }
 
   /**
-   * What came since it was last asked for, each as JSON text. Waits a little where nothing did: ethers asks when it has
-   * just heard of a block, whose logs are asked of an upstream at that moment, and then not before the next block.
+   * Returns the results since the last poll, each as JSON text. An empty buffer waits up to `MAX_WAIT_MS`: ethers polls
+   * right after each new block, when the gateway is still fetching its logs, and not again before the next block.
    */
-  async take(): Promise<readonly string[]> {
-    this.#idle.refresh();
-    if (this.#pending.length === 0) await this.#waitForNews(MAX_WAIT_MS);
+  async takeResults(): Promise<readonly string[]> {
+    this.#idleTimer.refresh();
+    if (this.#pending.length === 0) await this.#waitForResults(MAX_WAIT_MS);
     const taken = this.#pending;
     this.#pending = [];
-    this.#length = 0;
+    this.#pendingChars = 0;
     return taken;
   }
 
-  #waitForNews(timeoutMs: number): Promise<void> {
+  #waitForResults(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);
       this.#wake = () => {
@@ -52,23 +53,23 @@ export class PolledFilter implements ChainListener {
     });
   }
 
-  notify(results: readonly string[]): void {
+  deliver(results: readonly string[]): void {
     for (const result of results) {
-      // Of a block, a filter tells the hash only.
+      // Block filters return hashes, not headers.
       const text = this.subscription.kind === 'newHeads' ? hashIn(result) : result;
-      this.#length += text.length;
+      this.#pendingChars += text.length;
       this.#pending.push(text);
     }
     this.#wake();
-    if (this.#length > MAX_PENDING_CHARS) this.#drop();
+    if (this.#pendingChars > MAX_PENDING_CHARS) this.#remove();
   }
 
   markGap(): void {
-    this.#drop();
+    this.#remove();
   }
 
-  end(): void {
-    clearTimeout(this.#idle);
+  close(): void {
+    clearTimeout(this.#idleTimer);
     this.#pending = [];
     this.#wake();
     this.unsubscribe();

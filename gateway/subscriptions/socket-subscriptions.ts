@@ -7,20 +7,20 @@ import { Subscription } from './subscription.ts';
 
 export interface SocketSubscriptionsOptions {
   readonly subscriptions: NetworkSubscriptions;
-  /** The key of the socket: with what it opens by now, and how many subscriptions its account has on all sockets. */
+  /** The socket's key: its current access, and the cost of its subscriptions on all sockets. */
   readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
-  /** Most subscriptions of a key; its rules may allow less. */
+  /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
 }
 
-/** The subscriptions of one WebSocket of a caller. They end with it. */
+/** Manages the subscriptions of one client WebSocket. They end when the socket closes. */
 export class SocketSubscriptions {
   readonly #parts: SocketSubscriptionsOptions;
   readonly #open = new Map<string, Subscription>();
-  /** Opened by messages that are not answered yet, by message. */
+  /** Subscriptions whose id the client does not have yet, by the message that opened them. */
   readonly #unacknowledged = new Map<object, Subscription[]>();
   #access: KeyAccess;
   #isClosed = false;
@@ -32,8 +32,8 @@ export class SocketSubscriptions {
 
   /**
    * `eth_subscribe` or `eth_unsubscribe`.
-   * @param params as the schema lets them through
-   * @param message whatever stands for the message that the call is of, until `answered` is told of it
+   * @param params validated by the schema
+   * @param message identifies the client's message; `startNotifications` gets the same object after the response
    * @returns the result as JSON text
    * @throws RpcError (rejects with it)
    */
@@ -45,21 +45,21 @@ export class SocketSubscriptions {
     return 'true';
   }
 
-  /** The answer to a message is sent: now its subscriptions may tell. */
-  messageAnswered(message: object): void {
+  /** Starts the notifications of the subscriptions that a message opened. Call it after the response is sent. */
+  startNotifications(message: object): void {
     const subscriptions = this.#unacknowledged.get(message);
     if (subscriptions === undefined) return;
     this.#unacknowledged.delete(message);
-    for (const subscription of subscriptions) subscription.begin();
+    for (const subscription of subscriptions) subscription.startNotifications();
   }
 
-  /** To be called now and then: what a key may not subscribe to any more it is not told either. */
+  /** Closes the socket if the key's permissions no longer allow one of its subscriptions. Call it periodically. */
   recheckPermissions(): void {
     const { keySessions, end } = this.#parts;
     if (keySessions.access === this.#access) return;
     this.#access = keySessions.access;
     const isForbidden = [...this.#open.values()].some(
-      ({ method, params: subscriptionParams }) => !isAllowed(keySessions.access, method, subscriptionParams),
+      ({ method, params }) => !isAllowed(keySessions.access, method, params),
     );
     if (isForbidden) end('key-settings');
   }
@@ -79,8 +79,8 @@ export class SocketSubscriptions {
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
     keySessions.open.subscriptions += cost;
     try {
-      subscription.unsubscribe = await subscriptions.join(subscriptionParams, subscription);
-      // Its rules may have become stricter meanwhile.
+      subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
+      // The permissions may have changed while it was opened.
       if (!isAllowed(keySessions.access, method, subscriptionParams)) {
         subscription.unsubscribe();
         throw new RpcError('key-settings');
@@ -94,7 +94,7 @@ export class SocketSubscriptions {
     const others = this.#unacknowledged.get(message);
     if (others === undefined) this.#unacknowledged.set(message, [subscription]);
     else others.push(subscription);
-    // The caller has left in the meantime.
+    // The client disconnected in the meantime.
     if (this.#isClosed) this.#close(subscription);
     return subscription.id;
   }
@@ -107,15 +107,16 @@ export class SocketSubscriptions {
   }
 }
 
-/** Only logs are of contracts: a filter must name some, as in `eth_getLogs`. */
-function isAllowed({ calls }: KeyAccess, method: MethodSpec, subscriptionParams: SubscriptionParams): boolean {
+/** A key with contract permissions may subscribe to logs only with addresses in the filter, as with `eth_getLogs`. */
+function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): boolean {
   if (calls === undefined) return true;
-  const addresses = subscriptionParams.kind === 'logs' ? [...(subscriptionParams.filter.addresses ?? [])] : undefined;
-  const canName = addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
-  return canName && calls.allowMethod(method);
+  const addresses = params.kind === 'logs' ? [...(params.filter.addresses ?? [])] : undefined;
+  const areContractsAllowed =
+    addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
+  return areContractsAllowed && calls.allowMethod(method);
 }
 
-/** What geth answers over HTTP (rpc/handler.go): nothing can be opened there, and so nothing is open. */
+/** The error over HTTP, equal to geth's (rpc/handler.go): HTTP has no subscriptions. */
 export function rejectionOverHttp({ name }: MethodSpec): RpcError {
   return new RpcError(name === 'eth_subscribe' ? 'no-notifications' : 'subscription-not-found');
 }

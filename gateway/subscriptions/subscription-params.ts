@@ -1,7 +1,7 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 import { parseLogFilter, sizeOf, type LogFilter } from './feeds/log-filter.ts';
 
-/** What a caller wants to be told of. */
+/** Parsed parameters of `eth_subscribe`. */
 export type SubscriptionParams =
   | { readonly kind: 'newHeads' | 'syncing' }
   | { readonly kind: 'logs'; readonly filter: LogFilter }
@@ -11,13 +11,13 @@ export type SubscriptionKind = SubscriptionParams['kind'];
 
 export const subscriptionKinds: readonly SubscriptionKind[] = ['newHeads', 'logs', 'newPendingTransactions', 'syncing'];
 
-/** So many addresses and topics make a filter count as one more subscription: they are kept as long. */
+/** A filter counts as one more subscription for each 100 addresses and topics, because they stay in memory as long. */
 const VALUES_PER_SUBSCRIPTION = 100;
 
 /**
- * What the schema cannot say: which second parameter goes with which first one. `newHeads` and `syncing` have none, and
- * what old clients give them is passed over.
- * @param params of `eth_subscribe`, as the schema lets them through
+ * Checks what the schema cannot express: which second parameter each kind accepts. `newHeads` and `syncing` ignore the
+ * second parameter, because old clients send one.
+ * @param params of `eth_subscribe`, validated by the schema
  * @throws RpcError invalid-params, no-such-subscription
  */
 export function parseSubscriptionParams([kind, filter]: readonly unknown[]): SubscriptionParams {
@@ -38,12 +38,12 @@ export function parseSubscriptionParams([kind, filter]: readonly unknown[]): Sub
   }
 }
 
-/** geth's words (rpc/errors.go, `subscriptionNotFoundError`). */
+/** geth's error text (rpc/errors.go, `subscriptionNotFoundError`). */
 function noSuchSubscription(kind: string): RpcError {
   return new RpcError('no-such-subscription', `no ${JSON.stringify(kind.slice(0, 100))} subscription in eth namespace`);
 }
 
-/** How many subscriptions it counts for. */
+/** Number of subscriptions that it counts as. */
 export function costOf(params: SubscriptionParams): number {
   return params.kind === 'logs' ? 1 + Math.floor(sizeOf(params.filter) / VALUES_PER_SUBSCRIPTION) : 1;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Unsubscribe, ChainListener } from './feeds/chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
 
@@ -13,35 +13,35 @@ export interface SubscriptionOptions {
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
 }
 
-/** Characters that may wait until the answer to `eth_subscribe` is sent: that takes longer in a batch of slow calls. */
+/** Limit of characters buffered until the response to `eth_subscribe` is sent. A batch with slow calls delays it. */
 const MAX_PENDING_CHARS = 4_000_000;
 
-/** One subscription. What it is told before the caller knows its id waits. */
-export class Subscription implements ChainListener {
+/** Sends the notifications of one subscription. Until the client has the subscription's id, results are buffered. */
+export class Subscription implements Subscriber {
   readonly id = makeId();
   readonly method: MethodSpec;
   readonly params: SubscriptionParams;
   unsubscribe: Unsubscribe = () => undefined;
   readonly #parts: SubscriptionOptions;
-  /** A notification up to its result. */
-  readonly #start: string;
+  /** The JSON text of a notification before its result. */
+  readonly #messageStart: string;
   #pending: string[] | undefined = [];
-  #pendingLength = 0;
+  #pendingChars = 0;
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
     this.method = method;
     this.params = params;
-    this.#start = `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${this.id}","result":`;
+    this.#messageStart = `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${this.id}","result":`;
   }
 
-  notify(results: readonly string[]): void {
+  deliver(results: readonly string[]): void {
     if (this.#pending === undefined) {
       this.#send(results);
       return;
     }
-    for (const { length } of results) this.#pendingLength += length;
-    if (this.#pendingLength > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
+    for (const { length } of results) this.#pendingChars += length;
+    if (this.#pendingChars > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
     else this.#pending.push(...results);
   }
 
@@ -49,8 +49,8 @@ export class Subscription implements ChainListener {
     this.#parts.end('missed-blocks');
   }
 
-  /** The caller knows the id. */
-  begin(): void {
+  /** Sends the buffered results. Call it after the response with the id is sent. */
+  startNotifications(): void {
     const pending = this.#pending ?? [];
     this.#pending = undefined;
     if (pending.length > 0) this.#send(pending);
@@ -58,14 +58,14 @@ export class Subscription implements ChainListener {
 
   #send(results: readonly string[]): void {
     const { send, keySessions, subscriptions } = this.#parts;
-    const texts = results.map((result) => `${this.#start}${result}}}`);
+    const texts = results.map((result) => `${this.#messageStart}${result}}}`);
     send(texts);
     subscriptions.metrics[this.params.kind].notified(texts.length);
     for (const { length } of texts) subscriptions.usage.add(keySessions.access.record.id, 0, false, length);
   }
 }
 
-/** As geth's (rpc/subscription.go, `NewID`): 16 random bytes, without zeros in front. */
+/** Same format as geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */
 export function makeId(): string {
   return `0x${randomBytes(16)
     .toString('hex')

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 async function open(env: Record<string, string>): Promise<void> {
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
-  // Heads are followed from the first call on.
+  // The first call starts the head polls.
   await gateway.call('main', 'eth_gasPrice');
   await eventually(
     async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block') === 100,
@@ -40,7 +40,7 @@ async function open(env: Record<string, string>): Promise<void> {
   );
 }
 
-it('what is true until the head moves is asked once, and answered under each id', async () => {
+it('a result at the head is requested once, and returned under each id', async () => {
   for (const id of [1, 'two', 3]) {
     expect(await gateway.call('main', 'eth_getStorageAt', slot, id)).toEqual({ jsonrpc: '2.0', id, result: word('1') });
   }
@@ -50,9 +50,9 @@ it('what is true until the head moves is asked once, and answered under each id'
   expect(value('gatehouse_cache_entries')).toBeGreaterThan(0);
 });
 
-it('state at a final block and a block by hash are there when the upstream is gone, and calls that have to ask are not', async () => {
+it('final state and blocks by hash are served from the cache when the upstream fails; other calls fail', async () => {
   const final = [account, '0x0', '0x64'];
-  // The first call shows that it matters what is final.
+  // The first call starts the request for the final block.
   await gateway.call('main', 'eth_getStorageAt', final);
   await eventually(() => node.calls.some(({ params }) => (params as unknown[])[0] === 'finalized'), 2_000);
   await eventually(async () => {
@@ -69,7 +69,7 @@ it('state at a final block and a block by hash are there when the upstream is go
   });
 });
 
-it('a key is told only what it may ask', async () => {
+it('a key without permission gets no cached response', async () => {
   await gateway.call('main', 'eth_getStorageAt', slot);
   const key = makeKey();
   const record = { name: 'bob', createdAt: new Date().toISOString(), permissions: { methods: 'eth_blockNumber' } };
@@ -79,27 +79,24 @@ it('a key is told only what it may ask', async () => {
   expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
 });
 
-it.each([1337, 31337])(
-  'on the development chain %i nothing is kept, for anything in it may change',
-  async (chainId) => {
-    const own = await startFakeNode({ chainId, responses: { eth_getBalance: '0x1' } });
-    own.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
-    const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
-    await development.call('main', 'eth_getBalance', [account, 'latest']);
-    await eventually(
-      async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100,
-      2_000,
-    );
-    for (const block of ['latest', '0x64', 'latest', '0x64']) {
-      await development.call('main', 'eth_getBalance', [account, block]);
-    }
-    expect(own.callsOf('eth_getBalance')).toHaveLength(5);
-    await development.stop();
-    await own.close();
-  },
-);
+it.each([1337, 31337])('nothing is cached on the development chain %i', async (chainId) => {
+  const own = await startFakeNode({ chainId, responses: { eth_getBalance: '0x1' } });
+  own.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
+  const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
+  await development.call('main', 'eth_getBalance', [account, 'latest']);
+  await eventually(
+    async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100,
+    2_000,
+  );
+  for (const block of ['latest', '0x64', 'latest', '0x64']) {
+    await development.call('main', 'eth_getBalance', [account, block]);
+  }
+  expect(own.callsOf('eth_getBalance')).toHaveLength(5);
+  await development.stop();
+  await own.close();
+});
 
-it('nothing is kept unless CACHE_MAX_BYTES says so', async () => {
+it('nothing is cached with CACHE_MAX_BYTES=0', async () => {
   await gateway.stop();
   await open({ CACHE_MAX_BYTES: '0' });
   for (const id of [1, 2, 3]) await gateway.call('main', 'eth_getStorageAt', slot, id);

@@ -6,56 +6,56 @@ const transaction = `0x${'ab'.repeat(32)}`;
 it.each([
   ['eth_getTransactionReceipt', [transaction]],
   ['eth_getTransactionByHash', [transaction]],
-])('%s is kept for good once its block is final, whatever becomes of the ring', async (method, params) => {
-  const { chain, keep, moved, finalise } = await followCache();
-  const { find, first } = keep(method, params, receiptIn(chain.head));
+])('%s stays cached once its block is final, even after the block has left the header ring', async (method, params) => {
+  const { chain, store, waitForHead, finalise } = await followCache();
+  const { find, first } = store(method, params, receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);
   const block = chain.head;
-  await moved(chain.mine(3));
+  await waitForHead(chain.mine(3));
   expect(await finalise(block)).toBe(true);
   expect(find()).toBe(first);
-  // So far back that nothing is left of what was known.
-  await moved(chain.mine(2_000));
+  // The header ring does not have the block any more.
+  await waitForHead(chain.mine(2_000));
   expect(find()).toBe(first);
 });
 
-it('what was in a block that was taken back does not become final with the block that took its place', async () => {
-  const { chain, keep, moved, finalise } = await followCache();
-  await moved(chain.mine());
+it('a result from an orphaned block does not become final with the block that replaced it', async () => {
+  const { chain, store, waitForHead, finalise } = await followCache();
+  await waitForHead(chain.mine());
   const orphan = chain.head;
-  const { find, first } = keep('eth_getTransactionReceipt', [transaction], receiptIn(orphan));
+  const { find, first } = store('eth_getTransactionReceipt', [transaction], receiptIn(orphan));
   expect(first).toContain(orphan.hash);
-  await moved(chain.reorganise(1, 3));
+  await waitForHead(chain.reorganise(1, 3));
   expect(await finalise(chain.byNumber(orphan.number))).toBe(true);
   expect(find()).toBeUndefined();
-  // Neither when a node that is still on the old branch tells of it.
-  expect(keep('eth_getTransactionReceipt', [transaction], receiptIn(orphan)).first).toBeUndefined();
-  expect(keep('eth_getBlockByNumber', [orphan.number, false], orphan).first).toBeUndefined();
-  expect(keep('eth_getBlockByHash', [orphan.hash, false], orphan).first).toBeUndefined();
+  // Nor does a later response from a node on the old branch.
+  expect(store('eth_getTransactionReceipt', [transaction], receiptIn(orphan)).first).toBeUndefined();
+  expect(store('eth_getBlockByNumber', [orphan.number, false], orphan).first).toBeUndefined();
+  expect(store('eth_getBlockByHash', [orphan.hash, false], orphan).first).toBeUndefined();
   const canonical = chain.byNumber(orphan.number);
-  expect(keep('eth_getBlockByNumber', [orphan.number, false], canonical).first).toBe(JSON.stringify(canonical));
+  expect(store('eth_getBlockByNumber', [orphan.number, false], canonical).first).toBe(JSON.stringify(canonical));
 });
 
-it('no block is final that stands where ours has another', async () => {
-  const { chain, moved, finalise } = await followCache();
+it('a block that differs from the canonical chain does not become final', async () => {
+  const { chain, waitForHead, finalise } = await followCache();
   const other = chain.copy();
-  await moved(chain.mine(2));
+  await waitForHead(chain.mine(2));
   other.mine(2);
   expect(await finalise(other.head)).toBe(false);
   expect(await finalise(chain.head)).toBe(true);
 });
 
-it('an uncle is kept for good once the blocks that may hold it are final', async () => {
-  const { chain, keep, moved, finalise } = await followCache();
+it('an uncle stays cached once all blocks that can include it are final', async () => {
+  const { chain, store, waitForHead, finalise } = await followCache();
   const uncle = { hash: `0x${'cd'.repeat(32)}`, number: chain.head.number };
-  await moved(chain.mine());
+  await waitForHead(chain.mine());
   const params = [chain.head.hash, '0x0'];
-  const { find, first } = keep('eth_getUncleByBlockHashAndIndex', params, uncle);
+  const { find, first } = store('eth_getUncleByBlockHashAndIndex', params, uncle);
   expect(first).toBe(JSON.stringify(uncle));
-  await moved(chain.mine(5));
+  await waitForHead(chain.mine(5));
   expect(await finalise(chain.head)).toBe(true);
   expect(find()).toBe(first);
-  await moved(chain.mine(2_000));
+  await waitForHead(chain.mine(2_000));
   expect(find()).toBe(first);
 });
 
@@ -66,14 +66,14 @@ it.each([
   ['eth_getTransactionCount', [account, '0x64'], '0x0'],
   ['eth_call', [{ to: account }, '0x64'], '0x'],
   ['eth_call', [{ to: account }, { blockNumber: '0x64' }], '0x'],
-])('%s %j at a final block is kept for good, and zeros are no nulls', async (method, params, result) => {
-  const { chain, keep, moved } = await followCache({ finalized: 100 });
-  const { find, first } = keep(method, params, result);
+])('%s %j at a final block stays cached, also for zero and empty results', async (method, params, result) => {
+  const { chain, store, waitForHead } = await followCache({ finalized: 100 });
+  const { find, first } = store(method, params, result);
   expect(first).toBe(JSON.stringify(result));
-  await moved(chain.mine(2_000));
+  await waitForHead(chain.mine(2_000));
   expect(find()).toBe(first);
   const notFinal = JSON.parse(JSON.stringify(params).replace('0x64', '0x65')) as unknown[];
-  expect(keep(method, notFinal, result).first).toBeUndefined();
+  expect(store(method, notFinal, result).first).toBeUndefined();
 });
 
 it.each([
@@ -84,28 +84,28 @@ it.each([
   ['eth_maxPriorityFeePerGas', []],
   ['eth_blobBaseFee', []],
   ['eth_feeHistory', ['0x4', 'latest', []]],
-])('%s %j is kept until the head moves', async (method, params) => {
-  const { chain, keep, moved } = await followCache({ finalized: 100 });
-  const { find, first } = keep(method, params, '0x5');
+])('%s %j is cached until the head changes', async (method, params) => {
+  const { chain, store, waitForHead } = await followCache({ finalized: 100 });
+  const { find, first } = store(method, params, '0x5');
   expect(first).toBe('"0x5"');
-  await moved(chain.mine());
+  await waitForHead(chain.mine());
   expect(find()).toBeUndefined();
 });
 
-it('who was told of a newer block is not told of the state before it, though the head was not looked at since', async () => {
-  const { chain, keep } = await followCache();
-  const { find, first } = keep('eth_getBalance', latest, '0x5');
+it('cached state is not served after a response from a newer block, even before the next head poll', async () => {
+  const { chain, store } = await followCache();
+  const { find, first } = store('eth_getBalance', latest, '0x5');
   expect(first).toBe('"0x5"');
-  // A receipt in the next block, of which we have not heard.
+  // A receipt in the next block, before the gateway has its head.
   const next = chain.copy().mine();
-  expect(keep('eth_getTransactionReceipt', [transaction], receiptIn(next)).first).toBeUndefined();
+  expect(store('eth_getTransactionReceipt', [transaction], receiptIn(next)).first).toBeUndefined();
   expect(find()).toBeUndefined();
-  expect(keep('eth_getBalance', latest, '0x5').first).toBeUndefined();
+  expect(store('eth_getBalance', latest, '0x5').first).toBeUndefined();
 });
 
-it('what is not final is not true any more when the chain was not looked at for a while', async () => {
-  const { chain, heads, keep } = await followCache();
-  const { find, first } = keep('eth_getTransactionReceipt', [transaction], receiptIn(chain.head));
+it('entries for blocks that are not final expire when the chain was not polled for 30 s', async () => {
+  const { chain, heads, store } = await followCache();
+  const { find, first } = store('eth_getTransactionReceipt', [transaction], receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);
   Object.defineProperty(heads, 'seenAt', { value: performance.now() - 31_000 });
   expect(find()).toBeUndefined();

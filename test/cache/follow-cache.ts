@@ -12,26 +12,26 @@ import { withHeads } from '../heads/with-heads.ts';
 export const account = `0x${'12'.repeat(20)}`;
 export const latest = [account, 'latest'];
 
-/** The cache of a network whose heads are followed, at a scripted node. */
+/** The cache of a network that follows the heads of a scripted node. */
 export async function followCache({
   finalized = -1,
   maxBytes = 1_000_000,
-  shared = undefined as RedisCache | undefined,
+  redisCache = undefined as RedisCache | undefined,
 } = {}) {
   const chain = new ScriptedChain({ from: 100 });
   const { heads, watch, nodes } = await withHeads([chain]);
   await watch();
-  const answers = new ResponseCache(maxBytes);
-  const told = new NewestServedBlock();
+  const responses = new ResponseCache(maxBytes);
+  const newestServed = new NewestServedBlock();
   let finalBlock = chain.byNumber(quantity(finalized));
   const final = new FinalizedBlock(heads, () => Promise.resolve(finalBlock));
-  let looks = 0;
-  /** A node says that this block is final, and is asked. */
+  let refreshes = 0;
+  /** Makes the node report this block as final, and refreshes. @returns whether it is final then */
   const finalise = async (block: ScriptedBlock | null): Promise<boolean> => {
     finalBlock = block;
-    // It is asked every half minute.
-    looks++;
-    final.includes(2n ** 60n, performance.now() + looks * 60_000);
+    // Refreshes are at least 30 s apart.
+    refreshes++;
+    final.includes(2n ** 60n, performance.now() + refreshes * 60_000);
     await new Promise(setImmediate);
     return final.includes(BigInt(block?.number ?? 0), performance.now());
   };
@@ -46,11 +46,11 @@ export async function followCache({
     return new MethodCache({
       network: 'test:7',
       spec,
-      cache: answers,
-      redisCache: shared,
+      cache: responses,
+      redisCache,
       chain: heads,
       finalized: final,
-      newestServed: told,
+      newestServed,
       count,
     });
   };
@@ -58,26 +58,26 @@ export async function followCache({
     chain,
     nodes,
     heads,
-    responses: answers,
+    responses,
     counted,
     finalise,
     cacheOf,
-    /** Keeps what a node said, and looks for it. */
-    keep: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
+    /** Stores a result and finds it again. */
+    store: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
-      cache.store(params, text, replyOf(result), headHash);
+      cache.store(params, text, responseOf(result), headHash);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
-    moved: (block: ScriptedBlock) =>
+    waitForHead: (block: ScriptedBlock) =>
       vi.waitFor(() => {
         expect(heads.head?.hash).toBe(block.hash);
       }),
   };
 }
 
-export function replyOf(result: unknown): UpstreamResponse {
+export function responseOf(result: unknown): UpstreamResponse {
   return Buffer.isBuffer(result)
     ? { kind: 'large', parts: [result], parse: () => ({ kind: 'result', result: JSON.parse(result.toString()) }) }
     : { kind: 'result', result };
@@ -91,9 +91,15 @@ function quantity(number: number): string {
   return `0x${number.toString(16)}`;
 }
 
-/** What a call is answered: as it was kept, or anew. */
-export function askCache(cache: MethodCache, params: readonly unknown[], ask: () => Promise<UpstreamResponse>) {
+/** Finds a result in memory, or else fetches it. */
+export function callThroughCache(
+  cache: MethodCache,
+  params: readonly unknown[],
+  request: () => Promise<UpstreamResponse>,
+) {
   const text = JSON.stringify(params);
   const result = cache.find(text);
-  return result === undefined ? cache.fetch(params, text, ask) : Promise.resolve({ kind: 'cached' as const, result });
+  return result === undefined
+    ? cache.fetch(params, text, request)
+    : Promise.resolve({ kind: 'cached' as const, result });
 }

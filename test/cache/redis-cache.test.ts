@@ -13,54 +13,54 @@ import { status } from '../support/behaviours.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { account, askCache, followCache, receiptIn, replyOf } from './follow-cache.ts';
+import { account, callThroughCache, followCache, receiptIn, responseOf } from './follow-cache.ts';
 
 const atFinal = [account, '0x0', '0x64'];
 const word = `0x${'7'.repeat(64)}`;
-const nobody = (): Promise<UpstreamResponse> => Promise.reject(new Error('an upstream was asked'));
+const noUpstream = (): Promise<UpstreamResponse> => Promise.reject(new Error('the test expects no upstream request'));
 
 let redis: RedisServer;
-let acts: Record<string, number>;
+let outcomes: Record<string, number>;
 
 beforeEach(async () => {
   redis = await startRedis();
-  acts = {};
+  outcomes = {};
   onTestFinished(() => redis.stop());
 });
 
 function count(outcome: string): void {
-  acts[outcome] = (acts[outcome] ?? 0) + 1;
+  outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
 }
 
-/** One gateway's part in it. @param waitMaxMs long, since a loaded machine is no slow Redis */
-async function share(waitMaxMs = 2_000): Promise<RedisCache> {
+/** Opens the cache of one gateway. @param maxWaitMs long by default, because the test machine may be slow */
+async function openCache(maxWaitMs = 2_000): Promise<RedisCache> {
   const link = new RedisLink({ purpose: 'cache', address: parseRedisUrl(redis.url), log: openLog('silent') });
-  const shared = new RedisCache(link, count, waitMaxMs);
-  onTestFinished(() => shared.close());
-  // Nobody waits for Redis at start.
+  const redisCache = new RedisCache(link, count, maxWaitMs);
+  onTestFinished(() => redisCache.close());
+  // The cache does not wait for Redis at start.
   await eventually(async () => {
-    await shared.find('nothing');
-    return acts['miss'] !== undefined;
+    await redisCache.get('nothing');
+    return outcomes['miss'] !== undefined;
   }, 3_000);
-  acts = {};
-  return shared;
+  outcomes = {};
+  return redisCache;
 }
 
-async function shareOfTwo() {
-  const one = await followCache({ finalized: 100, shared: await share() });
-  const other = await followCache({ finalized: 100, shared: await share() });
+async function openTwo() {
+  const one = await followCache({ finalized: 100, redisCache: await openCache() });
+  const other = await followCache({ finalized: 100, redisCache: await openCache() });
   return { one, other };
 }
 
-const written = (count = 1): Promise<number> => eventually(() => acts['written'] === count, 2_000);
+const written = (count = 1): Promise<number> => eventually(() => outcomes['written'] === count, 2_000);
 
-it('what one gateway was told for good, another need not ask', async () => {
-  const { one, other } = await shareOfTwo();
-  one.keep('eth_getStorageAt', atFinal, word);
+it('a permanently valid result of one gateway is a hit in another', async () => {
+  const { one, other } = await openTwo();
+  one.store('eth_getStorageAt', atFinal, word);
   await written();
   const cache = other.cacheOf('eth_getStorageAt');
-  expect(await askCache(cache, atFinal, nobody)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
-  // From now on it has it itself.
+  expect(await callThroughCache(cache, atFinal, noUpstream)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
+  // The second gateway has it in memory now.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, redis: 1, miss: 0 });
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
@@ -68,107 +68,110 @@ it('what one gateway was told for good, another need not ask', async () => {
   expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(3_600);
 });
 
-it('what may be taken back is not shared, and becomes so once it is final', async () => {
-  const { one } = await shareOfTwo();
-  await one.moved(one.chain.mine());
+it('results are shared only once their block is final', async () => {
+  const { one } = await openTwo();
+  await one.waitForHead(one.chain.mine());
   const block = one.chain.head;
-  const { find, first } = one.keep('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(block));
-  one.keep('eth_getBalance', [account, 'latest'], '0x5');
-  one.keep('eth_getBlockByHash', [`0x${'00'.repeat(32)}`, false], null);
+  const { find, first } = one.store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(block));
+  one.store('eth_getBalance', [account, 'latest'], '0x5');
+  one.store('eth_getBlockByHash', [`0x${'00'.repeat(32)}`, false], null);
   expect(first).toContain(block.hash);
-  expect(acts).toEqual({});
+  expect(outcomes).toEqual({});
   expect(await one.finalise(block)).toBe(true);
   expect(find()).toBe(first);
   await written();
   expect(await redis.cli('DBSIZE')).toBe('1');
 });
 
-it('Redis is not asked for what is true at the head only, or not final', async () => {
-  const { one } = await shareOfTwo();
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
+it('Redis is not read for results at the head or at blocks that are not final', async () => {
+  const { one } = await openTwo();
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   for (const block of ['latest', 'pending', '0x65'])
-    await askCache(one.cacheOf('eth_getBalance'), [account, block], ask);
-  expect(acts).toEqual({});
-  await askCache(one.cacheOf('eth_getBlockByHash'), [`0x${'01'.repeat(32)}`, false], () =>
-    Promise.resolve(replyOf(null)),
+    await callThroughCache(one.cacheOf('eth_getBalance'), [account, block], request);
+  expect(outcomes).toEqual({});
+  await callThroughCache(one.cacheOf('eth_getBlockByHash'), [`0x${'01'.repeat(32)}`, false], () =>
+    Promise.resolve(responseOf(null)),
   );
-  expect(acts).toEqual({ miss: 1 });
+  expect(outcomes).toEqual({ miss: 1 });
 });
 
-it('large answers are gzipped', async () => {
-  const { one, other } = await shareOfTwo();
-  // Older than what either chain is known from: of a number that is known, another block is another branch's.
+it('large results are gzipped', async () => {
+  const { one, other } = await openTwo();
+  // Older than both known chains: within a known chain, another block of the same number is on another branch.
   const old = { ...one.chain.head, hash: `0x${'ef'.repeat(32)}`, number: '0x5' };
   const block = Buffer.from(JSON.stringify({ ...old, extraData: `0x${'5'.repeat(100_000)}` }));
   const params = [old.hash, false];
-  one.keep('eth_getBlockByHash', params, block);
+  one.store('eth_getBlockByHash', params, block);
   await written();
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   expect(Number(await redis.cli('STRLEN', name))).toBeLessThan(2_000);
   expect(await redis.cli('GETRANGE', name, '0', '0')).not.toBe('{');
-  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, nobody)).toEqual({
+  expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, noUpstream)).toEqual({
     kind: 'cached',
     result: block,
   });
 });
 
-it('a block that another gateway kept is not told where ours knows another one of that number', async () => {
-  const { one, other } = await shareOfTwo();
+it('a shared block is not used if the canonical chain has another block of its number', async () => {
+  const { one, other } = await openTwo();
   expect(other.chain.head.hash).not.toBe(one.chain.head.hash);
   const params = [one.chain.head.hash, false];
-  one.keep('eth_getBlockByHash', params, one.chain.head);
+  one.store('eth_getBlockByHash', params, one.chain.head);
   await written();
   expect(await redis.cli('DBSIZE')).toBe('1');
-  const anew = replyOf(null);
-  expect(await askCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(anew))).toBe(anew);
+  const fresh = responseOf(null);
+  expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(fresh))).toBe(fresh);
 });
 
 it.each([
-  ['nothing', ''],
-  ['no JSON', '0x5'],
-  ['what should be gzipped', `"${'x'.repeat(2_000)}"`],
-  ['what is no gzip', '\u001f\u008b'],
-])('%s is no answer, and is passed over', async (_, text) => {
-  const { one, other } = await shareOfTwo();
-  one.keep('eth_getStorageAt', atFinal, word);
+  ['an empty value', ''],
+  ['invalid JSON', '0x5'],
+  ['an uncompressed large value', `"${'x'.repeat(2_000)}"`],
+  ['invalid gzip data', '\u001f\u008b'],
+])('%s in Redis is ignored and replaced', async (_, text) => {
+  const { one, other } = await openTwo();
+  one.store('eth_getStorageAt', atFinal, word);
   await written();
   const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
   await redis.cli('SET', name, text);
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
-  expect(await askCache(other.cacheOf('eth_getStorageAt'), atFinal, ask)).toEqual({ kind: 'cached', result: '"0x5"' });
-  // And is written anew: Redis itself is well.
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
+  expect(await callThroughCache(other.cacheOf('eth_getStorageAt'), atFinal, request)).toEqual({
+    kind: 'cached',
+    result: '"0x5"',
+  });
+  // It is written again, because Redis itself works.
   await written(2);
-  expect(acts).toMatchObject({ failed: 1 });
+  expect(outcomes).toMatchObject({ failed: 1 });
 });
 
-it('a Redis that hangs, or is gone, is not waited for, and is asked again when it is back', async () => {
-  const { cacheOf } = await followCache({ finalized: 100, shared: await share(20) });
-  const ask = (): Promise<UpstreamResponse> => Promise.resolve(replyOf('0x5'));
+it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it works', async () => {
+  const { cacheOf } = await followCache({ finalized: 100, redisCache: await openCache(20) });
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   let slot = 0;
   const call = async (): Promise<void> => {
-    const response = await askCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], ask);
+    const response = await callThroughCache(cacheOf('eth_getStorageAt'), [account, `0x${slot++}`, '0x64'], request);
     expect(response).toEqual({ kind: 'cached', result: '"0x5"' });
   };
   redis.pause();
   for (let calls = 0; calls < 8; calls++) await call();
-  // Waited for once, and not eight times.
-  expect(acts).toMatchObject({ late: 1, 'not-requested': 7 });
+  // Only the first of the eight calls waits.
+  expect(outcomes).toMatchObject({ late: 1, 'not-requested': 7 });
   redis.resume();
   await eventually(async () => {
     await call();
-    return acts['miss'] !== undefined;
+    return outcomes['miss'] !== undefined;
   }, 4_000);
   await redis.kill();
   await call();
 });
 
-it('a URL that cannot be read is told by the name of its setting, and not shown', () => {
+it('the error about a malformed URL names the setting and does not show the URL', () => {
   const open = (): unknown => openRedisCache({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
   expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
   expect(open).not.toThrow(/secret/);
 });
 
-it('between two real gateways a key is told only what it may ask, and Redis holds no key', async () => {
+it('between two real gateways a key without permission gets no shared result, and Redis contains no key', async () => {
   const chain = new ScriptedChain({ from: 100 });
   const nodes = await Promise.all(
     [0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } })),
@@ -186,17 +189,17 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
     await Promise.all([one.stop(), other.stop()]);
     await Promise.all(nodes.map((node) => node.close()));
   });
-  for (const gateway of [one, other]) await untilFinalIsKnown(gateway);
+  for (const gateway of [one, other]) await waitForFinalBlock(gateway);
   await one.call('main', 'eth_getStorageAt', atFinal);
   await eventually(async () => (await redis.cli('KEYS', '*eth_getStorageAt*')).split('\n').length >= 3, 2_000);
   nodes[1]?.always(status(500));
   const key = makeKey();
-  const rules = { contracts: `0x${'34'.repeat(20)}` };
-  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), permissions: rules });
+  const permissions = { contracts: `0x${'34'.repeat(20)}` };
+  await other.gateway.keys.add(digestOf(key), { name: 'bob', createdAt: new Date().toISOString(), permissions });
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: atFinal });
   const rejected = await fetch(`${other.address}/main/v3/${key}`, { method: 'POST', body });
   expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('project ID settings')]);
-  // By Redis, unless that was late.
+  // From Redis, unless Redis timed out.
   await eventually(async () => (await other.call('main', 'eth_getStorageAt', atFinal)).result === word, 4_000);
   const { value } = await readMetrics(other.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'redis' })).toBe(1);
@@ -208,10 +211,10 @@ it('between two real gateways a key is told only what it may ask, and Redis hold
   }
 });
 
-/** Asks for something of a final block, each time another, until that is kept. */
-async function untilFinalIsKnown(gateway: TestGateway): Promise<void> {
-  const mine = gateway.key.slice(-8);
-  const slot = `0x${Buffer.from(mine).toString('hex')}`;
+/** Calls for state at a final block until it is cached: then the gateway knows the final block. */
+async function waitForFinalBlock(gateway: TestGateway): Promise<void> {
+  const suffix = gateway.key.slice(-8);
+  const slot = `0x${Buffer.from(suffix).toString('hex')}`;
   await eventually(async () => {
     await gateway.call('main', 'eth_getStorageAt', [account, slot, '0x64']);
     const { samples } = await readMetrics(gateway.address);

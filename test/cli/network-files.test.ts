@@ -5,7 +5,7 @@ import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { knownChain, type KnownChain } from '../../gateway/network-files/chains/known-chain.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { memory } from '../network-files/load.ts';
+import { loadFiles } from '../network-files/load.ts';
 
 let place: Workplace;
 
@@ -46,7 +46,7 @@ describe('gatehouse networks add', () => {
   it('writes a network from the list of known chains', async () => {
     const { code, stdout } = await place.run(['networks', 'add', '100']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis\.yaml\. .* put your own/)]);
-    const [network] = memory({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
+    const [network] = loadFiles({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
     expect(network).toMatchObject({ name: 'Gnosis', chainId: 100, upstreams: [{ name: 'public' }] });
   });
 
@@ -99,6 +99,6 @@ describe('known chains', () => {
   it('produce valid network files', () => {
     // All files in one folder, as `gatehouse check` reads it.
     const files = Object.entries(chains).map(([id, chain]) => [`c${id}.yaml`, networkFileOf(chain, Number(id))]);
-    expect(memory(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
+    expect(loadFiles(Object.fromEntries(files) as Record<string, string>)).toHaveLength(files.length);
   });
 });

@@ -8,7 +8,7 @@ import { permissionFields } from '../../gateway/auth/permissions/permissions.ts'
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { memory, mistakesOf } from '../network-files/load.ts';
+import { loadFiles, diagnosticsOf } from '../network-files/load.ts';
 
 /** The rows of the table under a heading of a page, without its head: cells, trimmed. */
 function tableUnder(page: string, heading: string): string[][] {
@@ -90,7 +90,7 @@ describe('the examples in README.md and docs/networks.md', () => {
 
   it('have network files that load', () => {
     const yaml = codeUnder('docs/networks.md', 'Network file', 'yaml');
-    const [network] = memory({ 'ethereum-mainnet.yaml': yaml }, { PROVIDER_KEY: 'k', PROVIDER_TOKEN: 't' });
+    const [network] = loadFiles({ 'ethereum-mainnet.yaml': yaml }, { PROVIDER_KEY: 'k', PROVIDER_TOKEN: 't' });
     expect(network).toMatchObject({
       name: 'Ethereum Mainnet',
       chainId: 1,
@@ -101,9 +101,9 @@ describe('the examples in README.md and docs/networks.md', () => {
       ],
     });
     // The header's variable has a default, the URL's has none.
-    expect(mistakesOf(yaml)).toEqual([expect.stringContaining('the environment has no PROVIDER_KEY')]);
+    expect(diagnosticsOf(yaml)).toEqual([expect.stringContaining('the environment has no PROVIDER_KEY')]);
     const short = codeUnder('README.md', 'First network', 'yaml');
-    expect(memory({ 'base.yaml': short }, { PROVIDER_KEY: 'k' })[0]).toMatchObject({ name: 'Base', chainId: 8453 });
+    expect(loadFiles({ 'base.yaml': short }, { PROVIDER_KEY: 'k' })[0]).toMatchObject({ name: 'Base', chainId: 8453 });
   });
 
   it('show a diagnostic as `gatehouse check` prints it', () => {
@@ -119,6 +119,6 @@ describe('the examples in README.md and docs/networks.md', () => {
       '    url: https://one',
       '    timeout: 5',
     ];
-    expect(mistakesOf(lines)).toEqual([shown]);
+    expect(diagnosticsOf(lines)).toEqual([shown]);
   });
 });

@@ -100,7 +100,7 @@ describe('a gateway does not start, and prints the reason in one line', () => {
     mkdirSync(join(place.folder, 'nets'));
     expect(await place.run(['start'], { NETWORKS_DIR: 'nets' })).toMatchObject({
       code: EX_CONFIG,
-      stderr: 'nets: there is no network file (<slug>.yaml) in it\n',
+      stderr: 'nets: the folder has no network file (<slug>.yaml)\n',
     });
   });
 

@@ -44,12 +44,12 @@ it('reports invalid files once, with the position, and again after SIGHUP', asyn
   expect(await balance()).toBe('0x1');
   place.withNetworks({ main: 'name: Main\nchainId: 10\nupstreams:\n  - name: one\n    adress: x\n' });
   await eventually(() => logged('networks/main.yaml:5:5 upstreams[0].adress is not known') === 1, 5_000);
-  expect([logged('were refused'), logged('"level":50')]).toEqual([1, 1]);
+  expect([logged('network files rejected'), logged('"level":50')]).toEqual([1, 1]);
   gateway.signal('SIGHUP');
-  await eventually(() => logged('were refused') === 2, 5_000);
+  await eventually(() => logged('network files rejected') === 2, 5_000);
   expect(await balance()).toBe('0x1');
   place.withNetworks({ main: network(10, [node.url]), more: network(10, [node.url]) });
-  await eventually(() => logged('are in force') === 1, 5_000);
+  await eventually(() => logged('network files reloaded') === 1, 5_000);
   expect(gateway.stderr()).toContain('"added":["more"],"changed":[],"removed":[]');
   expect(await balance()).toBe('0x1');
   expect(gateway.stderr()).not.toContain(new URL(node.url).host);

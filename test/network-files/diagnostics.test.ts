@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest';
-import { good, memory, mistakesOf } from './load.ts';
+import { good, loadFiles, diagnosticsOf } from './load.ts';
 
-/** The good file with one line in another's place, or after all others. */
-const withLine = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
-const added = (...lines: string[]): string[] => [...good, ...lines];
+/** The valid file with one line replaced or appended. */
+const withLineAt = (line: string, at = good.length): string[] => good.with(at, line).filter((text) => text !== '');
+const withLines = (...lines: string[]): string[] => [...good, ...lines];
 const wholeNumber = 'expected whole number from 1 to 9007199254740991';
 
 // prettier-ignore
 const notYaml: [string, string | string[], string][] = [
-  ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 a tab is used to indent; YAML takes spaces only'],
-  ['a name twice', added('chainId: 1'), '6:1 this name stands twice in the same map'],
+  ['a tab', 'name: Base\nupstreams:\n\t- name: one\n', '3:1 the line is indented with a tab; YAML allows only spaces'],
+  ['a name twice', withLines('chainId: 1'), '6:1 this name appears twice in the same map'],
   ['a quote that is not closed', 'name: "Base\n', '2:1 a quote is not closed'],
-  ['a bracket that is not closed', added('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
+  ['a bracket that is not closed', withLines('methods: [eth'), '7:1 the indentation does not fit the lines before, or a bracket is not closed'],
   ['no space after a colon', [...good.slice(0, 4), '    url:https://one'], '5:5 a colon and a space are missing after a name'],
   ['a colon in a value', 'name: Base: mainnet\n', '1:7 a value with a colon and a space in it needs quotes, or belongs on a line of its own'],
-  ['a reserved character', 'name: @Base\n', '1:7 a value that begins with a special character needs quotes'],
-  ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" begins an escape that YAML does not know; within '…' it stands for itself"],
-  ['a bracket too many', added(']'), '6:1 YAML does not expect this here'],
-  ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 a tag (!…) is not needed: remove it'],
+  ['a reserved character', 'name: @Base\n', '1:7 a value that starts with a special character needs quotes'],
+  ['an escape', 'name: "\\q"\n', "1:8 a backslash within \"…\" starts an escape that YAML does not have; within '…' it is a plain character"],
+  ['a bracket too many', withLines(']'), '6:1 unexpected text at this position'],
+  ['a tag', ['name: !secret Base', ...good.slice(1)], '1:7 remove the tag (!…): no tag is needed'],
   ['a name that is a list', '? [name]\n: Base\n', '1:3 a name must be text: put it in quotes'],
-  ['two documents', added('---', ...good), '6:1 a second document begins here: write one file for each network'],
+  ['two documents', withLines('---', ...good), '6:1 a second document starts here: write one file for each network'],
   ['an alias of nothing', ['name: *base', ...good.slice(1)], '1:7 this alias (*…) has no anchor (&…) before it'],
-  ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
-  ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or one stands inside what it stands for'],
-  ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'it is nested too deep'],
+  ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or an alias contains itself'],
+  ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or an alias contains itself'],
+  ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'the nesting is too deep'],
   ['more than 256 kB', `# ${'x'.repeat(257 * 1024)}\n${good.join('\n')}`, '1:1 the file is larger than 256 kB'],
 ];
 
@@ -33,106 +33,106 @@ const otherShapes: [string, string | string[], string[]][] = [
   ['comments only', '# Base\n', ['1:1 the file is empty: expected a map with name, chainId and upstreams']],
   ['a list', '- name: Base\n', ['1:1 the file: expected map with name, chainId and upstreams, not a list']],
   ['text', 'Base', ['1:1 the file: expected map with name, chainId and upstreams, not text']],
-  ['nothing of what is due', 'methods: [eth]', [
+  ['without required members', 'methods: [eth]', [
     '1:1 name is missing: expected text of 1 to 80 characters',
     `1:1 chainId is missing: ${wholeNumber}`,
     '1:1 upstreams is missing: expected list of at least one upstream',
   ]],
-  ['a name that is a number', withLine('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
-  ['a name that is empty', withLine("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
-  ['a name without a value', withLine('name:', 0), ['1:6 name: expected text of 1 to 80 characters; nothing is there']],
-  ['a name that is true', withLine('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
-  ['chain id 0', withLine('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id -1', withLine('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id 1.5', withLine('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id -1.5', withLine('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id 2⁵³', withLine('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id without end', withLine('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
-  ['chain id as text', withLine("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
-  ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; nothing is there']],
-  ['an upstream that is its URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
+  ['a name that is a number', withLineAt('name: 1', 0), ['1:7 name: expected text of 1 to 80 characters, not a number']],
+  ['a name that is empty', withLineAt("name: ''", 0), ['1:7 name: expected text of 1 to 80 characters']],
+  ['a name without a value', withLineAt('name:', 0), ['1:6 name: expected text of 1 to 80 characters; the value is missing']],
+  ['a name that is true', withLineAt('name: true', 0), ['1:7 name: expected text of 1 to 80 characters, not true or false']],
+  ['chain id 0', withLineAt('chainId: 0', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1', withLineAt('chainId: -1', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 1.5', withLineAt('chainId: 1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id -1.5', withLineAt('chainId: -1.5', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id 2⁵³', withLineAt('chainId: 9007199254740992', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['an infinite chain id', withLineAt('chainId: .inf', 1), [`2:10 chainId: ${wholeNumber}`]],
+  ['chain id as text', withLineAt("chainId: '1'", 1), [`2:10 chainId: ${wholeNumber}, not text`]],
+  ['no upstreams', ['name: Base', 'chainId: 1', 'upstreams:'], ['3:11 upstreams: expected list of at least one upstream; the value is missing']],
+  ['an upstream that is a URL', ['name: Base', 'chainId: 1', 'upstreams: [https://one]'], ['3:13 upstreams[0]: expected map with name and url, not text']],
   ['an upstream without a name', ['name: Base', 'chainId: 1', 'upstreams:', '  - url: https://one'], ['4:5 upstreams[0].name is missing: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
-  ['a name of an upstream with blanks', withLine('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
-  ['no way to the node', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
-  ['url and spawn', added('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['a name of an upstream with blanks', withLineAt('  - name: One Node', 3), ['4:11 upstreams[0].name: expected text of 1 to 40 letters, digits, dots, hyphens and underscores']],
+  ['an upstream without url, websocketUrl and spawn', good.slice(0, 4), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
+  ['url and spawn', withLines('    spawn: anvil'), ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
   ['websocketUrl and spawn', [...good.slice(0, 4), '    websocketUrl: wss://one.example', '    spawn: anvil'], ['4:5 upstreams[0]: expected url, websocketUrl or both, or else spawn']],
-  ['spawn of another node', withLine('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
-  ['a websocketUrl of another kind', added('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
-  ['a WebSocket’s url', withLine('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
-  ['a url with blanks', withLine('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
-  ['no time at all', added('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
-  ['a hedge that is neither', added('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a hedge at once', added('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
-  ['a half priority', added('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
-  ['an archive perhaps', added('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
-  ['no calls at all', added('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
-  ['another limit', added('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
-  ['a burst of nothing', added('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
-  ['no limits', added('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
-  ['a time with its unit', added('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
-  ['headers as a list', added('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
-  ['a header that is a number', added('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
-  ['a header of blanks', added('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(a name that is not shown): expected header name']],
-  ['a base URL without scheme', added('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
-  ['the same base URL twice', added('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
-  ['no methods', added('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
+  ['spawn of another node', withLineAt('    spawn: geth', 4), ['5:12 upstreams[0].spawn: expected anvil']],
+  ['a websocketUrl with another scheme', withLines('    websocketUrl: https://one.example'), ['6:19 upstreams[0].websocketUrl: expected ws or wss URL']],
+  ['a url with a WebSocket scheme', withLineAt('    url: wss://one.example', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['a url with blanks', withLineAt('    url: https://one.example/a b', 4), ['5:10 upstreams[0].url: expected http or https URL']],
+  ['a timeout of 0', withLines('    timeoutMs: 0'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000']],
+  ['a hedge that is neither off nor a number', withLines('hedge: soon'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a hedge delay of 0', withLines('hedge: 0'), ['6:8 hedge: expected off, or whole number of milliseconds, 1 to 60000']],
+  ['a fractional priority', withLines('    priority: 0.5'), ['6:15 upstreams[0].priority: expected whole number, 0 to 1000']],
+  ['an archive that is text', withLines('    archive: maybe'), ['6:14 upstreams[0].archive: expected true or false, not text']],
+  ['a rate of 0', withLines('    limits: { perSecond: 0 }'), ['6:26 upstreams[0].limits.perSecond: expected number above 0']],
+  ['an unknown limit', withLines('    limits: { persecond: 5 }'), ['6:15 upstreams[0].limits.persecond is not known; did you mean perSecond?']],
+  ['a burst without a rate', withLines('    limits: { burst: 5 }'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['no limits', withLines('    limits: {}'), ['6:13 upstreams[0].limits: expected map with perSecond, which may have burst beside it, or concurrency']],
+  ['a time with its unit', withLines('    timeoutMs: 5s'), ['6:16 upstreams[0].timeoutMs: expected whole number of milliseconds, 1 to 600000, not text']],
+  ['headers as a list', withLines('    headers: [a]'), ['6:14 upstreams[0].headers: expected map of header names to values, not a list']],
+  ['a header that is a number', withLines('    headers: { x-id: 5 }'), ['6:22 upstreams[0].headers.x-id: expected header value of printable characters, not a number']],
+  ['a header of blanks', withLines('    headers: { x id: a }'), ['6:16 upstreams[0].headers.(name not shown): expected header name']],
+  ['a base URL without scheme', withLines('baseUrls: [example.org]'), ['6:12 baseUrls[0]: expected http or https URL without query']],
+  ['the same base URL twice', withLines('baseUrls: [https://a.org, https://a.org]'), ['6:27 baseUrls[1] is the same as baseUrls[0]']],
+  ['no methods', withLines('methods: []'), ['6:10 methods: expected list of namespaces and methods']],
 ];
 
 // prettier-ignore
 const wrongMethods: [string, string][] = [
-  ['[eht]', '6:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?'],
-  ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
-  ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is no namespace and no method of the spec; did you mean eth_getStorageAt?'],
-  ['[foo]', '6:11 methods[0]: foo is no namespace and no method of the spec'],
-  // The spec has their namespaces, or nearly: they are slips.
-  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is no namespace and no method of the spec'],
-  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is no namespace and no method of the spec; did you mean zks_getBlockDetails?'],
-  ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is no namespace and no method of the spec; did you mean eth_getLogs?'],
-  ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is no namespace and no method of the spec; did you mean zks_estimateFee?'],
-  ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is no namespace and no method of the spec'],
-  ['[debug]', '6:11 methods[0]: debug is no namespace and no method of the spec'],
-  ['[debug_]', '6:11 methods[0]: debug_ is no namespace and no method of the spec'],
-  ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is no namespace and no method of the spec'],
+  ['[eht]', '6:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?'],
+  ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
+  ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
+  ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec'],
+  // The spec has these namespaces, or similar ones: typing errors.
+  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
+  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is neither a namespace nor a method of the spec'],
+  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is neither a namespace nor a method of the spec; did you mean zks_getBlockDetails?'],
+  ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
+  ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is neither a namespace nor a method of the spec; did you mean zks_estimateFee?'],
+  ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is neither a namespace nor a method of the spec'],
+  ['[debug]', '6:11 methods[0]: debug is neither a namespace nor a method of the spec'],
+  ['[debug_]', '6:11 methods[0]: debug_ is neither a namespace nor a method of the spec'],
+  ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is neither a namespace nor a method of the spec'],
   ['["eth_*"]', '6:11 methods[0]: expected namespace or method, a minus before it to take it away'],
-  ['[-eth_getStorageAt]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
-  ['[eth, -eth]', '6:10 methods: none is left; name first what is served, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];
 
 describe('a network file that is not YAML', () => {
   it.each(notYaml)('%s', (_, text, diagnostic) => {
-    expect(mistakesOf(text)).toEqual([expect.stringContaining(diagnostic)]);
+    expect(diagnosticsOf(text)).toEqual([expect.stringContaining(diagnostic)]);
   });
 
-  it('is told of line by line', () => {
-    expect(mistakesOf(added('chainId: 1', 'colour: @x'))).toEqual([
-      '6:1 this name stands twice in the same map',
-      '7:9 a value that begins with a special character needs quotes',
+  it('has one diagnostic for each line', () => {
+    expect(diagnosticsOf(withLines('chainId: 1', 'colour: @x'))).toEqual([
+      '6:1 this name appears twice in the same map',
+      '7:9 a value that starts with a special character needs quotes',
     ]);
   });
 });
 
-describe('a network file of another shape', () => {
+describe('a network file of the wrong shape', () => {
   it.each(otherShapes)('%s', (_, text, diagnostics) => {
-    expect(mistakesOf(text)).toEqual(diagnostics);
+    expect(diagnosticsOf(text)).toEqual(diagnostics);
   });
 });
 
-describe('a name that is not known', () => {
+describe('an unknown name', () => {
   it.each<[string[], string]>([
-    [added('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
-    [added('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
-    [added('method: [eth]'), '6:1 method is not known; did you mean methods?'],
-    [added('base_urls: []'), '6:1 base_urls is not known; did you mean baseUrls?'],
-    [added('colour: red'), '6:1 colour is not known'],
-    [added('1: x'), '6:1 1 is not known'],
-    [added('__proto__: { name: x }'), '6:1 __proto__ is not known'],
+    [withLines('    timeout: 5'), '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?'],
+    [withLines('    Headers: {}'), '6:5 upstreams[0].Headers is not known; did you mean headers?'],
+    [withLines('method: [eth]'), '6:1 method is not known; did you mean methods?'],
+    [withLines('base_urls: []'), '6:1 base_urls is not known; did you mean baseUrls?'],
+    [withLines('colour: red'), '6:1 colour is not known'],
+    [withLines('1: x'), '6:1 1 is not known'],
+    [withLines('__proto__: { name: x }'), '6:1 __proto__ is not known'],
   ])('in %j: %s', (lines, diagnostic) => {
-    expect(mistakesOf(lines)).toEqual([diagnostic]);
+    expect(diagnosticsOf(lines)).toEqual([diagnostic]);
   });
 
-  it('comes beside what it stood for', () => {
-    expect(mistakesOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
+  it('is reported beside the missing member', () => {
+    expect(diagnosticsOf(['name: Base', 'chainid: 1', ...good.slice(2)])).toEqual([
       `1:1 chainId is missing: ${wholeNumber}`,
       '2:1 chainid is not known; did you mean chainId?',
     ]);
@@ -140,36 +140,39 @@ describe('a name that is not known', () => {
 });
 
 describe('methods', () => {
-  const chosen = (methods: string): readonly string[] | undefined =>
-    memory({ 'base.yaml': added(`methods: ${methods}`).join('\n') })[0]?.methods;
+  const selectedMethods = (methods: string): readonly string[] | undefined =>
+    loadFiles({ 'base.yaml': withLines(`methods: ${methods}`).join('\n') })[0]?.methods;
 
-  it('are those of eth, net and web3 where none are named', () => {
-    const namespaces = memory({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
+  it('default to eth, net, web3 and rpc', () => {
+    const namespaces = loadFiles({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
     expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
   });
 
-  it('are whole namespaces, single methods, and what a minus takes away, in any order', () => {
-    expect(chosen('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
-    expect(chosen('[eth_chainId]')).toEqual(['eth_chainId']);
+  it('are namespaces and single methods, without those after a minus, in any order', () => {
+    expect(selectedMethods('[net, eth_chainId]')).toEqual(expect.arrayContaining(['net_version', 'eth_chainId']));
+    expect(selectedMethods('[eth_chainId]')).toEqual(['eth_chainId']);
     for (const methods of ['[eth, -eth_getStorageAt]', '[-eth_getStorageAt, eth, eth]']) {
-      expect(chosen(methods)).not.toContain('eth_getStorageAt');
-      expect(chosen(methods)).toContain('eth_estimateGas');
+      expect(selectedMethods(methods)).not.toContain('eth_getStorageAt');
+      expect(selectedMethods(methods)).toContain('eth_estimateGas');
     }
-    expect(chosen('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
+    expect(selectedMethods('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
   });
 
-  it('are also whole names of namespaces that the spec does not have', () => {
-    const named = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
-    expect(chosen(`[eth_chainId, ${named.join(', ')}, trace_block]`)).toEqual(['eth_chainId', ...named]);
-    expect(chosen('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
+  it('are also full method names of namespaces outside the spec', () => {
+    const passThrough = ['debug_traceTransaction', 'trace_block', 'bor_getAuthor', 'txpool_content', 'anvil_mine'];
+    expect(selectedMethods(`[eth_chainId, ${passThrough.join(', ')}, trace_block]`)).toEqual([
+      'eth_chainId',
+      ...passThrough,
+    ]);
+    expect(selectedMethods('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
   });
 
   it.each(wrongMethods)('%s: %s', (methods, diagnostic) => {
-    expect(mistakesOf(added(`methods: ${methods}`))).toEqual([diagnostic]);
+    expect(diagnosticsOf(withLines(`methods: ${methods}`))).toEqual([diagnostic]);
   });
 });
 
-/** Each list holds the one before ten times. */
+/** Each list contains the previous one ten times. */
 function bomb(): string {
   const lists = Array.from({ length: 12 }, (_, level) => {
     const item = level === 0 ? 'x' : `*l${level - 1}`;

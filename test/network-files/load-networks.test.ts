@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { reservedSlugs } from '../../gateway/network-files/network-config.ts';
-import { good, knownMethods, memory, problemsIn } from './load.ts';
+import { good, knownMethods, loadFiles, diagnosticsIn } from './load.ts';
 
 const goodFile = `${good.join('\n')}\n`;
 const loadFolder = (folder: string) => loadNetworks({ folder, knownMethods, env: {} });
@@ -23,56 +23,56 @@ describe('the folder of network files', () => {
     rmSync(empty, { recursive: true });
   });
 
-  it('is asked for by the setting’s name when it is not there', () => {
-    const error = (folder: string, whole: string): string =>
-      `${folder}${whole}: the folder of network files cannot be read; set NETWORKS_DIR`;
+  it('that does not exist is an error that names the setting', () => {
+    const error = (folder: string, absolute: string): string =>
+      `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR`;
     expect(() => loadFolder(join(empty, 'nowhere'))).toThrow(error(join(empty, 'nowhere'), ''));
     expect(() => loadFolder('no-such-folder')).toThrow(
       error('no-such-folder', ` (that is ${join(cwd, 'no-such-folder')})`),
     );
   });
 
-  it('holds at least one network', () => {
-    expect(() => loadFolder(empty)).toThrow(`${empty}: there is no network file (<slug>.yaml) in it`);
+  it('has at least one network', () => {
+    expect(() => loadFolder(empty)).toThrow(`${empty}: the folder has no network file (<slug>.yaml)`);
   });
 
-  it('is the gateway’s own where the working directory has no folder `networks`', () => {
+  it('defaults to the gateway’s own if the working directory has no folder `networks`', () => {
     process.chdir(empty);
     expect(loadFolder('networks').map(({ slug }) => slug)).toContain('sepolia');
     expect(() => loadFolder('network')).toThrow('cannot be read; set NETWORKS_DIR');
   });
 
-  it('may hold other things beside network files', () => {
+  it('can contain other files', () => {
     const files = { 'base.yaml': goodFile, 'README.md': '# Networks', 'old.yaml.bak': 'x', '.hidden.yaml': 'x' };
-    expect(memory(files).map(({ slug }) => slug)).toEqual(['base']);
+    expect(loadFiles(files).map(({ slug }) => slug)).toEqual(['base']);
   });
 
   it('is read in the order of slugs', () => {
     const files = { 'c.yaml': goodFile, 'a.yaml': goodFile, 'b-2.yaml': goodFile };
-    expect(memory(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
+    expect(loadFiles(files).map(({ slug }) => slug)).toEqual(['a', 'b-2', 'c']);
   });
 });
 
 describe('the name of a network file', () => {
   it.each(['Base', 'base_mainnet', '-base', 'base.main', 'bäse', 'a'.repeat(64)])('is no slug: %s', (slug) => {
-    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+    expect(diagnosticsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
       `${slug}.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml`,
     ]);
   });
 
   it.each([...reservedSlugs].filter((slug) => !slug.includes('.')))('is reserved: %s', (slug) => {
-    expect(problemsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
-      `${slug}.yaml:1:1 the slug ${slug} is a path of the gateway itself: give the file another name`,
+    expect(diagnosticsIn({ [`${slug}.yaml`]: goodFile })).toEqual([
+      `${slug}.yaml:1:1 the slug ${slug} is reserved for a path of the gateway: rename the file`,
     ]);
   });
 
   it.each(['base.yml', 'base.YAML', 'base.Yml'])('ends in .yaml, not as %s does', (name) => {
-    expect(problemsIn({ [name]: 'anything: [' })).toEqual([
+    expect(diagnosticsIn({ [name]: 'anything: [' })).toEqual([
       `${name}:1:1 network files end in .yaml: rename it to base.yaml`,
     ]);
   });
 
-  it('is no name of a folder, a pipe or a lost link', () => {
+  it('cannot be the name of a folder, a pipe or a broken link', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {
       execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
@@ -87,8 +87,8 @@ describe('the name of a network file', () => {
   });
 });
 
-describe('mistakes', () => {
-  it('of all files are told at once, in the order of files and lines', () => {
+describe('diagnostics', () => {
+  it('of all files are reported at once, in the order of files and lines', () => {
     const files = {
       'a.yaml': 'name: A\nchainId: 0\nupstreams: []\ncolour: red\n',
       'b.yaml': goodFile,
@@ -96,7 +96,7 @@ describe('mistakes', () => {
       'd.yaml': 'name: "D\n',
       'e.yml': '',
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'C.yaml:1:1 the file name is the slug: expected 1 to 63 lower-case letters, digits and hyphens before .yaml',
       'C.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text',
       'a.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991',
@@ -107,13 +107,13 @@ describe('mistakes', () => {
     ]);
   });
 
-  it('are a hundred at most for one file', () => {
-    const diagnostics = problemsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
+  it('are limited to 100 for one file', () => {
+    const diagnostics = diagnosticsIn({ 'a.yaml': `${goodFile}methods: [${'nonsense, '.repeat(150)}]\n` });
     expect(diagnostics).toHaveLength(101);
     expect(diagnostics.at(-1)).toBe('a.yaml: and 50 more');
   });
 
-  it('are told apart by file, line and column for programs', () => {
+  it('have file, line and column for programs', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {
       execFileSync('sh', ['-c', 'echo "name: x\nchainId: 1\nupstreams: 5" > base.yaml'], { cwd: folder });
@@ -125,7 +125,7 @@ describe('mistakes', () => {
     }
   });
 
-  it('tell the folder as it was set', () => {
+  it('show the folder as in the setting', () => {
     const cwd = process.cwd();
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
     try {

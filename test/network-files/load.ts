@@ -7,16 +7,16 @@ import { methods } from '../../gateway/spec/methods.generated.ts';
 
 export const knownMethods = methods.map(({ name }) => name);
 
-/** A network file without mistakes, by lines. */
+/** The lines of a valid network file. */
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
 
-/** Writes files into a folder of their own, loads it, and removes it. */
-export function memory(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
+/** Writes the files to a temporary folder and loads it. */
+export function loadFiles(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
   return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));
 }
 
-/** The mistakes that are found, with the folder left out of their places: `base.yaml:7:5 …`. */
-export function problemsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
+/** The diagnostics of the files, without the folder in their positions: `base.yaml:7:5 …`. */
+export function diagnosticsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
   return inFolder(files, (folder) => {
     try {
       loadNetworks({ folder, knownMethods, env });
@@ -28,19 +28,19 @@ export function problemsIn(files: Record<string, string>, env: Record<string, st
   });
 }
 
-/** The mistakes in one file, by place and message: `7:5 …`. */
-export function mistakesOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
+/** The diagnostics of one file, with position and message: `7:5 …`. */
+export function diagnosticsOf(text: string | readonly string[], env: Record<string, string> = {}): string[] {
   const yaml = typeof text === 'string' ? text : `${text.join('\n')}\n`;
-  return problemsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
+  return diagnosticsIn({ 'base.yaml': yaml }, env).map((line) => line.replace(/^base\.yaml:/, ''));
 }
 
-function inFolder<Result>(files: Record<string, string>, work: (folder: string) => Result): Result {
+function inFolder<Result>(files: Record<string, string>, use: (folder: string) => Result): Result {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
   try {
     for (const [name, text] of Object.entries(files)) {
       writeFileSync(join(folder, name), text);
     }
-    return work(folder);
+    return use(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { good, memory, mistakesOf } from './load.ts';
+import { good, loadFiles, diagnosticsOf } from './load.ts';
 
 interface Schema {
   readonly title?: string;
@@ -17,13 +17,13 @@ const schema = JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema
 const properties = [...propertiesOf(schema, '')];
 
 describe('the schema of network files', () => {
-  it('is a JSON Schema itself, in Ajv’s strict mode too', () => {
+  it('is a valid JSON Schema, also in Ajv’s strict mode', () => {
     const ajv = new Ajv2020({ strict: true });
     expect(ajv.validateSchema(schema)).toBe(true);
     expect(() => ajv.compile(schema)).not.toThrow();
   });
 
-  it('knows these properties', () => {
+  it('has these properties', () => {
     expect(properties.map(([path]) => path)).toEqual([
       ...['name', 'chainId', 'baseUrls', 'methods', 'confirmNull', 'hedge', 'maxLagBlocks', 'upstreams'],
       ...['name', 'url', 'websocketUrl', 'headers', 'timeoutMs', 'priority', 'archive', 'batch', 'limits', 'spawn'].map(
@@ -38,12 +38,12 @@ describe('the schema of network files', () => {
     expect(property.description).toMatch(/^[A-Z].+\.$/);
   });
 
-  it('lets no unknown property pass, at any level', () => {
+  it('rejects unknown properties at each level', () => {
     expect(schema.additionalProperties).toBe(false);
     expect(schema.properties?.['upstreams']?.items?.additionalProperties).toBe(false);
   });
 
-  it('is named by each network file that comes with the gateway, for editors', () => {
+  it('is referenced by each included network file, for editors', () => {
     for (const name of readdirSync(join(packageRoot, 'networks'))) {
       const text = readFileSync(join(packageRoot, 'networks', name), 'utf8');
       expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../schemas/network.schema.json');
@@ -51,8 +51,8 @@ describe('the schema of network files', () => {
   });
 });
 
-describe('a network file may be written', () => {
-  const upstreamsOf = (text: string) => memory({ 'base.yaml': text })[0]?.upstreams;
+describe('a network file can be written', () => {
+  const upstreamsOf = (text: string) => loadFiles({ 'base.yaml': text })[0]?.upstreams;
   const one = { name: 'one', url: 'https://one.example' };
 
   it.each([
@@ -63,21 +63,21 @@ describe('a network file may be written', () => {
     ['as a document with begin and end', `---\n${good.join('\n')}\n...\n`],
     ['with a chain id in hexadecimal digits', good.join('\n').replace('8453', '0x2105')],
   ])('%s', (_, text) => {
-    expect(memory({ 'base.yaml': text })).toMatchObject([
+    expect(loadFiles({ 'base.yaml': text })).toMatchObject([
       { slug: 'base', name: 'Base', chainId: 8453, upstreams: [one] },
     ]);
   });
 
-  it('with the same places told, whatever the line ends', () => {
+  it('with any line ends, and the same positions of diagnostics', () => {
     const lines = ['# Base', ...good, '    timeout: 5'];
     const diagnostic = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
-    expect(mistakesOf(lines.join('\n'))).toEqual(diagnostic);
-    expect(mistakesOf(lines.join('\r\n'))).toEqual(diagnostic);
-    expect(mistakesOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
+    expect(diagnosticsOf(lines.join('\n'))).toEqual(diagnostic);
+    expect(diagnosticsOf(lines.join('\r\n'))).toEqual(diagnostic);
+    expect(diagnosticsOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
   });
 
   it('with the largest chain id', () => {
-    expect(memory({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
+    expect(loadFiles({ 'a.yaml': good.join('\n').replace('8453', '9007199254740991') })[0]?.chainId).toBe(2 ** 53 - 1);
   });
 
   it('with anchors, aliases and merge keys', () => {
@@ -101,7 +101,7 @@ describe('a network file may be written', () => {
     ]);
   });
 
-  it('with an upstream’s name once only, and mistakes behind an alias told where they stand', () => {
+  it('with unique upstream names, and with diagnostics at the position that an alias refers to', () => {
     const lines = [
       ...good.slice(0, 3),
       '  - &first',
@@ -110,20 +110,20 @@ describe('a network file may be written', () => {
       '    timeout: 5',
       '  - *first',
     ];
-    expect(mistakesOf(lines)).toEqual([
-      '5:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
+    expect(diagnosticsOf(lines)).toEqual([
+      '5:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',
       '7:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
       '7:5 upstreams[1].timeout is not known; did you mean timeoutMs?',
     ]);
-    expect(mistakesOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
-      '6:11 upstreams[1].name is the same as upstreams[0].name: metrics could not tell them apart',
-      '8:11 upstreams[2].name is the same as upstreams[0].name: metrics could not tell them apart',
+    expect(diagnosticsOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
+      '6:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',
+      '8:11 upstreams[2].name is the same as upstreams[0].name: metrics need a unique name',
     ]);
   });
 
   it('without a header that belongs to the gateway', () => {
-    expect(mistakesOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
-      '6:32 upstreams[0].headers.Content-Length: the gateway sets this header by itself',
+    expect(diagnosticsOf([...good, '    headers: { Content-Length: "5", x-ok: a }'])).toEqual([
+      '6:32 upstreams[0].headers.Content-Length: the gateway sets this header itself',
     ]);
   });
 });

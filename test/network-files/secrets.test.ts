@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { good, knownMethods, memory, mistakesOf } from './load.ts';
+import { good, knownMethods, loadFiles, diagnosticsOf } from './load.ts';
 
 const secret = 'S3CRET';
 
@@ -19,25 +19,25 @@ const file = [
   '',
 ].join('\n');
 
-const told = (yaml: string, env: Record<string, string> = {}): string[] =>
+const messagesOf = (yaml: string, env: Record<string, string> = {}): string[] =>
   readNetwork('base', yaml, { folder: '.', knownMethods, env }).diagnostics.map(({ message }) => message);
 
-describe('a mistake shows no value', () => {
-  it('whatever single character is missing', () => {
-    expect(told(file)).toEqual([]);
-    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
+describe('a diagnostic shows no value', () => {
+  it('with any single character missing', () => {
+    expect(messagesOf(file)).toEqual([]);
+    const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + file.slice(at + 1)));
     expect(leaks).toEqual([]);
   });
 
-  it.each(characters)('whatever place has a character %j too many', (character) => {
-    const leaks = everyPlace().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
+  it.each(characters)('with an extra character %j at any position', (character) => {
+    const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
     expect(leaks).toEqual([]);
   });
 
-  it('where a part is of the wrong kind', () => {
+  it('with a value of the wrong type', () => {
     for (const wrong of ['name', 'chainId', 'baseUrls', 'methods', 'upstreams']) {
       const lines = file.split('\n').filter((line) => !line.startsWith(wrong));
-      const diagnostics = told(
+      const diagnostics = messagesOf(
         [...lines.slice(wrong === 'upstreams' ? 99 : 0), `${wrong}: { a: [${secret}] }`].join('\n'),
       );
       expect(diagnostics.join()).toContain(`${wrong}: expected`);
@@ -45,19 +45,19 @@ describe('a mistake shows no value', () => {
     }
   });
 
-  it('that came from the environment', () => {
+  it('from the environment', () => {
     const url = (text: string): string[] => [...good.slice(0, 4), `    url: ${text}`];
-    expect(mistakesOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
-      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+    expect(diagnosticsOf(url('${URL}'), { URL: `ftp://${secret}` })).toEqual([
+      '5:10 upstreams[0].url: expected http or https URL after variable expansion',
     ]);
-    expect(mistakesOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
-      '5:10 upstreams[0].url: expected http or https URL, also once variables are filled in',
+    expect(diagnosticsOf(url('https://${HOST}/'), { HOST: `${secret} ${secret}` })).toEqual([
+      '5:10 upstreams[0].url: expected http or https URL after variable expansion',
     ]);
-    expect(mistakesOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
-      '5:10 upstreams[0].url: a % in user or password is written %25',
+    expect(diagnosticsOf(url('https://${WHO}@one.example/'), { WHO: `me:%${secret}` })).toEqual([
+      '5:10 upstreams[0].url: write % in user or password as %25',
     ]);
-    expect(mistakesOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
-      '6:23 upstreams[0].headers.x-key: once variables are filled in, there is a character that no header may have, ' +
+    expect(diagnosticsOf([...good, '    headers: { x-key: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
+      '6:23 upstreams[0].headers.x-key: after variable expansion, the value has a character that no header may have, ' +
         'such as a line break',
     ]);
   });
@@ -65,8 +65,8 @@ describe('a mistake shows no value', () => {
 
 describe('variables', () => {
   const upstream = (...lines: string[]) => [...good.slice(0, 4), ...lines.map((line) => `    ${line}`)].join('\n');
-  const filled = (lines: string[], env: Record<string, string> = {}) =>
-    memory({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
+  const expandedUpstream = (lines: string[], env: Record<string, string> = {}) =>
+    loadFiles({ 'base.yaml': upstream(...lines) }, env)[0]?.upstreams[0];
 
   it.each([
     ['${URL}', { URL: 'https://a.example/x' }, 'https://a.example/x'],
@@ -77,54 +77,54 @@ describe('variables', () => {
     ['https://a.example/${KEY:-public}', { KEY: 'k' }, 'https://a.example/k'],
     ['https://a.example/${KEY:-}', {}, 'https://a.example/'],
     ['https://a.example/$KEY', { KEY: 'k' }, 'https://a.example/$KEY'],
-  ])('are filled into the URL %s', (url, env, expected) => {
-    expect(filled([`url: ${url}`], env)?.url).toBe(expected);
+  ])('are expanded in the URL %s', (url, env, expected) => {
+    expect(expandedUpstream([`url: ${url}`], env)?.url).toBe(expected);
   });
 
-  it('are filled into headers, and nowhere else', () => {
+  it('are expanded in headers, and nowhere else', () => {
     const headers = 'headers: { authorization: "Bearer ${TOKEN}", x-id: "${ID:-7}" }';
     const env = { TOKEN: '${ID}', NAME: 'x' };
-    // What a variable holds is taken as it is.
-    expect(filled(['url: https://a.example', headers], env)?.headers).toEqual({
+    // The value of a variable is not expanded again.
+    expect(expandedUpstream(['url: https://a.example', headers], env)?.headers).toEqual({
       authorization: 'Bearer ${ID}',
       'x-id': '7',
     });
-    expect(mistakesOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
-    expect(memory({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
+    expect(diagnosticsOf(['name: Base', 'chainId: ${NAME}', ...good.slice(2)], env)).toHaveLength(1);
+    expect(loadFiles({ 'base.yaml': ['name: ${NAME}', ...good.slice(1)].join('\n') }, env)[0]?.name).toBe('${NAME}');
   });
 
   it.each([
     ['url: ${NOPE}', '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}'],
     ['url: https://a/${A}', '5:10 upstreams[0].url: the environment has no A; set it, or write ${A:-default}'],
-    ['url: https://a/${A:b}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${1A}', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-    ['url: https://a/${A', '5:10 upstreams[0].url: a variable is written ${NAME} or ${NAME:-default}'],
-  ])('are told of where they are missing or misspelt: %s', (line, diagnostic) => {
-    expect(mistakesOf(upstream(line))).toEqual([diagnostic]);
+    ['url: https://a/${A:b}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${1A}', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+    ['url: https://a/${A', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
+  ])('are reported if they are missing or misspelt: %s', (line, diagnostic) => {
+    expect(diagnosticsOf(upstream(line))).toEqual([diagnostic]);
   });
 
-  it('are told of in each header', () => {
+  it('are reported for each header', () => {
     const headers = 'headers: { a: "${A}", b: "${B}" }';
-    expect(mistakesOf(upstream('url: https://a', headers))).toEqual([
+    expect(diagnosticsOf(upstream('url: https://a', headers))).toEqual([
       '6:19 upstreams[0].headers.a: the environment has no A; set it, or write ${A:-default}',
       '6:30 upstreams[0].headers.b: the environment has no B; set it, or write ${B:-default}',
     ]);
   });
 
-  it('are told of beside mistakes of other kinds', () => {
-    expect(mistakesOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
+  it('are reported beside other diagnostics', () => {
+    expect(diagnosticsOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
       '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
       '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
-      '7:11 methods[0]: eht is no namespace and no method of the spec; did you mean eth?',
+      '7:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?',
     ]);
   });
 });
 
-function everyPlace(): number[] {
+function everyOffset(): number[] {
   return Array.from({ length: file.length }, (_, at) => at);
 }
 
 function hasLeak(yaml: string): boolean {
-  return told(yaml).some((message) => message.includes(secret));
+  return messagesOf(yaml).some((message) => message.includes(secret));
 }

@@ -11,7 +11,7 @@ const shipped = loadNetworks({ folder, knownMethods, env: {} });
 const reachable = shipped.filter(({ slug }) => slug !== 'local');
 const fileOf = (slug: string): string => readFileSync(join(folder, `${slug}.yaml`), 'utf8');
 
-/** What viem knows of each, and the symbol of what fees are paid in. */
+/** viem's chain, the chain id and the currency symbol of each network. */
 const known = {
   'arbitrum-one': [chains.arbitrum, 42161, 'ETH'],
   avalanche: [chains.avalanche, 43114, 'AVAX'],
@@ -30,7 +30,7 @@ const known = {
   'zksync-sepolia': [chains.zksyncSepoliaTestnet, 300, 'ETH'],
 } as const satisfies Record<string, readonly [chains.Chain, number, string]>;
 
-/** Agreed: where a network is not called what viem calls it, and why. */
+/** Networks whose name differs from viem's, with the reason. */
 const otherNames: Readonly<Record<string, { ours: string; viems: string; because: string }>> = {
   avalanche: { ours: 'Avalanche C-Chain', viems: 'Avalanche', because: 'Avalanche has an X- and a P-Chain too' },
   'ethereum-mainnet': { ours: 'Ethereum Mainnet', viems: 'Ethereum', because: 'its testnets are Ethereum as well' },
@@ -42,32 +42,32 @@ const otherNames: Readonly<Record<string, { ours: string; viems: string; because
   },
 };
 
-/** Agreed: endpoints whose documentation stands under another domain of the same provider. */
+/** Endpoints whose documentation is at another domain of the same provider. */
 const documentedAt: Readonly<Record<string, string>> = { 'zksync.dev': 'zksync.io' };
 
-describe('the networks that come with the gateway', () => {
+describe('the included networks', () => {
   it('are these, and a local one', () => {
     expect(shipped.map(({ slug }) => slug)).toEqual([...Object.keys(known), 'local'].toSorted());
   });
 
-  it.each(Object.entries(known))('%s has the id, the name and the currency that viem knows', (slug, row) => {
+  it.each(Object.entries(known))('%s has the same chain id, name and currency as in viem', (slug, row) => {
     const [chain, chainId, symbol] = row;
     const network = shipped.find((one) => one.slug === slug);
     expect([network?.chainId, chain.id]).toEqual([chainId, chainId]);
     const { ours = chain.name, viems = chain.name } = otherNames[slug] ?? {};
     expect([network?.name, chain.name]).toEqual([ours, viems]);
-    // What a wallet shows of an answer is right: wei of 18 decimals.
+    // Wallets show amounts correctly only with 18 decimals.
     expect(chain.nativeCurrency).toMatchObject({ symbol, decimals: 18 });
   });
 
-  it('are another chain each', () => {
+  it('have different chain ids', () => {
     const ids = shipped.map(({ chainId }) => chainId);
     expect(ids).toEqual([...new Set(ids)]);
-    // Anvil's own, which no public chain has among those above.
+    // Anvil's default, which none of the public chains has.
     expect(shipped.find(({ slug }) => slug === 'local')?.chainId).toBe(chains.anvil.id);
   });
 
-  it.each(reachable)('$slug is reached by two providers, over https, without a key', ({ upstreams }) => {
+  it.each(reachable)('$slug has two providers, over https, without a key', ({ upstreams }) => {
     const urls = upstreams.map(({ url = '' }) => new URL(url));
     expect(urls.map(({ protocol }) => protocol)).toEqual(['https:', 'https:']);
     expect(new Set(urls.map(({ host }) => domainOf(host))).size).toBe(2);
@@ -78,7 +78,7 @@ describe('the networks that come with the gateway', () => {
     expect(upstreams.filter(({ headers }) => headers !== undefined)).toEqual([]);
   });
 
-  it.each(reachable)('$slug says where each of its endpoints is documented, by who runs it', ({ slug, upstreams }) => {
+  it.each(reachable)('$slug names the documentation of each endpoint, by its operator', ({ slug, upstreams }) => {
     const cited = [...fileOf(slug).matchAll(/^ {2}- name: (\S+) # (https:\/\/[^\s,]+)(?:, .+)?\n {4}url: (\S+)$/gm)];
     expect(cited.map(([, name, , url]) => ({ name, url }))).toEqual(upstreams);
     for (const [, , source = '', url = ''] of cited) {
@@ -94,7 +94,7 @@ describe('the networks that come with the gateway', () => {
   });
 });
 
-/** Of all hosts here, the last two parts: none is below a domain such as co.uk. */
+/** The last two labels of the host. No host here is below a domain such as co.uk. */
 function domainOf(host: string): string {
   return host.split('.').slice(-2).join('.');
 }

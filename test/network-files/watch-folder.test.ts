@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FolderWatch } from '../../gateway/network-files/watch-folder.ts';
+import { FolderWatcher } from '../../gateway/network-files/watch-folder.ts';
 import { eventually } from '../auth/eventually.ts';
 
-/** Longer than any test takes: what is seen then was told by the system. */
+/** Longer than any test takes, so that only file-system events report changes. */
 const never = 3_600_000;
 
 let base: string;
 let folder: string;
-let told: number;
-let watching: FolderWatch | undefined;
+let changeCount: number;
+let watcher: FolderWatcher | undefined;
 
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'gatehouse-watch-'));
@@ -21,22 +21,22 @@ beforeEach(() => {
   writeFileSync(join(folder, 'a.yaml'), 'one');
 });
 afterEach(() => {
-  watching?.close();
+  watcher?.close();
   rmSync(base, { recursive: true });
 });
 
-/** Watches from now on, and has told of the beginning. */
-async function watch(lookEveryMs: number, settleMs = 20): Promise<void> {
-  told = 0;
-  watching = new FolderWatch(folder, () => told++, { settleMs, checkIntervalMs: lookEveryMs });
-  await eventually(() => told === 1, 5_000);
+/** Starts a watcher and waits for its first call. */
+async function watch(checkIntervalMs: number, settleMs = 20): Promise<void> {
+  changeCount = 0;
+  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs });
+  await eventually(() => changeCount === 1, 5_000);
 }
 
-/** Whether it tells once, and then no more. */
-async function tellsOnce(): Promise<void> {
-  await eventually(() => told === 2, 5_000);
+/** Expects exactly one reported change. */
+async function expectOneChange(): Promise<void> {
+  await eventually(() => changeCount === 2, 5_000);
   await sleep(100);
-  expect(told).toBe(2);
+  expect(changeCount).toBe(2);
 }
 
 const changes: Record<string, () => void> = {
@@ -55,14 +55,14 @@ const changes: Record<string, () => void> = {
   },
 };
 
-describe('a folder of network files', () => {
-  it.each(Object.entries(changes))('is told of when %s, by the system', async (_, change) => {
+describe('a watcher of the network files', () => {
+  it.each(Object.entries(changes))('reports when %s, by a file-system event', async (_, change) => {
     await watch(never);
     change();
-    await tellsOnce();
+    await expectOneChange();
   });
 
-  it('is told of when Kubernetes swaps what `..data` points at', async () => {
+  it('reports when Kubernetes replaces the target of `..data`', async () => {
     rmSync(join(folder, 'a.yaml'));
     for (const [version, text] of ['one', 'two'].entries()) {
       mkdirSync(join(folder, `..v${version}`));
@@ -73,52 +73,52 @@ describe('a folder of network files', () => {
     await watch(never);
     symlinkSync('..v1', join(folder, '..data_tmp'));
     renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-    await tellsOnce();
+    await expectOneChange();
   });
 
-  it('is told of when a file elsewhere changes that a link points at, which no notice tells', async () => {
+  it('reports a change in the target of a symbolic link, which has no file-system event', async () => {
     writeFileSync(join(base, 'elsewhere'), 'one');
     symlinkSync(join(base, 'elsewhere'), join(folder, 'b.yaml'));
     await watch(50);
     writeFileSync(join(base, 'elsewhere'), 'two');
-    await tellsOnce();
+    await expectOneChange();
   });
 
-  it('is told of when another folder takes its place, and watched there', async () => {
+  it('reports when another folder replaces it, and watches the new folder', async () => {
     await watch(50);
     mkdirSync(join(base, 'next'));
     writeFileSync(join(base, 'next', 'a.yaml'), 'one');
     renameSync(folder, join(base, 'before'));
     renameSync(join(base, 'next'), folder);
-    await tellsOnce();
+    await expectOneChange();
     writeFileSync(join(folder, 'a.yaml'), 'two');
-    await eventually(() => told === 3, 5_000);
+    await eventually(() => changeCount === 3, 5_000);
   });
 
-  it('is told of once it has settled, not in the midst of writing', async () => {
+  it('reports once the files are unchanged for the settle time', async () => {
     await watch(never, 200);
     for (let step = 0; step < 10; step++) {
       writeFileSync(join(folder, 'a.yaml'), 'x'.repeat(step));
       await sleep(20);
     }
-    expect(told).toBe(1);
-    await tellsOnce();
+    expect(changeCount).toBe(1);
+    await expectOneChange();
   });
 
-  it('is not told of when something else in it changes', async () => {
+  it('does not report other files', async () => {
     await watch(20);
     writeFileSync(join(folder, 'a.yaml~'), 'x');
     writeFileSync(join(folder, '.a.yaml.swp'), 'x');
     mkdirSync(join(folder, 'data'));
     await sleep(150);
-    expect(told).toBe(1);
+    expect(changeCount).toBe(1);
   });
 
-  it('is not told of any more once it is closed', async () => {
+  it('reports nothing after close', async () => {
     await watch(20);
-    watching?.close();
+    watcher?.close();
     writeFileSync(join(folder, 'a.yaml'), 'two');
     await sleep(100);
-    expect(told).toBe(1);
+    expect(changeCount).toBe(1);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NetworkFinder } from '../../gateway/networks/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
-import { good, memory, problemsIn } from '../network-files/load.ts';
+import { good, loadFiles, diagnosticsIn } from '../network-files/load.ts';
 
 const key = 'gh_0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
@@ -57,8 +57,8 @@ describe('a request finds the network', () => {
     ['/sepolia/v3?key=x', ''],
     ['/sepolia/v3/x', 'x'],
     ['/sepolia/v3/%2e%2e', '%2e%2e'],
-  ])('%s, with %j in the key’s place', (url, given) => {
-    expect(finder.find(url, 'a')).toMatchObject({ network: { config: { slug: 'sepolia' } }, key: given });
+  ])('%s, with %j at the position of the key', (url, text) => {
+    expect(finder.find(url, 'a')).toMatchObject({ network: { config: { slug: 'sepolia' } }, key: text });
   });
 });
 
@@ -78,7 +78,7 @@ describe('a request finds no network', () => {
     ['/a/mainnet/v3/KEY', 'a'],
     ['/constructor/v3/KEY', 'a'],
     ['/__proto__/v3/KEY', '__proto__'],
-  ])('%s at %s: the form is right, the base URL is not known', (url, host) => {
+  ])('%s at %s: valid form, unknown base URL', (url, host) => {
     expect(finder.find(url.replace('KEY', key), host)).toMatchObject({ network: undefined, key });
   });
 
@@ -93,7 +93,7 @@ describe('a request finds no network', () => {
 describe('base URLs', () => {
   const withBaseUrls = (...baseUrls: string[]): string =>
     [...good, `baseUrls: ${JSON.stringify(baseUrls)}`, ''].join('\n');
-  const alone = (baseUrl: string): string[] => problemsIn({ 'base.yaml': withBaseUrls(baseUrl) });
+  const diagnosticsOf = (baseUrl: string): string[] => diagnosticsIn({ 'base.yaml': withBaseUrls(baseUrl) });
 
   it.each([
     'https://base.example.org',
@@ -106,8 +106,8 @@ describe('base URLs', () => {
     'https://[::1]:8545/x',
     'https://a.example.org/base',
     'https://a.example.org/x/metrics',
-  ])('may be like %s', (baseUrl) => {
-    expect(alone(baseUrl)).toEqual([]);
+  ])('accept %s', (baseUrl) => {
+    expect(diagnosticsOf(baseUrl)).toEqual([]);
   });
 
   it.each([
@@ -118,54 +118,54 @@ describe('base URLs', () => {
     ['https://me:secret@base.example.org', 'expected http or https URL without query'],
     ['https://', 'expected http or https URL without query'],
     ['https://base.example.org:99999', 'expected http or https URL without query'],
-    ['https://base.example.org/a/../b', 'a client would ask for https://base.example.org/b; write it so'],
-    ['https://bäse.example.org', 'a client would ask for https://xn--bse-qla.example.org; write it so'],
-    ['https://base.example.org/ä', 'a client would ask for https://base.example.org/%C3%A4; write it so'],
-    ['https://0x7f000001/x', 'a client would ask for https://127.0.0.1/x; write it so'],
-    ['https://base.example.org/v3', 'a base URL ends before /v3, which the gateway adds by itself'],
-    ['https://base.example.org/x/v3/', 'a base URL ends before /v3, which the gateway adds by itself'],
-    ['https://base.example.org/ws', 'a base URL ends before /ws, which the gateway adds by itself'],
-    ['https://base.example.org/metrics', '/metrics is a path of the gateway itself'],
-    ['https://base.example.org/status/x', '/status is a path of the gateway itself'],
-  ])('may not be like %s', (baseUrl, problem) => {
-    expect(alone(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
+    ['https://base.example.org/a/../b', 'clients send this as https://base.example.org/b; write that'],
+    ['https://bäse.example.org', 'clients send this as https://xn--bse-qla.example.org; write that'],
+    ['https://base.example.org/ä', 'clients send this as https://base.example.org/%C3%A4; write that'],
+    ['https://0x7f000001/x', 'clients send this as https://127.0.0.1/x; write that'],
+    ['https://base.example.org/v3', 'remove /v3: the gateway adds it'],
+    ['https://base.example.org/x/v3/', 'remove /v3: the gateway adds it'],
+    ['https://base.example.org/ws', 'remove /ws: the gateway adds it'],
+    ['https://base.example.org/metrics', '/metrics is reserved for the gateway'],
+    ['https://base.example.org/status/x', '/status is reserved for the gateway'],
+  ])('reject %s', (baseUrl, problem) => {
+    expect(diagnosticsOf(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
   });
 
-  it('belong to one network each', () => {
+  it('belong to one network only', () => {
     const files = {
       'a.yaml': withBaseUrls('https://one.example.org', 'https://rpc.example.org/x', 'https://rpc.example.org:8443/x'),
       'b.yaml': withBaseUrls('https://two.example.org', 'http://ONE.example.org/'),
       'c.yaml': withBaseUrls('https://rpc.example.org/x/', 'https://rpc.example.org/x/y'),
     };
-    expect(problemsIn(files)).toEqual([
-      'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is a base URL of a too',
-      'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is a base URL of a too',
+    expect(diagnosticsIn(files)).toEqual([
+      'b.yaml:6:38 baseUrls[1]: http://ONE.example.org/ is also a base URL of a',
+      'c.yaml:6:12 baseUrls[0]: https://rpc.example.org/x/ is also a base URL of a',
     ]);
   });
 
-  it('may be listed twice by one network, with https and http', () => {
-    expect(memory({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
+  it('can be listed twice by one network, with https and http', () => {
+    expect(loadFiles({ 'a.yaml': withBaseUrls('https://a.example.org', 'http://a.example.org/') })).toHaveLength(1);
   });
 
-  it('leave the slugs of other networks alone', () => {
+  it('cannot end in the slug of another network', () => {
     const files = {
       'a.yaml': withBaseUrls('https://x.example.org/b', 'https://x.example.org/b/c'),
       'b.yaml': withBaseUrls(),
     };
-    expect(problemsIn(files)).toEqual([
-      'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: b answers there on every host',
+    expect(diagnosticsIn(files)).toEqual([
+      'a.yaml:6:12 baseUrls[0]: https://x.example.org/b is taken: network b has this path on every host',
     ]);
-    expect(problemsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
+    expect(diagnosticsIn({ 'b.yaml': withBaseUrls('https://x.example.org/b') })).toEqual([]);
   });
 
-  it('are compared even where a file has other mistakes', () => {
+  it('are compared even if a file has other diagnostics', () => {
     const files = {
       'a.yaml': `${withBaseUrls('https://a.example.org')}colour: red\n`,
       'b.yaml': withBaseUrls('https://a.example.org'),
     };
-    expect(problemsIn(files)).toEqual([
+    expect(diagnosticsIn(files)).toEqual([
       'a.yaml:7:1 colour is not known',
-      'b.yaml:6:12 baseUrls[0]: https://a.example.org is a base URL of a too',
+      'b.yaml:6:12 baseUrls[0]: https://a.example.org is also a base URL of a',
     ]);
   });
 });

@@ -5,7 +5,7 @@ import { network, startGateway } from '../support/gateway.ts';
 
 const NETWORKS = 20;
 
-it('a network that nobody calls takes less than half a megabyte', async () => {
+it('an unused network takes less than half a megabyte', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const bytes = (): number => {
@@ -14,7 +14,7 @@ it('a network that nobody calls takes less than half a megabyte', async () => {
     return heapUsed + external;
   };
   const one = { only: network(5, ['http://127.0.0.1:9']) };
-  // What is made once for all is there from now on.
+  // Allocates what all gateways share.
   await (await startGateway(one)).stop();
   const before = bytes();
   const few = await startGateway(one);

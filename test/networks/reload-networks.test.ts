@@ -28,25 +28,25 @@ afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-/** A file whose upstreams are these of the nodes, each under its own name. */
+/** A network file with these nodes as upstreams, each with its own name. */
 function file(indexes: readonly number[], more: object = {}): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
   return network(5, [], { upstreams, confirmNull: 'never', ...more });
 }
 
-/** What a network says: the digit of the node that was asked, or an error’s message. */
-async function ask(slug = 'main'): Promise<string> {
+/** Sends a call. @returns the digit of the node that responded, or the error’s message */
+async function callNode(slug = 'main'): Promise<string> {
   const { result, error } = await gateway.call(slug, 'eth_getStorageAt', params);
   return error?.message ?? String(result).at(-1) ?? '';
 }
 
-/** How many calls each node got. */
+/** Number of calls that each node received. */
 function received(): number[] {
   return nodes.map((node) => node.callsOf('eth_getStorageAt').length);
 }
 
-/** How often each node was asked for its chain: once by each upstream that is made for it. */
-function introduced(): number[] {
+/** Number of eth_chainId requests at each node: one from each upstream object created for it. */
+function chainIdRequests(): number[] {
   return nodes.map((node) => node.callsOf('eth_chainId').length);
 }
 
@@ -54,7 +54,7 @@ function connectionsOf(index: number): number[] {
   return [...new Set(nodes[index]?.callsOf('eth_getStorageAt').map(({ connection }) => connection))];
 }
 
-/** With one connection to each upstream, so that it shows whether that is kept. */
+/** One connection to each upstream, so that a new connection is visible. */
 async function start(files: Record<string, string | object>): Promise<void> {
   gateway = await startGateway(files, { UPSTREAM_CONNECTIONS: '1' });
 }
@@ -65,15 +65,15 @@ async function reload(files: Record<string, object | undefined>): Promise<void> 
 }
 
 describe('a change of the network files', () => {
-  it('adds a network, and leaves the others on their connections', async () => {
+  it('adds a network, and retains the connections of the others', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
-    expect(await ask('more')).toMatch(/^no network at this address; .* base URLs are: \/main$/);
+    expect(await callNode()).toBe('1');
+    expect(await callNode('more')).toMatch(/^no network at this address; .* base URLs are: \/main$/);
     await reload({ more: file([1]) });
-    expect([await ask('more'), await ask()]).toEqual(['2', '1']);
-    expect(await ask('none')).toMatch(/ base URLs are: \/main, \/more$/);
+    expect([await callNode('more'), await callNode()]).toEqual(['2', '1']);
+    expect(await callNode('none')).toMatch(/ base URLs are: \/main, \/more$/);
     expect(received()).toEqual([2, 1, 0]);
-    expect(introduced()).toEqual([1, 1, 0]);
+    expect(chainIdRequests()).toEqual([1, 1, 0]);
     expect(connectionsOf(0)).toHaveLength(1);
   });
 
@@ -88,44 +88,44 @@ describe('a change of the network files', () => {
     expect(connectionsOf(0)).toHaveLength(1);
   });
 
-  it('keeps an upstream that it does not touch: its connection, and that its chain is right', async () => {
+  it('retains unchanged upstreams with their connection and chain check', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     await reload({ main: file([1, 0], { methods: ['eth'] }) });
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload({ main: file([0, 2]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     expect(received()).toEqual([2, 1, 0]);
-    expect(introduced()).toEqual([1, 1, 0]);
+    expect(chainIdRequests()).toEqual([1, 1, 0]);
     expect(connectionsOf(0)).toHaveLength(1);
-    // Whom no network has any more.
+    // No network uses this upstream any more.
     await eventually(() => nodes[1]?.connections().length === 0, 5_000);
     expect(nodes[0]?.connections()).toEqual(connectionsOf(0));
   });
 
-  it('keeps what is known of its health', async () => {
+  it('retains the circuit state of unchanged upstreams', async () => {
     await start({ main: file([0, 1]) });
     nodes[0]?.next(status(401));
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload({ main: file([0, 1, 2]) });
-    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    expect([await callNode(), await callNode()]).toEqual(['2', '2']);
     expect(received()).toEqual([1, 3, 0]);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(0);
   });
 
-  it('makes an upstream anew whose address, headers or limits are others, and tells of it under the same name', async () => {
+  it('replaces an upstream with another URL or headers, and continues its metrics under the same name', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     const named = (index: number, more: object = {}): object => ({
       main: network(5, [], { upstreams: [{ name: 'node-0', url: nodes[index]?.url, ...more }] }),
     });
     await reload(named(1) as Record<string, object>);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     await reload(named(1, { headers: { 'x-plan': 'paid' } }) as Record<string, object>);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     expect(nodes[1]?.callsOf('eth_getStorageAt').map(({ headers }) => headers['x-plan'])).toEqual([undefined, 'paid']);
-    expect([received(), introduced()]).toEqual([
+    expect([received(), chainIdRequests()]).toEqual([
       [1, 2, 0],
       [1, 2, 0],
     ]);
@@ -135,21 +135,24 @@ describe('a change of the network files', () => {
     expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
   });
 
-  it('lets a call under way end with the upstream that it went to, which is closed after that', async () => {
+  it('lets a call in progress end at its upstream, and closes the upstream then', async () => {
     await start({ main: file([0]), more: file([1]) });
     nodes[0]?.next(slow(300));
     nodes[1]?.next(slow(300));
-    const calls = [ask(), ask('more')];
+    const calls = [callNode(), callNode('more')];
     await eventually(() => received().join() === '1,1,0', 5_000);
     await reload({ main: file([2]), more: undefined });
-    expect([await ask(), await ask('more')]).toEqual(['3', expect.stringContaining('no network at this address')]);
+    expect([await callNode(), await callNode('more')]).toEqual([
+      '3',
+      expect.stringContaining('no network at this address'),
+    ]);
     expect(nodes[0]?.connections()).toHaveLength(1);
     expect(await Promise.all(calls)).toEqual(['1', '2']);
     await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0, 5_000);
     expect(received()).toEqual([1, 1, 1]);
   });
 
-  it('answers a call whose body was on its way, as its network was when it began', async () => {
+  it('serves a request with the network that was active when its headers arrived', async () => {
     await start({ main: file([0]) });
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
     const connection = await openRaw(gateway.gateway.port);
@@ -165,20 +168,20 @@ describe('a change of the network files', () => {
     await eventually(() => nodes[0]?.connections().length === 0, 5_000);
   });
 
-  it('keeps an upstream for as long as one call of any earlier change may need it', async () => {
+  it('retains an upstream until the last call that may need it, over several changes', async () => {
     await start({ main: file([0]) });
     nodes[0]?.next(slow(400));
-    const call = ask();
+    const call = callNode();
     await eventually(() => received()[0] === 1, 5_000);
     await reload({ main: file([0, 1]) });
     await reload({ main: file([1, 2]) });
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     expect(await call).toBe('1');
     expect(received()).toEqual([1, 1, 0]);
     await eventually(() => nodes[0]?.connections().length === 0, 5_000);
   });
 
-  it('remembers which upstream took a transaction', async () => {
+  it('retains which upstream accepted a transaction', async () => {
     await start({ main: file([0, 1]) });
     for (const node of nodes) node.response('eth_getTransactionCount', `0x${nodes.indexOf(node) + 1}`);
     for (const node of nodes) node.response('eth_sendRawTransaction', keccak256(raw));
@@ -191,70 +194,71 @@ describe('a change of the network files', () => {
     expect(await count()).toBe('0x2');
     await reload({ main: file([2, 0, 1]) });
     expect(await count()).toBe('0x2');
-    // It is not there any more.
+    // That upstream is removed.
     await reload({ main: file([2, 0]) });
-    const isContinuous = async (): Promise<boolean> => (await readMetrics(gateway.address)).text.includes('"node-1"');
-    await eventually(async () => !(await isContinuous()), 5_000);
+    const hasNode1Metrics = async (): Promise<boolean> =>
+      (await readMetrics(gateway.address)).text.includes('"node-1"');
+    await eventually(async () => !(await hasNode1Metrics()), 5_000);
     expect(await count()).toBe('0x3');
-    expect(await isContinuous()).toBe(false);
+    expect(await hasNode1Metrics()).toBe(false);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
   });
 
-  it('lets such a call go on to the next upstream that its network had', async () => {
+  it('lets a call in progress retry at the upstreams of the previous network', async () => {
     await start({ main: file([0, 1]) });
     nodes[0]?.next(hang);
-    const call = ask();
+    const call = callNode();
     await eventually(() => received()[0] === 1, 5_000);
     await reload({ main: file([2]) });
-    // It breaks the connection off, and is not there any more.
+    // Closes its connections and rejects new ones.
     await nodes[0]?.refuse();
     expect(await call).toBe('2');
     expect(received()).toEqual([1, 1, 0]);
     await eventually(() => nodes[1]?.connections().length === 0, 5_000);
   });
 
-  it('removes the metrics of networks and upstreams that are gone, and keeps all others', async () => {
+  it('removes only the metrics of removed networks and upstreams', async () => {
     await start({ main: file([0, 1]), more: file([2]) });
     nodes[0]?.next(status(500));
     nodes[2]?.next(slow(200));
-    const late = ask('more');
+    const late = callNode('more');
     await eventually(() => received()[2] === 1, 5_000);
-    expect([await ask(), await ask()]).toEqual(['2', '2']);
+    expect([await callNode(), await callNode()]).toEqual(['2', '2']);
     const labels = async (): Promise<string> => {
       const { samples } = await readMetrics(gateway.address);
-      const told = samples.map(({ labels: { network: slug, upstream } }) => `${slug ?? ''}/${upstream ?? ''}`);
-      return [...new Set(told)].toSorted().join(' ');
+      const sources = samples.map(({ labels: { network: slug, upstream } }) => `${slug ?? ''}/${upstream ?? ''}`);
+      return [...new Set(sources)].toSorted().join(' ');
     };
     expect(await labels()).toBe('/ main/ main/node-0 main/node-1 more/ more/node-2');
     await reload({ main: file([1]), more: undefined });
     expect(await late).toBe('3');
     await eventually(async () => (await labels()) === '/ main/ main/node-1', 5_000);
-    expect(await ask()).toBe('2');
+    expect(await callNode()).toBe('2');
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
     expect(value('gatehouse_calls_in_flight', { network: 'main' })).toBe(0);
     expect(received()).toEqual([1, 3, 1]);
   });
 
-  it('of a chain id is another network: nothing that was known of the other chain is kept', async () => {
+  it('of the chain id retains no state of the previous chain', async () => {
     await start({ main: file([0]) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     await reload({ main: { ...file([0]), chainId: 6 } });
-    expect(await ask()).toBe('no upstream could answer');
+    expect(await callNode()).toBe('no upstream could answer');
     expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x6' });
-    expect([received(), introduced()]).toEqual([
+    expect([received(), chainIdRequests()]).toEqual([
       [1, 0, 0],
       [2, 0, 0],
     ]);
   });
 
-  it('of comments only touches nothing', async () => {
+  it('of comments only has no effect', async () => {
     await start({ main: JSON.stringify(file([0])) });
-    expect(await ask()).toBe('1');
+    expect(await callNode()).toBe('1');
     gateway.save({ main: `# ours\n${JSON.stringify(file([0]))}` });
     await gateway.gateway.reload();
-    expect(await ask()).toBe('1');
-    expect([received(), introduced(), connectionsOf(0).length]).toEqual([[2, 0, 0], [1, 0, 0], 1]);
+    expect(await callNode()).toBe('1');
+    expect([received(), chainIdRequests(), connectionsOf(0).length]).toEqual([[2, 0, 0], [1, 0, 0], 1]);
   });
 });
 

@@ -5,14 +5,14 @@ import { asUsual, status, type Exchange } from '../support/behaviours.ts';
 import { network } from '../support/gateway.ts';
 import { CHAIN_ID, until, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
 
-/** Has the network's file name these of the nodes, in this order, under these names. */
+/** Replaces the network file: these upstream names with these nodes, in this order. */
 async function reload({ gateway, nodes }: WithNodes, named: Record<string, number>, more: object = {}): Promise<void> {
   const upstreams = Object.entries(named).map(([name, index]) => ({ name, url: nodes[index]?.url }));
   gateway.save({ test: network(CHAIN_ID, [], { upstreams, ...more }) });
   await gateway.gateway.reload();
 }
 
-it('an upstream that took the place of one of its name is up, whatever becomes of calls at that one', async () => {
+it('late calls at a replaced upstream do not change the circuit state of the new one with the same name', async () => {
   const all = await withNodes(2);
   await reload(all, { own: 0 });
   expect(await all.request()).toMatchObject({ result: word(1) });
@@ -31,7 +31,7 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
   void status(503)(first);
   expect(await late[0]).toMatchObject({ error: { message: 'no upstream could answer' } });
   expect(await states()).toEqual([1, 0]);
-  // And the other way about.
+  // The reverse: a late success does not close the circuit of the new upstream.
   all.nodes[1]?.always(status(503));
   expect((await all.request()).error).toBeDefined();
   expect(await states()).toEqual([0, 2]);
@@ -41,21 +41,21 @@ it('an upstream that took the place of one of its name is up, whatever becomes o
   expect(all.requestCounts()).toEqual([3, 1]);
 });
 
-it('how long calls take is known after a change, too: one that takes longer is asked of a second upstream soon', async () => {
+it('latency history survives a reload, so that a slow call is hedged early', async () => {
   const all = await withNodes(2);
   for (let times = 0; times < 5; times++)
     await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   await reload(all, { 'node-0': 0, 'node-1': 1 }, { name: 'Another name' });
   const held: Exchange[] = [];
   all.nodes[0]?.next((exchange) => void held.push(exchange));
-  const requested = performance.now();
+  const startedAt = performance.now();
   expect(await all.request()).toMatchObject({ result: word(2) });
-  // A method of which nothing is known is given a second.
-  expect(performance.now() - requested).toBeLessThan(950);
+  // Without history the hedge delay would be one second.
+  expect(performance.now() - startedAt).toBeLessThan(950);
   expect(all.requestCounts()).toEqual([21, 1]);
 });
 
-it('the budget for further attempts is the network’s: what was spent before a change stays spent', async () => {
+it('a reload does not refill the retry budget', async () => {
   const all = await withNodes(2, {}, { hedge: 'off' });
   await all.request();
   const held: Exchange[] = [];
@@ -70,7 +70,7 @@ it('the budget for further attempts is the network’s: what was spent before a 
     node.calls.length = 0;
   }
   expect((await all.request()).error).toBeDefined();
-  // The one that works, as far as is known, is asked; then there is no budget for the one that rests.
+  // The upstream with a closed circuit gets the call. There is no budget for the one with an open circuit.
   expect(all.requestCounts()).toEqual([0, 1]);
   const rejections = async (): Promise<number | undefined> =>
     (await readMetrics(all.gateway.address)).value('gatehouse_retry_budget_exhausted_total', { what: 'retry' });

@@ -10,7 +10,7 @@ import { openCaller, socketUrl, type Caller } from '../server/websocket/caller.t
 const params = ['0x1212121212121212121212121212121212121212', '0x0', 'latest'];
 const wordOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
 const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
-const gone = { code: 1001, reason: 'this network is not served any more' };
+const networkRemoved = { code: 1001, reason: 'this network is not served any more' };
 
 let nodes: FakeNode[];
 let gateway: TestGateway;
@@ -39,7 +39,7 @@ async function reload(files: Record<string, object | undefined>): Promise<void> 
   await gateway.gateway.reload();
 }
 
-async function ask(caller: Caller | undefined): Promise<unknown> {
+async function callOver(caller: Caller | undefined): Promise<unknown> {
   const { result } = (await caller?.call('eth_getStorageAt', params)) as { result?: string };
   return result?.at(-1);
 }
@@ -48,40 +48,40 @@ const received = (): number[] => nodes.map((node) => node.callsOf('eth_getStorag
 const open = async (slug: string): Promise<number | undefined> =>
   (await readMetrics(gateway.address)).value('gatehouse_websockets_open', { network: slug });
 
-describe('the WebSockets of callers, when network files change', () => {
-  it('go on with what their network is then', async () => {
+describe('client WebSockets, when network files change', () => {
+  it('use the new version of their network', async () => {
     const [main, still] = callers;
-    expect([await ask(main), await ask(still)]).toEqual(['1', '1']);
+    expect([await callOver(main), await callOver(still)]).toEqual(['1', '1']);
     const before = nodes[0]?.connections().toSorted();
     await reload({ main: file([1], { methods: ['eth_getStorageAt'] }) });
-    expect([await ask(main), await ask(still)]).toEqual(['2', '1']);
+    expect([await callOver(main), await callOver(still)]).toEqual(['2', '1']);
     expect(await main?.call('net_version')).toMatchObject({ error: { code: -32601 } });
     expect(received()).toEqual([3, 1]);
     expect([await open('main'), await open('still')]).toEqual([1, 1]);
-    // That of `main` was closed, that of `still` was kept.
+    // The connection for `main` was closed, the one for `still` was retained.
     await eventually(() => nodes[0]?.connections().length === 1, 5_000);
     expect(before).toEqual(expect.arrayContaining(nodes[0]?.connections() ?? []));
     await reload({ main: file([0]) });
-    expect([await ask(main), received()]).toEqual(['1', [4, 1]]);
+    expect([await callOver(main), received()]).toEqual(['1', [4, 1]]);
   });
 
-  it('hear the answer to a call under way, from the upstream that was asked', async () => {
+  it('get the response to a call in progress from the previous upstream', async () => {
     const [main] = callers;
     nodes[0]?.next(slow(300));
     main?.send(call);
     await eventually(() => received()[0] === 1, 5_000);
     await reload({ main: file([1]) });
     expect(JSON.parse((await main?.next()) ?? '')).toMatchObject({ result: wordOf(1) });
-    expect(await ask(main)).toBe('2');
+    expect(await callOver(main)).toBe('2');
     expect(received()).toEqual([1, 1]);
   });
 
   it.each([
-    ['is gone', () => ({ main: undefined })],
-    ['is another chain now', () => ({ main: { ...file([0]), chainId: 6 } })],
-  ])('whose network %s are closed once their calls are answered', async (_, change) => {
+    ['is removed', () => ({ main: undefined })],
+    ['has another chain id', () => ({ main: { ...file([0]), chainId: 6 } })],
+  ])('whose network %s are closed after the responses to their calls', async (_, change) => {
     const [main, still] = callers;
-    expect(await ask(still)).toBe('1');
+    expect(await callOver(still)).toBe('1');
     const before = nodes[0]?.connections();
     nodes[0]?.next(slow(300));
     main?.send(call);
@@ -90,22 +90,22 @@ describe('the WebSockets of callers, when network files change', () => {
     main?.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
     expect(await main?.next()).toBe(errorText(-32002, 'no network at this address', '"x"'));
     expect(JSON.parse((await main?.next()) ?? '')).toMatchObject({ result: wordOf(1) });
-    expect(await main?.closed).toEqual(gone);
-    expect(await ask(still)).toBe('1');
+    expect(await main?.closed).toEqual(networkRemoved);
+    expect(await callOver(still)).toBe('1');
     expect(received()).toEqual([3, 0]);
     expect(nodes[0]?.connections()).toEqual(expect.arrayContaining(before ?? []));
   });
 
-  it('leave no metric behind where their network is gone', async () => {
+  it('leave no metrics of a removed network', async () => {
     const [main, still] = callers;
     await reload({ main: undefined });
-    expect(await main?.closed).toEqual(gone);
+    expect(await main?.closed).toEqual(networkRemoved);
     await eventually(async () => !(await readMetrics(gateway.address)).text.includes('network="main"'), 5_000);
-    expect(await ask(still)).toBe('1');
+    expect(await callOver(still)).toBe('1');
     expect([await open('main'), await open('still'), received()]).toEqual([undefined, 1, [1, 0]]);
     await reload({ main: file([1]) });
     const again = await openCaller(socketUrl(gateway, 'main'));
     callers.push(again);
-    expect([await ask(again), await open('main')]).toEqual(['2', 1]);
+    expect([await callOver(again), await open('main')]).toEqual(['2', 1]);
   });
 });

@@ -2,17 +2,17 @@ import { expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../auth/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../subscriptions/chain-node.ts';
-import { complaintsAbout, leftOf, leftOfHeads, truthOf } from '../subscriptions/replay.ts';
+import { findProblems, remainingLogs, remainingHeads, expectedEvents } from '../subscriptions/replay.ts';
 import { addressOf, hashOf, ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { rawWitness } from '../subscriptions/witness.ts';
 
 const token = addressOf('token');
 const log = { address: token, topics: [hashOf('Transfer')] };
 
-it('subscriptions go on when the network’s upstreams are others from now on: no gap, and nothing twice', async () => {
+it('subscriptions survive a change of the network’s upstreams without gap or duplicate', async () => {
   const chain = new ScriptedChain(10);
   const nodes = (await Promise.all([0, 1].map(() => startChainNode(7, chain)))) as [ChainNode, ChainNode];
-  // Named by their addresses: under one name there would be the same upstream with another address.
+  // Each node has its own name, so that the change replaces upstreams instead of their URL.
   const file = (...of: readonly ChainNode[]): object => ({
     ...chainNetwork(7, []),
     upstreams: of.map(({ url }) => ({
@@ -28,27 +28,27 @@ it('subscriptions go on when the network’s upstreams are others from now on: n
     await Promise.all(nodes.map((node) => node.stop()));
   });
   const from = chain.canonical.length;
-  const told = (): boolean =>
+  const isUpToDate = (): boolean =>
     witness.heads.at(-1)?.hash === chain.head.header.hash && witness.logs.at(-1)?.blockHash === chain.head.header.hash;
   const mine = (): void => {
     for (const logs of [[log], [log, log], [log]]) chain.mine(logs);
   };
   mine();
-  await eventually(told, 10_000);
-  // To the other, to both, and back; what is mined meanwhile, and a reorganisation, are told.
+  await eventually(isUpToDate, 10_000);
+  // To the other node, to both, and back, with new blocks and a reorg during the changes.
   for (const [round, upstreams] of [[nodes[1]], nodes, [nodes[0]]].entries()) {
     mine();
-    if (round === 1) await eventually(told, 10_000);
+    if (round === 1) await eventually(isUpToDate, 10_000);
     gateway.save({ seven: file(...upstreams) });
     await gateway.gateway.reload();
-    if (round === 1) chain.takeBack(2);
+    if (round === 1) chain.removeBlocks(2);
     mine();
-    await eventually(told, 10_000);
+    await eventually(isUpToDate, 10_000);
   }
-  const truth = truthOf(chain, from, token);
+  const expected = expectedEvents(chain, from, token);
   const { heads, logs } = witness;
-  expect(complaintsAbout(heads, logs)).toEqual([]);
-  expect(leftOfHeads(heads)).toEqual(truth.heads);
-  expect(leftOf(logs)).toEqual(truth.logs);
+  expect(findProblems(heads, logs)).toEqual([]);
+  expect(remainingHeads(heads)).toEqual(expected.heads);
+  expect(remainingLogs(logs)).toEqual(expected.logs);
   expect(logs.some(({ removed }) => removed)).toBe(true);
 });

@@ -8,7 +8,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startLoad } from '../support/load.ts';
 
-/** Fewer than there are callers, so that none is ever idle for long, and closed for that. */
+/** Fewer connections than concurrent calls, so that no connection is closed for idleness. */
 const connections = { UPSTREAM_CONNECTIONS: '3' };
 
 let nodes: FakeNode[];
@@ -23,19 +23,19 @@ afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-/** A file whose upstreams are these of the nodes, each under its own name. */
+/** A network file with these nodes as upstreams, each with its own name. */
 function file(indexes: readonly number[]): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
   return network(5, [], { upstreams, confirmNull: 'never', hedge: 'off' });
 }
 
-const introduced = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
+const chainIdRequests = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
 
-async function applied(): Promise<number> {
+async function appliedReloads(): Promise<number> {
   return (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'applied' }) ?? 0;
 }
 
-it('under load, files are saved that move a network from one upstream to the next, and no call is lost', async () => {
+it('under load, changes of a network’s upstreams lose no call', async () => {
   gateway = await startGateway({ main: file([0]), still: file([2]) }, connections);
   const [moved, still] = [nodes.slice(0, 2), nodes.slice(2)];
   const loads = [startLoad(moved, gateway.url('main'), 8), startLoad(still, gateway.url('still'), 4)];
@@ -44,34 +44,34 @@ it('under load, files are saved that move a network from one upstream to the nex
   const before = nodes[2]?.connections().toSorted();
   for (const [count, main] of [[1, 0], [1], [0]].entries()) {
     gateway.save({ main: file(main) });
-    // By nobody but the watch over the folder.
-    await eventually(async () => (await applied()) === count + 1, 5_000);
+    // Only the folder watcher triggers the reload.
+    await eventually(async () => (await appliedReloads()) === count + 1, 5_000);
     await onMain?.more(50);
   }
-  for (const [index, memory] of loads.entries()) {
-    const { sent, wrong } = await memory.stop();
+  for (const [index, load] of loads.entries()) {
+    const { sent, wrong } = await load.stop();
     expect([index, wrong]).toEqual([index, []]);
-    expect(memory.received().toSorted()).toEqual(sent.toSorted());
+    expect(load.received().toSorted()).toEqual(sent.toSorted());
   }
   for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
-  // The first one was given up and taken again; the others were never touched.
-  expect(introduced()).toEqual([2, 1, 1]);
+  // The first upstream was removed and added again; the others did not change.
+  expect(chainIdRequests()).toEqual([2, 1, 1]);
   expect(nodes[2]?.connections().toSorted()).toEqual(before);
   await eventually(() => nodes[1]?.connections().length === 0, 5_000);
 });
 
-it('under load, a bad file changes nothing, is told of once, and is taken when it is mended', async () => {
+it('under load, an invalid file changes nothing, is logged once, and is applied once it is corrected', async () => {
   gateway = await startGateway({ main: file([0]), more: file([1]) }, connections);
-  const memory = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
-  await memory.more(50);
+  const load = startLoad(nodes.slice(0, 1), gateway.url('main'), 4);
+  await load.more(50);
   const rejected = async (): Promise<number | undefined> =>
     (await readMetrics(gateway.address)).value('gatehouse_config_reloads_total', { outcome: 'rejected' });
   const started = (await state()).digest;
   const before = nodes[0]?.connections().toSorted();
-  // All of a change or nothing: the good half of this one has no effect either.
+  // A change is applied completely or not at all: its valid part has no effect either.
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n', more: undefined });
   await eventually(async () => (await rejected()) === 1, 5_000);
-  await memory.more(20);
+  await load.more(20);
   const { ready, digest, rejection, text } = await state();
   expect([ready, digest]).toEqual([true, started]);
   expect(rejection?.mistakes).toEqual([
@@ -80,7 +80,7 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   ]);
   expect(text).not.toContain(new URL(nodes[0]?.url ?? '').host);
   expect((await gateway.call('more', 'net_version')).result).toBe('5');
-  // A file that is touched, and something else in the folder, are no change.
+  // A file saved without changes, and other files in the folder, trigger no reload.
   writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
   await new Promise((resolve) => setTimeout(resolve, 700));
@@ -89,27 +89,27 @@ it('under load, a bad file changes nothing, is told of once, and is taken when i
   expect(page.value('gatehouse_config_last_reload_successful')).toBe(0);
 
   gateway.save({ main: file([0]) });
-  await eventually(async () => (await applied()) === 1, 5_000);
-  await memory.more(20);
+  await eventually(async () => (await appliedReloads()) === 1, 5_000);
+  await load.more(20);
   expect((await state()).rejection).toBeNull();
   expect((await readMetrics(gateway.address)).value('gatehouse_config_last_reload_successful')).toBe(1);
   expect((await gateway.post('more', '{}')).status).toBe(404);
-  const { sent, wrong } = await memory.stop();
+  const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
-  expect(memory.received().toSorted()).toEqual(sent.toSorted());
-  expect(introduced()).toEqual([1, 0, 0]);
+  expect(load.received().toSorted()).toEqual(sent.toSorted());
+  expect(chainIdRequests()).toEqual([1, 0, 0]);
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
 });
 
-interface Refusal {
+interface Rejection {
   readonly mistakes: readonly string[];
 }
 
-async function state(): Promise<{ ready: boolean; digest: string; rejection: Refusal | null; text: string }> {
+async function state(): Promise<{ ready: boolean; digest: string; rejection: Rejection | null; text: string }> {
   const text = await (await fetch(`${gateway.address}/readyz`)).text();
   const { ready, configuration } = JSON.parse(text) as {
     ready: boolean;
-    configuration: { digest: string; refused: Refusal | null };
+    configuration: { digest: string; refused: Rejection | null };
   };
   return { ready, digest: configuration.digest, rejection: configuration.refused, text };
 }

@@ -107,7 +107,11 @@ describe.runIf(all !== undefined)('the catalogue of node variants, from end to e
   }
 
   /** The same without a follow-up: the fallback of the catalogue. */
-  async function checkWithoutFollowUp(one: Case, request: (network: string) => Promise<JsonRpcResponse>, index: number) {
+  async function checkWithoutFollowUp(
+    one: Case,
+    request: (network: string) => Promise<JsonRpcResponse>,
+    index: number,
+  ) {
     if (one.expected.needs === undefined) return;
     bad.always(undefined, 'eth_call');
     const { fallback } = one.expected;

@@ -4,30 +4,30 @@ import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Block, ScriptedChain } from './scripted-chain.ts';
 
-/** A node over WebSocket that tells new heads of a scripted chain as soon as there are any. */
+/** A node that serves a scripted chain over WebSocket and sends newHeads notifications. */
 export interface ChainNode {
   readonly url: string;
-  /** Cuts every connection and refuses new ones, until `listen`. */
+  /** Closes every connection, and rejects new ones until `listen`. */
   stop(): Promise<void>;
   listen(): Promise<void>;
-  readonly isClosed: boolean;
-  /** How many have subscribed to new heads. */
+  readonly isListening: boolean;
+  /** Number of subscriptions to new heads. */
   readonly subscribers: number;
-  /** The calls of one method that came. */
+  /** The received calls of one method. */
   callsOf(method: string): Call[];
-  /** From now on, the method is answered with what this gives, or promises: a result, or `rpcError(…)`. */
+  /** Sets the response of a method: a function that returns, or resolves to, a result or `rpcError(…)`. */
   response(method: string, response: (params: readonly unknown[]) => unknown): void;
 }
 
-type Answers = Record<string, (params: readonly unknown[]) => unknown>;
+type Responses = Record<string, (params: readonly unknown[]) => unknown>;
 
-/** @param tell what newHeads sends of a header */
+/** @param notificationOf returns the newHeads notification of a header */
 export async function startChainNode(
   chainId: number,
   chain: ScriptedChain,
-  tell: (header: Block['header']) => object = (header) => header,
+  notificationOf: (header: Block['header']) => object = (header) => header,
 ): Promise<ChainNode> {
-  const responses = { ...chain.responses() } as Answers;
+  const responses = { ...chain.responses() } as Responses;
   const subscribers = new Set<WebSocket>();
   const connections = new Set<Socket>();
   const calls: Call[] = [];
@@ -35,28 +35,28 @@ export async function startChainNode(
   let port = 0;
   const webSockets = new WebSocketServer({ noServer: true });
   webSockets.on('connection', (socket) => {
-    socket.on('error', () => undefined); // cut off
+    socket.on('error', () => undefined); // closed by `stop`
     socket.on('close', () => subscribers.delete(socket));
     socket.on('message', (data) => {
       const call = JSON.parse((data as Buffer).toString()) as Call;
       calls.push(call);
-      void upstreamResponse(call, socket);
+      void respond(call, socket);
     });
   });
-  const upstreamResponse = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
-    const said = await outcome(method, params);
+  const respond = async ({ id, method, params }: Call, socket: WebSocket): Promise<void> => {
+    const response = await responseOf(method, params);
     if (method === 'eth_subscribe') subscribers.add(socket);
-    socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...response }));
   };
-  const outcome = async (method: string, params: readonly unknown[]): Promise<object> => {
+  const responseOf = async (method: string, params: readonly unknown[]): Promise<object> => {
     if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
     if (method === 'eth_subscribe') return { result: '0x1' };
-    const said = await responses[method]?.(params);
-    if (said === undefined) return { result: null };
-    return typeof said === 'object' && said !== null && 'error' in said ? said : { result: said };
+    const result = await responses[method]?.(params);
+    if (result === undefined) return { result: null };
+    return typeof result === 'object' && result !== null && 'error' in result ? result : { result };
   };
   chain.onBlock(({ header }: Block) => {
-    const params = { subscription: '0x1', result: tell(header) };
+    const params = { subscription: '0x1', result: notificationOf(header) };
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params });
     for (const socket of subscribers) socket.send(text);
   });
@@ -85,15 +85,15 @@ export async function startChainNode(
       subscribers.clear();
       await closed;
     },
-    get isClosed() {
+    get isListening() {
       return server?.listening === true;
     },
     get subscribers() {
       return subscribers.size;
     },
     callsOf: (method) => calls.filter((call) => call.method === method),
-    response: (method, rpcResponse) => {
-      responses[method] = rpcResponse;
+    response: (method, response) => {
+      responses[method] = response;
     },
   };
 }
@@ -104,7 +104,7 @@ export interface Call {
   readonly params: readonly unknown[];
 }
 
-/** A network's file with these as its upstreams. */
+/** A network file with these nodes as upstreams. */
 export function chainNetwork(chainId: number, nodes: readonly ChainNode[]): object {
   return {
     name: `Test ${chainId}`,

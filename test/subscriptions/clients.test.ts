@@ -12,7 +12,7 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   anvil = await startAnvil();
-  // As operators have it: calls over HTTP, news over WebSocket.
+  // As in production: calls over HTTP, subscriptions over WebSocket.
   const upstreams = [{ name: 'anvil', url: anvil.url, websocketUrl: anvil.url.replace('http', 'ws') }];
   gateway = await startGateway({ local: { ...network(1337, []), upstreams } });
 });
@@ -21,7 +21,7 @@ afterAll(async () => {
   await anvil.stop();
 });
 
-async function ask(method: string, params: unknown[]): Promise<unknown> {
+async function callAnvil(method: string, params: unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const response = await fetch(anvil.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
   return ((await response.json()) as { result: unknown }).result;
@@ -30,16 +30,18 @@ async function ask(method: string, params: unknown[]): Promise<unknown> {
 /** A transaction with a log, in a block of its own. */
 async function setCounter(): Promise<string> {
   const { caller, counter } = anvil.chain;
-  return String(await ask('eth_sendTransaction', [{ from: caller, to: counter.address, data: counter.calls.set }]));
+  return String(
+    await callAnvil('eth_sendTransaction', [{ from: caller, to: counter.address, data: counter.calls.set }]),
+  );
 }
 
-it('ethers is told of blocks, logs and pending transactions', async () => {
+it('ethers receives blocks, logs and pending transactions', async () => {
   const provider = new WebSocketProvider(socketUrl(gateway, 'local'));
   const [blocks, logs, pending]: [number[], Log[], string[]] = [[], [], []];
   await provider.on('block', (number: number) => blocks.push(number));
   await provider.on({ address: anvil.chain.counter.address }, (log: Log) => logs.push(log));
   await provider.on('pending', (hash: string) => pending.push(hash));
-  // ethers subscribes without waiting for the answers, which this call comes behind.
+  // ethers does not wait for the responses to its subscriptions. This call follows them on the same socket.
   await provider.getBlockNumber();
   await provider.send('net_version', []);
   await eventually(async () => (await subscriptions()) === 3, 10_000);
@@ -61,9 +63,9 @@ it('viem watches blocks, events and pending transactions', async () => {
     viem.watchBlocks({ onBlock: ({ number }) => blocks.push(number) }),
     viem.watchEvent({
       address: anvil.chain.counter.address as Hex,
-      onLogs: (told) => logs.push(...told.map(({ transactionHash }) => transactionHash)),
+      onLogs: (events) => logs.push(...events.map(({ transactionHash }) => transactionHash)),
     }),
-    viem.watchPendingTransactions({ onTransactions: (told) => pending.push(...told) }),
+    viem.watchPendingTransactions({ onTransactions: (hashes) => pending.push(...hashes) }),
   ];
   await eventually(async () => (await subscriptions()) === 3, 10_000);
   const before = await viem.getBlockNumber({ cacheTime: 0 });
@@ -78,17 +80,19 @@ it('viem watches blocks, events and pending transactions', async () => {
   socket.close();
 });
 
-it('a real block’s bloom filter covers its logs, and not others', async () => {
+it('the bloom filter of a real block matches its logs and no others', async () => {
   const hash = await setCounter();
-  const receipt = (await ask('eth_getTransactionReceipt', [hash])) as { logs: Log[]; blockHash: string };
-  const { logsBloom } = (await ask('eth_getBlockByHash', [receipt.blockHash, false])) as Block & { logsBloom: string };
+  const receipt = (await callAnvil('eth_getTransactionReceipt', [hash])) as { logs: Log[]; blockHash: string };
+  const { logsBloom } = (await callAnvil('eth_getBlockByHash', [receipt.blockHash, false])) as Block & {
+    logsBloom: string;
+  };
   const [log] = receipt.logs as [Log];
   const bloom = new LogsBloom(logsBloom);
   expect(bloom.isEmpty).toBe(false);
-  expect(bloom.covers(log)).toBe(true);
-  expect(bloom.covers({ address: anvil.chain.gate.address, topics: log.topics })).toBe(false);
-  expect(bloom.mayFit({ addresses: new Set([log.address]), topics: [undefined] })).toBe(true);
-  expect(bloom.mayFit({ addresses: new Set([anvil.chain.gate.address]), topics: [] })).toBe(false);
+  expect(bloom.mayContain(log)).toBe(true);
+  expect(bloom.mayContain({ address: anvil.chain.gate.address, topics: log.topics })).toBe(false);
+  expect(bloom.mayMatch({ addresses: new Set([log.address]), topics: [undefined] })).toBe(true);
+  expect(bloom.mayMatch({ addresses: new Set([anvil.chain.gate.address]), topics: [] })).toBe(false);
 });
 
 async function subscriptions(): Promise<number> {

@@ -16,10 +16,10 @@ interface Parts {
   readonly chain: ScriptedChain;
   readonly gateway: TestGateway;
   readonly subscriber: Subscriber;
-  readonly rules: (change: PermissionChange) => Promise<void>;
+  readonly setPermissions: (change: PermissionChange) => Promise<void>;
 }
 
-/** All of it is gone when the test is over. */
+/** Everything is stopped when the test ends. */
 async function start(env: Record<string, string> = {}): Promise<Parts> {
   const chain = new ScriptedChain();
   const node = await startChainNode(7, chain);
@@ -30,20 +30,20 @@ async function start(env: Record<string, string> = {}): Promise<Parts> {
     await gateway.stop();
     await node.stop();
   });
-  const rules = async (change: PermissionChange): Promise<void> => {
+  const setPermissions = async (change: PermissionChange): Promise<void> => {
     await gateway.gateway.keys.update(keyIdOf(digestOf(gateway.key)), change);
   };
-  return { node, chain, gateway, subscriber, rules };
+  return { node, chain, gateway, subscriber, setPermissions };
 }
 
 const rejection = { code: -32002, message: 'rejected due to project ID settings' };
 
-it('a key that names contracts may hear of their logs only, and of blocks', async () => {
-  const { chain, gateway, subscriber, rules } = await start();
-  await rules({ contracts: allowed });
+it('a key with contract permissions can subscribe to the logs of these contracts and to blocks', async () => {
+  const { chain, gateway, subscriber, setPermissions } = await start();
+  await setPermissions({ contracts: allowed });
   const errorOf = async (...params: unknown[]): Promise<unknown> =>
     (await subscriber.call('eth_subscribe', params)).error;
-  // Another method first: a subscription that is open when the rule comes ends the socket.
+  // Waits for the permissions with another method: with an open subscription, the change would close the socket.
   const other = addressOf('other');
   await expect.poll(async () => (await subscriber.call('eth_getCode', [other])).error).toEqual(rejection);
   expect(await errorOf('logs', {})).toEqual(rejection);
@@ -62,47 +62,47 @@ it.each<[string, PermissionChange, { code: number; reason: string }]>([
   ['contracts', { contracts: addressOf('another') }, { code: 1008, reason: rejection.message }],
   ['methods', { methods: 'eth_unsubscribe,net' }, { code: 1008, reason: rejection.message }],
   ['time', { expiresAt: '2020-01-01T00:00:00Z' }, { code: 1008, reason: 'invalid project id' }],
-])('a key whose %s change so that it could not subscribe any more hears nothing more', async (_, change, end) => {
-  const { subscriber, rules } = await start();
+])('a change of a key’s %s that forbids an open subscription closes the socket', async (_, change, end) => {
+  const { subscriber, setPermissions } = await start();
   await subscriber.subscribe('logs', { address: allowed });
-  await rules(change);
+  await setPermissions(change);
   expect(await subscriber.caller.closed).toEqual(end);
 });
 
-/** The head becomes known when it is let go: subscribing waits for it. */
-function holdHead(node: ChainNode, chain: ScriptedChain): () => void {
-  let letGo: () => void = () => undefined;
-  const gone = new Promise<void>((resolve) => (letGo = resolve));
+/** Delays the head, for which `eth_subscribe` waits. @returns a function that releases it */
+function delayHead(node: ChainNode, chain: ScriptedChain): () => void {
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
   const { eth_getBlockByNumber: response } = chain.responses() as Record<
     string,
     (params: readonly unknown[]) => unknown
   >;
   node.response('eth_getBlockByNumber', async (params) => {
-    await gone;
+    await released;
     return response?.(params);
   });
-  return letGo;
+  return release;
 }
 
-it('rules that become stricter while a subscription is being opened hold for it', async () => {
-  const { chain, node, gateway, subscriber, rules } = await start();
-  const letGo = holdHead(node, chain);
+it('permissions that change while a subscription is opened apply to it', async () => {
+  const { chain, node, gateway, subscriber, setPermissions } = await start();
+  const release = delayHead(node, chain);
   const response = subscriber.call('eth_subscribe', ['newHeads']);
   await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0, 5_000);
-  await rules({ methods: 'net' });
+  await setPermissions({ methods: 'net' });
   await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(rejection);
-  letGo();
+  release();
   expect((await response).error).toEqual(rejection);
   expect((await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' }) ?? 0).toBe(0);
 });
 
-it('a subscription in a batch whose answers are too large together is told of all the same', async () => {
+it('a batch whose responses exceed the limit still returns the id of its subscription', async () => {
   const { chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
-  const letGo = holdHead(node, chain);
+  const release = delayHead(node, chain);
   node.response('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
   const { socket } = subscriber.caller;
   socket.removeAllListeners('message');
-  const answered = new Promise<string>((resolve) => {
+  const batchResponse = new Promise<string>((resolve) => {
     socket.once('message', (data) => {
       resolve((data as Buffer).toString());
     });
@@ -114,14 +114,14 @@ it('a subscription in a batch whose answers are too large together is told of al
   subscriber.caller.send(JSON.stringify(batch));
   await eventually(() => node.callsOf('eth_getCode').length > 0, 5_000);
   await pause(50);
-  letGo();
-  expect(JSON.parse(await answered)).toMatchObject([
+  release();
+  expect(JSON.parse(await batchResponse)).toMatchObject([
     { id: 1, error: { code: -32603 } },
     { id: 2, result: expect.stringMatching(/^0x/) as string },
   ]);
 });
 
-it('a key that is revoked hears nothing more', async () => {
+it('revoking a key closes its sockets', async () => {
   const { gateway, subscriber } = await start();
   await subscriber.subscribe('newHeads');
   await gateway.gateway.keys.revoke(keyIdOf(digestOf(gateway.key)));
@@ -131,16 +131,16 @@ it('a key that is revoked hears nothing more', async () => {
   await eventually(async () => (await open()) === 0, 5_000);
 });
 
-it('a gateway that drains tells what comes until it closes with 1012', async () => {
+it('a draining gateway closes subscriptions with 1012', async () => {
   const { gateway, subscriber } = await start();
   await subscriber.subscribe('newHeads');
   await gateway.gateway.drain();
   expect(await subscriber.caller.closed).toEqual({ code: 1012, reason: 'service restart' });
 });
 
-it('viem’s keep-alive is answered among notifications', async () => {
+it('viem’s keep-alive gets its response between notifications', async () => {
   const { chain, subscriber } = await start();
-  const told = await subscriber.subscribe('newHeads');
+  const notifications = await subscriber.subscribe('newHeads');
   chain.mine();
   const responses: unknown[] = [];
   subscriber.caller.socket.on('message', (data) => {
@@ -148,16 +148,16 @@ it('viem’s keep-alive is answered among notifications', async () => {
     if (message.id === null) responses.push(message);
   });
   subscriber.caller.send('{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}');
-  await eventually(() => responses.length === 1 && told.length === 1, 5_000);
+  await eventually(() => responses.length === 1 && notifications.length === 1, 5_000);
   expect(responses).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
 });
 
-it('a caller that does not read is cut off before it costs much, and the others hear all', async () => {
+it('a slow reader is disconnected with bounded memory, and other subscribers lose nothing', async () => {
   const { chain, gateway, subscriber } = await start();
-  const lazy = await openSubscriber(gateway, 'seven');
-  for (let round = 0; round < 40; round++) await lazy.subscribe('logs', {});
+  const slowReader = await openSubscriber(gateway, 'seven');
+  for (let round = 0; round < 40; round++) await slowReader.subscribe('logs', {});
   const logs = await subscriber.subscribe('logs', {});
-  lazy.caller.socket.pause();
+  slowReader.caller.socket.pause();
   const topics = ['t', 'u', 'v', 'w'].map(hashOf);
   let mined = 0;
   const closed = async (): Promise<unknown> =>
@@ -169,7 +169,7 @@ it('a caller that does not read is cut off before it costs much, and the others 
     await eventually(() => logs.length === 200 * mined, 10_000);
   }
   expect(await closed()).toBe(1);
-  // What the machine's own buffers hold, and 4 MB.
+  // The socket buffers of the machine, and 4 MB of unread bytes.
   expect(mined).toBeLessThan(8);
-  lazy.caller.socket.terminate();
+  slowReader.caller.socket.terminate();
 });

@@ -2,34 +2,33 @@ import { expect } from 'vitest';
 import { eventually } from '../auth/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
-import { complaintsAbout, leftOf, leftOfHeads, truthOf } from './replay.ts';
+import { findProblems, remainingLogs, remainingHeads, expectedEvents } from './replay.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import type { Witness } from './witness.ts';
 
-/** How often the upstream that tells is lost; more with `FAILOVERS=30`. No less than three: a reorganisation each. */
+/** Number of upstream failures; more with `FAILOVERS=30`. At least three, because the first three each have a reorg. */
 export const FAILOVERS = Math.max(3, Number(process.env['FAILOVERS'] ?? 3));
 const LIMIT_MS = 30_000;
-/** The network that witnesses watch, and whose logs. */
+/** The network, and the contract whose logs the witnesses watch. */
 export const slug = 'seven';
 export const token = addressOf('token');
 
-/** A gateway before three nodes of one chain, all of which tell new heads over WebSocket. */
+/** A gateway with three nodes of one chain, which send new heads over WebSocket. */
 export interface FailoverDay {
   readonly gateway: TestGateway;
   /**
-   * Loses nodes one after the other, each time that it is listened to, and mines five blocks with logs before the next
-   * one may have taken over. Blocks are taken back three times: while all is well, while nobody is left, and while
-   * another is to take over. Holds what each witness saw against the chain.
+   * Stops the subscribed node, several times, and mines five blocks with logs before another node takes over. There are
+   * three reorgs: with all nodes, with no node, and during a takeover. Compares the events of each witness with the chain.
    */
-  live(witnesses: readonly Witness[]): Promise<Counts>;
+  run(witnesses: readonly Witness[]): Promise<Counts>;
   close(): Promise<void>;
 }
 
-/** What each witness saw. */
+/** Number of events that each witness received. */
 export interface Counts {
   readonly heads: number;
   readonly logs: number;
-  /** Logs of blocks that were taken back, told once more. */
+  /** Logs with `removed: true`. */
   readonly removed: number;
 }
 
@@ -41,36 +40,36 @@ export async function startFailoverDay(): Promise<FailoverDay> {
   const nodes = await Promise.all([0, 1, 2].map(() => startChainNode(7, chain)));
   const gateway = await startGateway({ [slug]: chainNetwork(7, nodes) });
 
-  /** Every other has more than one log. */
+  /** Every second block has two matching logs, the others have one. */
   function mineFive(): void {
     for (let block = 0; block < 5; block++) chain.mine(block % 2 === 0 ? [log] : [noise, log, log]);
   }
 
-  async function lose(told: ChainNode, witnesses: readonly Witness[], round: number): Promise<void> {
-    const [spare, other] = nodes.filter((node) => node !== told) as [ChainNode, ChainNode];
+  async function failOver(active: ChainNode, witnesses: readonly Witness[], round: number): Promise<void> {
+    const [spare, other] = nodes.filter((node) => node !== active) as [ChainNode, ChainNode];
     if (round === 0) {
-      chain.takeBack(2);
+      chain.removeBlocks(2);
       mineFive();
-      await caughtUp(witnesses);
+      await waitForWitnesses(witnesses);
     }
-    await eventually(() => told.subscribers > 0, LIMIT_MS);
-    await told.stop();
-    // Now and then nobody is left for a while, so that nobody tells of what is mined, and taken back.
-    const isAlone = round % 3 === 1;
-    if (isAlone) await Promise.all([spare.stop(), other.stop()]);
-    if (round === 1) chain.takeBack(4);
-    if (round === 2) chain.takeBack(2);
+    await eventually(() => active.subscribers > 0, LIMIT_MS);
+    await active.stop();
+    // In every third round no node is left for a while, so that blocks and reorgs are missed.
+    const hasOutage = round % 3 === 1;
+    if (hasOutage) await Promise.all([spare.stop(), other.stop()]);
+    if (round === 1) chain.removeBlocks(4);
+    if (round === 2) chain.removeBlocks(2);
     mineFive();
-    if (isAlone) {
+    if (hasOutage) {
       await spare.listen();
       mineFive();
     }
-    await caughtUp(witnesses);
-    await Promise.all(nodes.filter((node) => !node.isClosed).map((node) => node.listen()));
+    await waitForWitnesses(witnesses);
+    await Promise.all(nodes.filter((node) => !node.isListening).map((node) => node.listen()));
   }
 
-  /** All have seen the chain’s newest head and logs. */
-  async function caughtUp(witnesses: readonly Witness[]): Promise<void> {
+  /** Waits until all witnesses have the newest head and its logs. */
+  async function waitForWitnesses(witnesses: readonly Witness[]): Promise<void> {
     const last = chain.head.header.hash;
     const isUpToDate = ({ heads, logs }: Witness): boolean =>
       logs.at(-1)?.blockHash === last && heads.at(-1)?.hash === last;
@@ -79,22 +78,22 @@ export async function startFailoverDay(): Promise<FailoverDay> {
 
   return {
     gateway,
-    async live(witnesses) {
+    async run(witnesses) {
       const from = chain.canonical.length;
       mineFive();
-      await caughtUp(witnesses);
+      await waitForWitnesses(witnesses);
       for (let round = 0; round < FAILOVERS; round++) {
-        await lose(nodes[round % nodes.length] as ChainNode, witnesses, round);
+        await failOver(nodes[round % nodes.length] as ChainNode, witnesses, round);
       }
-      const truth = truthOf(chain, from, token);
-      expect(truth.logs.length).toBeGreaterThan(FAILOVERS * 5);
+      const expected = expectedEvents(chain, from, token);
+      expect(expected.logs.length).toBeGreaterThan(FAILOVERS * 5);
       const counts = witnesses.map(({ name, heads, logs, errors }) => {
         expect([name, errors]).toEqual([name, []]);
-        expect([name, complaintsAbout(heads, logs)]).toEqual([name, []]);
-        expect([name, leftOf(logs)]).toEqual([name, truth.logs]);
-        expect([name, leftOfHeads(heads)]).toEqual([name, truth.heads]);
-        const removed = logs.filter((told) => told.removed).length;
-        // Of the blocks that were taken back: the last of five has one log, as every other, the rest two.
+        expect([name, findProblems(heads, logs)]).toEqual([name, []]);
+        expect([name, remainingLogs(logs)]).toEqual([name, expected.logs]);
+        expect([name, remainingHeads(heads)]).toEqual([name, expected.heads]);
+        const removed = logs.filter((seen) => seen.removed).length;
+        // Logs in the removed blocks: 2, 4 and 2 blocks from the end, with 1, 2, 1, 2 logs from the last one back.
         expect([name, removed]).toEqual([name, 3 + 6 + 3]);
         return { heads: heads.length, logs: logs.length - removed, removed };
       });

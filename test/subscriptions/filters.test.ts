@@ -28,12 +28,12 @@ afterAll(async () => {
 });
 
 async function result(method: string, ...params: unknown[]): Promise<unknown> {
-  const { result: said, error } = await gateway.call('seven', method, params);
+  const { result: value, error } = await gateway.call('seven', method, params);
   expect(error).toBeUndefined();
-  return said;
+  return value;
 }
 
-/** Asks until so many have come. */
+/** Polls until there are `count` changes. */
 async function changes(id: unknown, count: number): Promise<unknown[]> {
   const all: unknown[] = [];
   await eventually(async () => {
@@ -44,7 +44,7 @@ async function changes(id: unknown, count: number): Promise<unknown[]> {
 }
 
 describe('a filter', () => {
-  it('of blocks tells their hashes once', async () => {
+  it('for blocks returns each hash once', async () => {
     const id = await result('eth_newBlockFilter');
     expect(id).toMatch(/^0x[1-9a-f][0-9a-f]{0,31}$/);
     const mined = [chain.mine(), chain.mine()].map(({ header }) => header.hash);
@@ -55,20 +55,20 @@ describe('a filter', () => {
     expect((await gateway.call('seven', 'eth_getFilterChanges', [id])).error).toEqual(notFound);
   });
 
-  it('of logs tells those that it lets through, and takes back those of blocks that are no more', async () => {
+  it('for logs returns matching logs, and those of removed blocks with removed: true', async () => {
     const id = await result('eth_newFilter', { address: token, topics: [[hashOf('Transfer')]] });
     const { logs } = chain.mine([transfer, { address: addressOf('other'), topics: [] }]);
     expect(await changes(id, 1)).toEqual(logs.slice(0, 1));
-    chain.takeBack(1);
+    chain.removeBlocks(1);
     const again = [chain.mine([transfer]), chain.mine()];
     expect(await changes(id, 2)).toEqual([{ ...logs[0], removed: true }, ...(again[0]?.logs ?? [])]);
   });
 
-  it('misses nothing when the upstream goes', async () => {
+  it('has no gap after an upstream failure', async () => {
     const id = await result('eth_newFilter', { address: token });
     const before = chain.mine([transfer]);
-    await changes(id, 1).then((told) => {
-      expect(told).toEqual(before.logs);
+    await changes(id, 1).then((logs) => {
+      expect(logs).toEqual(before.logs);
     });
     await nodes[0]?.refuse();
     const after = [chain.mine([transfer]), chain.mine([transfer])];
@@ -76,14 +76,14 @@ describe('a filter', () => {
     await nodes[0]?.listen();
   });
 
-  it('of logs gives all that there are, as eth_getLogs does', async () => {
+  it('for logs returns all matching logs, as eth_getLogs does', async () => {
     const all = [{ address: token, logIndex: '0x0' }];
     for (const node of nodes) node.response('eth_getLogs', all);
-    const given = { address: token, fromBlock: 'earliest' };
-    const id = await result('eth_newFilter', given);
-    expect(await result('eth_getFilterLogs', id)).toEqual(await result('eth_getLogs', given));
+    const filter = { address: token, fromBlock: 'earliest' };
+    const id = await result('eth_newFilter', filter);
+    expect(await result('eth_getFilterLogs', id)).toEqual(await result('eth_getLogs', filter));
     const requested = nodes.flatMap((node) => node.callsOf('eth_getLogs').map(({ params }) => params));
-    expect(requested.filter((params) => JSON.stringify(params) === JSON.stringify([given]))).toHaveLength(2);
+    expect(requested.filter((params) => JSON.stringify(params) === JSON.stringify([filter]))).toHaveLength(2);
     for (const node of nodes) node.response('eth_getLogs', chain.responses()['eth_getLogs']);
     const blocks = await result('eth_newBlockFilter');
     expect((await gateway.call('seven', 'eth_getFilterLogs', [blocks])).error).toEqual(notFound);
@@ -93,28 +93,28 @@ describe('a filter', () => {
     const id = await result('eth_newBlockFilter');
     const key = makeKey();
     await gateway.gateway.keys.add(digestOf(key), { name: 'other', createdAt: new Date().toISOString() });
-    for (const [method, said] of [
+    for (const [method, expected] of [
       ['eth_getFilterChanges', { error: notFound }],
       ['eth_uninstallFilter', { result: false }],
     ] as const) {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [id] });
       const response = await fetch(`${gateway.address}/seven/v3/${key}`, { method: 'POST', body });
-      expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, ...said });
+      expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, ...expected });
     }
     expect(await result('eth_uninstallFilter', id)).toBe(true);
   });
 
-  it('is dropped when its key has made 500 newer ones, the longest unasked first', async () => {
+  it('is removed when its key has 500 newer ones, the least recently polled first', async () => {
     const [first, second] = [await result('eth_newBlockFilter'), await result('eth_newBlockFilter')];
-    const make = (): Promise<unknown> => result('eth_newBlockFilter');
-    await Promise.all(Array.from({ length: 498 }, make));
+    const create = (): Promise<unknown> => result('eth_newBlockFilter');
+    await Promise.all(Array.from({ length: 498 }, create));
     await result('eth_getFilterChanges', first);
-    await make();
+    await create();
     await result('eth_getFilterChanges', first);
     expect((await gateway.call('seven', 'eth_getFilterChanges', [second])).error).toEqual(notFound);
   });
 
-  it('is refused where it is too large to be kept', async () => {
+  it('is rejected if it has too many addresses', async () => {
     const address = Array.from({ length: 2_000 }, (_, index) => `0x${index.toString(16).padStart(40, '0')}`);
     const { error } = await gateway.call('seven', 'eth_newFilter', [{ address }]);
     expect(error).toMatchObject({ code: -32602 });
@@ -122,10 +122,14 @@ describe('a filter', () => {
 
   it.each([
     ['eth_newFilter', [], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
-    ['eth_newFilter', [{ blockHash: hashOf('x') }], 'filter: expected no blockHash: what comes is told, not what was'],
+    [
+      'eth_newFilter',
+      [{ blockHash: hashOf('x') }],
+      'filter: expected no blockHash: only logs of new blocks are delivered',
+    ],
     ['eth_newBlockFilter', [1], 'expected no parameters'],
     ['eth_getFilterChanges', ['x'], 'filter: expected filter id'],
-  ])('%s %j is refused', async (method, params, sentence) => {
+  ])('%s %j is rejected', async (method, params, sentence) => {
     const { error } = await gateway.call('seven', method, params);
     expect(error).toEqual({ code: -32602, message: `invalid params: ${sentence}` });
   });

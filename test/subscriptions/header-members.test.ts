@@ -9,8 +9,8 @@ import { startChainNode } from './chain-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber } from './subscriber.ts';
 
-/** What `types.Header` has beyond the members of every block (geth 1.17.5, core/types/gen_header_json.go). */
-const ofForks = {
+/** Members of `types.Header` that not every block has (geth 1.17.5, core/types/gen_header_json.go). */
+const forkMembers = {
   ...{ withdrawalsRoot: null, blobGasUsed: null, excessBlobGas: null, parentBeaconBlockRoot: null },
   ...{ requestsHash: null, blockAccessListHash: null, slotNumber: null },
 };
@@ -18,7 +18,7 @@ const ofForks = {
 type Header = Record<string, unknown>;
 
 /** The newHeads notification of a new block, by the transport of the gateway's upstream. */
-async function headOver(transport: 'http' | 'websocket', change: (block: Header) => Header): Promise<unknown> {
+async function headFrom(transport: 'http' | 'websocket', change: (block: Header) => Header): Promise<unknown> {
   const chain = new ScriptedChain();
   const { eth_getBlockByNumber: byNumber, ...responses } = chain.responses();
   const changed = (params: [string]): unknown => {
@@ -31,7 +31,7 @@ async function headOver(transport: 'http' | 'websocket', change: (block: Header)
     onTestFinished(() => node.close());
     upstream = { name: 'node', url: node.url };
   } else {
-    const node = await startChainNode(7, chain, (header) => ({ ...change(header), ...ofForks }));
+    const node = await startChainNode(7, chain, (header) => ({ ...change(header), ...forkMembers }));
     onTestFinished(() => node.stop());
     upstream = { name: 'node', websocketUrl: node.url };
   }
@@ -41,19 +41,19 @@ async function headOver(transport: 'http' | 'websocket', change: (block: Header)
   onTestFinished(() => {
     subscriber.caller.socket.terminate();
   });
-  const told = await subscriber.subscribe('newHeads');
+  const notifications = await subscriber.subscribe('newHeads');
   const { header } = chain.mine();
-  await eventually(() => told.length > 0, 10_000);
-  const [head] = told as [Header];
+  await eventually(() => notifications.length > 0, 10_000);
+  const [head] = notifications as [Header];
   expect(head['number']).toBe(header.number);
   return { ...head, hash: '', parentHash: '', number: '', timestamp: '' };
 }
 
 describe('a header of newHeads', () => {
-  it('has the members over an HTTP upstream that geth sends over WebSocket, null where a fork has not brought them', async () => {
-    const overHttp = await headOver('http', (block) => block);
-    expect(overHttp).toEqual(await headOver('websocket', (block) => block));
-    expect(overHttp).toMatchObject({ ...ofForks, baseFeePerGas: '0x7' });
+  it('from an HTTP upstream has all members that geth sends over WebSocket, null before the fork that adds them', async () => {
+    const overHttp = await headFrom('http', (block) => block);
+    expect(overHttp).toEqual(await headFrom('websocket', (block) => block));
+    expect(overHttp).toMatchObject({ ...forkMembers, baseFeePerGas: '0x7' });
     expect(overHttp).not.toHaveProperty('transactions');
   });
 
@@ -65,34 +65,34 @@ describe('a header of newHeads', () => {
         return () => undefined;
       },
     } as unknown as CanonicalChain;
-    const told: Header[] = [];
-    const tell = (results: readonly string[]): void => {
-      told.push(...results.map((text) => JSON.parse(text) as Header));
+    const notifications: Header[] = [];
+    const deliver = (results: readonly string[]): void => {
+      notifications.push(...results.map((text) => JSON.parse(text) as Header));
     };
-    new HeadsFeed(chain, undefined).join({ notify: tell, markGap: () => undefined });
+    new HeadsFeed(chain, undefined).join({ deliver, markGap: () => undefined });
     const { header: sent } = new ScriptedChain().head;
     const read = (block: object): ChainChange['added'] =>
-      [parseHeader({ ...sent, ...block })].flatMap((one) => one ?? []);
+      [parseHeader({ ...sent, ...block })].flatMap((header) => header ?? []);
     // Fetched before any notification, sent, and fetched to fill a gap.
     watcher({
       removed: [],
       added: [...read({ transactions: [] }), ...read({ own: '0x1' }), ...read({ transactions: [] })],
     });
-    expect(told).toEqual([
-      { ...sent, ...ofForks },
+    expect(notifications).toEqual([
+      { ...sent, ...forkMembers },
       { ...sent, own: '0x1' },
       { ...sent, own: null },
     ]);
   });
 
-  it('keeps what the block has', async () => {
+  it('has the members of the block', async () => {
     const some = { slotNumber: '0x5', requestsHash: `0x${'1'.repeat(64)}`, l1BlockNumber: '0x9' };
-    expect(await headOver('http', (block) => ({ ...block, ...some }))).toMatchObject({ ...ofForks, ...some });
+    expect(await headFrom('http', (block) => ({ ...block, ...some }))).toMatchObject({ ...forkMembers, ...some });
   });
 
   it.each(['http', 'websocket'] as const)('has quantities without leading zeros, over %s', async (transport) => {
     const odd = { gasUsed: '0x005208', difficulty: '0x00', gasLimit: 30_000_000, miner: '0x' };
-    expect(await headOver(transport, (block) => ({ ...block, ...odd }))).toMatchObject({
+    expect(await headFrom(transport, (block) => ({ ...block, ...odd }))).toMatchObject({
       ...{ gasUsed: '0x5208', difficulty: '0x0', gasLimit: '0x1c9c380', miner: null },
     });
   });

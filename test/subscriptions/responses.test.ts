@@ -23,14 +23,14 @@ afterAll(async () => {
   await node.stop();
 });
 
-const ids = (): string[] => [...subscriber.told.keys()];
+const ids = (): string[] => [...subscriber.notifications.keys()];
 const end = async (id: string): Promise<unknown> => (await subscriber.call('eth_unsubscribe', [id])).result;
 const endAll = (): Promise<unknown> => Promise.all(ids().map(end));
 const count = async (kind: string): Promise<number | undefined> =>
   (await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind });
 
 describe('over HTTP', () => {
-  it('there are no notifications, in geth’s words', async () => {
+  it('both methods fail with geth’s errors', async () => {
     const error = { code: -32601, message: 'notifications not supported' };
     expect((await gateway.call('seven', 'eth_subscribe', ['newHeads'])).error).toEqual(error);
     const notFound = { code: -32000, message: 'subscription not found' };
@@ -47,44 +47,47 @@ describe('eth_subscribe', () => {
     [['logs', { topics: ['0x12'] }], 'filter.topics[0]: expected 32-byte hash'],
     [['logs', 'all'], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
     [['logs', true], 'filter: expected log filter'],
-    [['logs', { blockHash: hashOf('x') }], 'filter: expected no blockHash: what comes is told, not what was'],
+    [['logs', { blockHash: hashOf('x') }], 'filter: expected no blockHash: only logs of new blocks are delivered'],
     [['newPendingTransactions', {}], 'filter: expected boolean'],
     [['newHeads', null, 1], 'expected at most 2 parameters'],
-  ])('%j is refused', async (params, sentence) => {
+  ])('%j is rejected', async (params, sentence) => {
     const { error } = await subscriber.call('eth_subscribe', params);
     expect(error).toEqual({ code: -32602, message: `invalid params: ${sentence}` });
   });
 
-  it.each(['newheads', '', 'pendingLogs', 'a"b', 'newHeads '])('%j is no kind, in geth’s words', async (kind) => {
-    const { error } = await subscriber.call('eth_subscribe', [kind]);
-    const message = `no ${JSON.stringify(kind)} subscription in eth namespace`;
-    expect(error).toEqual({ code: -32601, message });
-  });
+  it.each(['newheads', '', 'pendingLogs', 'a"b', 'newHeads '])(
+    '%j is an unknown kind, with geth’s error text',
+    async (kind) => {
+      const { error } = await subscriber.call('eth_subscribe', [kind]);
+      const message = `no ${JSON.stringify(kind)} subscription in eth namespace`;
+      expect(error).toEqual({ code: -32601, message });
+    },
+  );
 
-  it('cuts a long name', async () => {
+  it('truncates a long kind in the error', async () => {
     const { error } = await subscriber.call('eth_subscribe', ['x'.repeat(10_000)]);
     expect(error).toEqual({ code: -32601, message: `no "${'x'.repeat(100)}" subscription in eth namespace` });
   });
 
-  it('gives ids as geth does, no two the same', async () => {
+  it('returns unique ids in geth’s format', async () => {
     for (const kind of ['newHeads', 'newHeads', 'logs']) await subscriber.subscribe(kind);
     expect(new Set(ids()).size).toBe(3);
     for (const id of ids()) expect(id).toMatch(/^0x[1-9a-f][0-9a-f]{0,31}$/);
     await endAll();
   });
 
-  it('tells of syncing as a node that keeps up does: false, once', async () => {
-    const told = await subscriber.subscribe('syncing');
-    await eventually(() => told.length === 1, 5_000);
-    expect(told).toEqual([false]);
+  it('sends one false for syncing, as a synchronised node does', async () => {
+    const notifications = await subscriber.subscribe('syncing');
+    await eventually(() => notifications.length === 1, 5_000);
+    expect(notifications).toEqual([false]);
     await endAll();
   });
 
-  it('answers before the first notification, also in a batch with a slow call', async () => {
-    const told = await subscriber.subscribe('newHeads');
+  it('responds before the first notification, also in a batch with a slow call', async () => {
+    const notifications = await subscriber.subscribe('newHeads');
     const caller = await openCaller(socketUrl(gateway, 'seven'));
-    let answerNow: (price: string) => void = () => undefined;
-    node.response('eth_gasPrice', () => new Promise((resolve) => (answerNow = resolve)));
+    let respondToGasPrice: (price: string) => void = () => undefined;
+    node.response('eth_gasPrice', () => new Promise((resolve) => (respondToGasPrice = resolve)));
     caller.send(
       JSON.stringify([
         { jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] },
@@ -94,9 +97,9 @@ describe('eth_subscribe', () => {
     await eventually(() => node.callsOf('eth_gasPrice').length === 1, 5_000);
     await eventually(async () => (await count('newHeads')) === 2, 5_000);
     const { header } = chain.mine();
-    // Known to the gateway: another subscriber is told.
-    await eventually(() => told.length === 1, 5_000);
-    answerNow('0x1');
+    // The gateway has the block: another subscriber has its notification.
+    await eventually(() => notifications.length === 1, 5_000);
+    respondToGasPrice('0x1');
     const [response] = JSON.parse(await caller.next()) as { result: string }[];
     expect(response).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) as string });
     expect(JSON.parse(await caller.next())).toEqual({
@@ -129,12 +132,12 @@ describe('eth_unsubscribe', () => {
     other.caller.socket.terminate();
   });
 
-  it('is the end of notifications', async () => {
-    const cached = await subscriber.subscribe('newHeads');
+  it('ends the notifications', async () => {
+    const open = await subscriber.subscribe('newHeads');
     const ended = await subscriber.subscribe('newHeads');
     await end(ids().at(-1) ?? '');
     chain.mine();
-    await eventually(() => cached.length === 1, 5_000);
+    await eventually(() => open.length === 1, 5_000);
     expect(ended).toEqual([]);
     await endAll();
   });
@@ -143,7 +146,7 @@ describe('eth_unsubscribe', () => {
 describe('a key', () => {
   const error = { code: -32005, message: 'too many subscriptions with this project id' };
 
-  it('has so many subscriptions on all its sockets, and they end with the socket', async () => {
+  it('has one subscription limit for all its sockets, and closing a socket ends its subscriptions', async () => {
     const other = await openSubscriber(gateway, 'seven');
     for (let round = 0; round < 5; round++) await other.subscribe('newHeads');
     expect((await subscriber.call('eth_subscribe', ['newHeads'])).error).toEqual(error);
@@ -153,7 +156,7 @@ describe('a key', () => {
     await endAll();
   });
 
-  it('has less of them where their filters are long', async () => {
+  it('can open fewer subscriptions with long filters', async () => {
     const address = Array.from({ length: 350 }, (_, index) => addressOf(String(index)));
     await subscriber.subscribe('logs', { address });
     await subscriber.subscribe('newHeads');

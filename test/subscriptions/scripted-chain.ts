@@ -12,13 +12,13 @@ export interface Block {
   readonly logs: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A chain that grows, and takes back, as a test tells it. Any number of fake nodes may answer from it. */
+/** A chain whose blocks a test adds and removes. Any number of fake nodes can respond from it. */
 export class ScriptedChain {
   /** From block 0. */
   canonical: Block[] = [];
   readonly #byHash = new Map<string, Block>();
   readonly #listeners: ((block: Block) => void)[] = [];
-  #made = 0;
+  #blockCount = 0;
 
   constructor(height = 3) {
     for (let number = 0; number < height; number++) this.mine();
@@ -31,36 +31,36 @@ export class ScriptedChain {
   /** Adds a block with these logs. */
   mine(logs: readonly ScriptedLog[] = []): Block {
     const number = `0x${this.canonical.length.toString(16)}`;
-    const hash = hashOf(`block ${++this.#made}`);
+    const hash = hashOf(`block ${++this.#blockCount}`);
     const parentHash = this.canonical.at(-1)?.header.hash ?? hashOf('nothing');
     const header = { ...fields, number, hash, parentHash, logsBloom: bloomOf(logs), timestamp: number };
-    const block = { header, logs: logs.map((log, index) => wholeLog(log, index, number, hash)) };
+    const block = { header, logs: logs.map((log, index) => completeLog(log, index, number, hash)) };
     this.canonical.push(block);
     this.#byHash.set(hash, block);
     for (const listener of this.#listeners) listener(block);
     return block;
   }
 
-  /** Tells each new block. */
+  /** Calls the listener for each new block. */
   onBlock(listener: (block: Block) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Takes back the newest blocks. What they were stays known by their hashes, as at real nodes. */
-  takeBack(count: number): Block[] {
+  /** Removes the newest blocks. As at real nodes, they remain available by hash. */
+  removeBlocks(count: number): Block[] {
     return this.canonical.splice(this.canonical.length - count);
   }
 
-  /** What a node with this chain says. @param lag blocks that it is behind */
+  /** The responses of a node with this chain. @param lag number of blocks that it is behind */
   responses(lag: () => number = () => 0): Record<string, RpcResponse> {
     const view = (): Block[] => this.canonical.slice(0, this.canonical.length - lag());
     return {
       eth_blockNumber: () => view().at(-1)?.header.number,
       eth_getBlockByNumber: ([number]: [string]) => {
         const blocks = view();
-        return whole(number.startsWith('0x') ? blocks[Number(number)] : blocks.at(-1));
+        return completeBlock(number.startsWith('0x') ? blocks[Number(number)] : blocks.at(-1));
       },
-      eth_getBlockByHash: ([hash]: [string]) => whole(this.#byHash.get(hash)),
+      eth_getBlockByHash: ([hash]: [string]) => completeBlock(this.#byHash.get(hash)),
       eth_getLogs: ([{ blockHash }]: [{ blockHash: string }]) =>
         this.#byHash.get(blockHash)?.logs ?? rpcError(-32000, 'unknown block'),
     };
@@ -75,12 +75,12 @@ const fields = {
   ...{ mixHash: zero(32), baseFeePerGas: '0x7' },
 };
 
-/** What newHeads leaves out comes with it. */
-function whole(block: Block | undefined): unknown {
+/** Adds the block members that newHeads notifications omit. */
+function completeBlock(block: Block | undefined): unknown {
   return block && { ...block.header, size: '0x1', totalDifficulty: '0x0', transactions: [], uncles: [] };
 }
 
-function wholeLog({ address, topics }: ScriptedLog, index: number, blockNumber: string, blockHash: string) {
+function completeLog({ address, topics }: ScriptedLog, index: number, blockNumber: string, blockHash: string) {
   return {
     ...{ address, topics, data: '0x', blockNumber, blockHash },
     transactionHash: hashOf(`${blockHash} ${index}`),

@@ -23,30 +23,31 @@ afterAll(async () => {
   await node.stop();
 });
 
-const numbers = (told: readonly unknown[]): unknown[] => told.map((one) => (one as { number: string }).number);
+const numbers = (headers: readonly unknown[]): unknown[] =>
+  headers.map((header) => (header as { number: string }).number);
 
 describe('newHeads', () => {
-  it('tells each block’s header once, in order, without what is no header', async () => {
-    const told = await subscriber.subscribe('newHeads');
+  it('delivers each header once, in order, without members of the block body', async () => {
+    const headers = await subscriber.subscribe('newHeads');
     const blocks = [chain.mine(), chain.mine(), chain.mine()];
-    await eventually(() => told.length >= 3, 5_000);
-    expect(told).toEqual(blocks.map(({ header }) => header));
+    await eventually(() => headers.length >= 3, 5_000);
+    expect(headers).toEqual(blocks.map(({ header }) => header));
   });
 
-  it('tells those of the new branch after a reorganisation', async () => {
-    const told = await subscriber.subscribe('newHeads');
-    chain.takeBack(2);
+  it('delivers the headers of the new branch after a reorg', async () => {
+    const headers = await subscriber.subscribe('newHeads');
+    chain.removeBlocks(2);
     const blocks = [chain.mine(), chain.mine(), chain.mine()];
-    await eventually(() => told.length >= 3, 5_000);
-    expect(numbers(told)).toEqual(blocks.map(({ header }) => header.number));
+    await eventually(() => headers.length >= 3, 5_000);
+    expect(numbers(headers)).toEqual(blocks.map(({ header }) => header.number));
   });
 });
 
 describe('logs', () => {
-  it('tells those that the filter lets through, and takes them back newest first', async () => {
+  it('delivers matching logs, and repeats those of removed blocks newest first with removed: true', async () => {
     const all = await subscriber.subscribe('logs', {});
     const ours = await subscriber.subscribe('logs', { address: token, topics: [transfer] });
-    const none = await subscriber.subscribe('logs', { address: addressOf('nobody') });
+    const none = await subscriber.subscribe('logs', { address: addressOf('unused') });
     const other = { address: addressOf('other'), topics: [transfer] };
     const one = { address: token, topics: [transfer, hashOf('a')] };
     const two = { address: token, topics: [transfer, hashOf('b')] };
@@ -55,7 +56,7 @@ describe('logs', () => {
     await eventually(() => all.length >= 3, 5_000);
     expect(all).toEqual([...first.logs, ...second.logs]);
     expect(ours).toEqual([first.logs[0], second.logs[0]]);
-    chain.takeBack(2);
+    chain.removeBlocks(2);
     const third = chain.mine([two]);
     chain.mine();
     chain.mine();
@@ -69,15 +70,15 @@ describe('logs', () => {
     expect(none).toEqual([]);
   });
 
-  it('are taken back only from those who were told them', async () => {
+  it('are repeated with removed: true only to subscribers that got them', async () => {
     const early = await subscriber.subscribe('logs', { address: token });
     const [log] = chain.mine([{ address: token, topics: [transfer] }]).logs;
     await eventually(() => early.length === 1, 5_000);
     const late = await subscriber.subscribe('logs', { address: token });
-    chain.takeBack(1);
-    const [cached] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
+    chain.removeBlocks(1);
+    const [replacement] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
     await eventually(() => late.length > 0 && early.length === 3, 5_000);
-    expect(early).toEqual([log, { ...log, removed: true }, ...cached.logs]);
-    expect(late).toEqual(cached.logs);
+    expect(early).toEqual([log, { ...log, removed: true }, ...replacement.logs]);
+    expect(late).toEqual(replacement.logs);
   });
 });

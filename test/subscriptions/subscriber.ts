@@ -6,20 +6,20 @@ export interface Notification {
   readonly result: unknown;
 }
 
-/** A caller that subscribes, and keeps what each subscription tells. */
+/** A client that records the notifications of each subscription. */
 export interface Subscriber {
   readonly caller: Caller;
-  /** @returns what it is told, in order, oldest first; it grows */
+  /** @returns the results of its notifications, oldest first; the array grows */
   subscribe(kind: string, ...filter: unknown[]): Promise<unknown[]>;
-  /** The answer to a call. */
+  /** Sends a call and returns the response. */
   call(method: string, params: readonly unknown[]): Promise<{ result?: unknown; error?: unknown }>;
-  /** Of each subscription, by its id. */
-  readonly told: ReadonlyMap<string, unknown[]>;
+  /** Results by subscription id. */
+  readonly notifications: ReadonlyMap<string, unknown[]>;
 }
 
 export async function openSubscriber(gateway: TestGateway, slug: string, key?: string): Promise<Subscriber> {
   const caller = await openCaller(socketUrl(gateway, slug, key));
-  const told = new Map<string, unknown[]>();
+  const notifications = new Map<string, unknown[]>();
   const waiting = new Map<number, (response: { result?: unknown; error?: unknown }) => void>();
   let nextId = 1;
   caller.socket.removeAllListeners('message');
@@ -31,29 +31,29 @@ export async function openSubscriber(gateway: TestGateway, slug: string, key?: s
     }
     const { subscription, result } = message.params;
     if (message.method !== 'eth_subscription') throw new Error(`${message.method} is no notification`);
-    const own = told.get(subscription);
-    // The answer to eth_subscribe comes first.
-    if (own === undefined) throw new Error(`${subscription} is told of before it is answered`);
+    const own = notifications.get(subscription);
+    // The response to eth_subscribe comes first.
+    if (own === undefined) throw new Error(`${subscription} has a notification before its response`);
     own.push(result);
   });
   const call: Subscriber['call'] = (method, params) =>
     new Promise((resolve) => {
       const id = nextId++;
       waiting.set(id, (response) => {
-        // At once, since notifications may stand right behind.
-        if (method === 'eth_subscribe' && typeof response.result === 'string') told.set(response.result, []);
+        // Synchronously, because a notification may follow immediately.
+        if (method === 'eth_subscribe' && typeof response.result === 'string') notifications.set(response.result, []);
         resolve(response);
       });
       caller.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     });
   return {
     caller,
-    told,
+    notifications,
     call,
     async subscribe(kind, ...filter) {
       const { result, error } = await call('eth_subscribe', [kind, ...filter]);
       if (error !== undefined) throw new Error(JSON.stringify(error));
-      return told.get(String(result)) ?? [];
+      return notifications.get(String(result)) ?? [];
     },
   };
 }

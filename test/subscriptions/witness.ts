@@ -16,7 +16,7 @@ export interface SeenLog {
   readonly removed: boolean;
 }
 
-/** What one client library saw of a network, in the order in which it did. */
+/** The events that one client library received from a network, in order. */
 export interface Witness {
   readonly name: string;
   readonly heads: readonly SeenHead[];
@@ -25,17 +25,17 @@ export interface Witness {
   close(): Promise<void>;
 }
 
-/** By hand, over `ws`. */
+/** Without a client library, over `ws`. */
 export async function rawWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
   const subscriber = await openSubscriber(gateway, slug);
   const heads = (await subscriber.subscribe('newHeads')) as SeenHead[];
-  const told = (await subscriber.subscribe('logs', { address })) as (SeenLog & { logIndex: string })[];
+  const notifications = (await subscriber.subscribe('logs', { address })) as (SeenLog & { logIndex: string })[];
   return {
     name: 'ws',
     errors: [],
     heads,
     get logs() {
-      return told.map((log) => ({ ...log, index: Number(log.logIndex) }));
+      return notifications.map((log) => ({ ...log, index: Number(log.logIndex) }));
     },
     close() {
       subscriber.caller.socket.terminate();
@@ -44,7 +44,7 @@ export async function rawWitness(gateway: TestGateway, slug: string, address: st
   };
 }
 
-/** By subscribers of its own: what it makes of logs that are taken back can be listened to for known logs only. */
+/** Uses ethers' `SocketSubscriber`: its public events report removed logs only for logs known in advance. */
 export function ethersWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
   const provider = new WebSocketProvider(socketUrl(gateway, slug));
   const heads: SeenHead[] = [];
@@ -83,8 +83,8 @@ export async function viemWitness(gateway: TestGateway, slug: string, address: s
   });
   client.watchEvent({
     address: address as Hex,
-    onLogs: (told) => {
-      for (const { blockHash, logIndex: index, removed } of told) logs.push({ blockHash, index, removed });
+    onLogs: (events) => {
+      for (const { blockHash, logIndex: index, removed } of events) logs.push({ blockHash, index, removed });
     },
     onError: (error) => errors.push(error),
   });

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../config/package.ts';
 
-/** What the world knows of a chain, whoever serves it. */
+/** Public facts about a chain. */
 export interface KnownChain {
   readonly name: string;
   readonly currency: { readonly name: string; readonly symbol: string; readonly decimals: number };
-  /** Of a page that shows blocks and transactions. */
+  /** URL of a block explorer. */
   readonly explorer?: string;
   /** Public endpoints, https. */
   readonly rpc: readonly string[];
@@ -16,14 +16,14 @@ export interface KnownChain {
 
 const cache = new Map<number, KnownChain | undefined>();
 
-/** Undefined where viem's list, of which this is made (`npm run generate`), does not have the chain id. */
+/** Undefined for chain ids outside viem's list, from which `npm run generate` creates the file. */
 export function knownChain(chainId: number): KnownChain | undefined {
-  if (!cache.has(chainId)) cache.set(chainId, lookUp(chainId));
+  if (!cache.has(chainId)) cache.set(chainId, readChain(chainId));
   return cache.get(chainId);
 }
 
-function lookUp(chainId: number): KnownChain | undefined {
+function readChain(chainId: number): KnownChain | undefined {
   const text = readFileSync(join(packageRoot, 'schemas/generated/chains.json'), 'utf8');
-  const line = text.split('\n').find((each) => each.startsWith(`"${chainId}": `));
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`"${chainId}": `));
   return line === undefined ? undefined : (JSON.parse(line.slice(line.indexOf(' ')).replace(/,$/, '')) as KnownChain);
 }

@@ -201,7 +201,7 @@ export class Session {
       if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
       context.network.use.end();
       this.#inFlight--;
-      this.#subscriptions.messageAnswered(context);
+      this.#subscriptions.startNotifications(context);
       this.#startWaiting();
     }
   }

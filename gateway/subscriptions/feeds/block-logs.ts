@@ -5,7 +5,7 @@ import type { UpstreamResponse, ResultResponse, ErrorResponse } from '../../upst
 import type { Log } from './log-filter.ts';
 import { LogsBloom } from './logs-bloom.ts';
 
-/** The upstreams of a network, as far as logs are asked of them. */
+/** The part of the upstreams that log requests use. */
 export interface LogSource {
   request(method: MethodSpec, params: readonly unknown[], deadline: number): Promise<UpstreamResponse>;
 }
@@ -13,76 +13,77 @@ export interface LogSource {
 const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
-/** After so many empty lists, 10 s in all, the header's bloom filter is not believed any more. */
-const MAX_EMPTY = 10;
+/** After 10 empty lists for one block, about 10 s, the network's bloom filters are ignored. */
+const MAX_EMPTY_RESULTS = 10;
 /**
- * Blocks with logs that must have fitted their bloom filter before one is believed that says there is nothing of use.
- * Polygon's blocks have logs that are not in it (state syncs: bor, eth/filters/bor_filter.go), every few minutes.
+ * Number of blocks whose logs must match their bloom filter before a bloom filter may replace a request for logs. Every
+ * few minutes, a Polygon block has logs outside its bloom filter (state syncs: bor, eth/filters/bor_filter.go).
  */
-const REQUIRED_PROOFS = 256;
+const REQUIRED_BLOOM_MATCHES = 256;
 
-/** Gets all logs of one block after the other from a network's upstreams. */
+/** Fetches all logs of single blocks from the network's upstreams. */
 export class BlockLogs {
-  readonly #requestUpstreams: LogSource['request'];
+  readonly #request: LogSource['request'];
   readonly #method: MethodSpec;
-  #proofs = 0;
+  #bloomMatches = 0;
   #isBloomWrong = false;
 
   /** @param method the spec of `eth_getLogs` */
   constructor(request: LogSource['request'], method: MethodSpec) {
-    this.#requestUpstreams = request;
+    this.#request = request;
     this.#method = method;
   }
 
-  /** Whether a block's bloom filter is to be believed. */
-  trusts(bloom: LogsBloom): boolean {
-    return !this.#isBloomWrong && !bloom.isEmpty && this.#proofs >= REQUIRED_PROOFS;
+  /** Whether a bloom filter without a match means that the block has no matching logs. */
+  canUse(bloom: LogsBloom): boolean {
+    return !this.#isBloomWrong && !bloom.isEmpty && this.#bloomMatches >= REQUIRED_BLOOM_MATCHES;
   }
 
-  /** Asks until they are had. @param isWanted where not, the list that is given says nothing  Never rejects. */
-  async logsOf(header: Header, isWanted: () => boolean): Promise<readonly Log[]> {
+  /** Retries until an upstream returns the logs. @param isNeeded false ends it with an empty list  Never rejects. */
+  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly Log[]> {
     const bloom = new LogsBloom(header.block['logsBloom']);
-    let empty = 0;
-    for (let wait = FIRST_RETRY_MS; ; wait = Math.min(2 * wait, MAX_RETRY_MS)) {
+    let emptyResults = 0;
+    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       const logs = await this.#fetch(header.hash);
-      if (!isWanted()) return [];
-      // A node behind a balancer that does not have the block yet may say that it has no logs.
-      const isSuspicious = logs?.length === 0 && !bloom.isEmpty && !this.#isBloomWrong && ++empty < MAX_EMPTY;
+      if (!isNeeded()) return [];
+      // A node behind a load balancer may return an empty list for a block that it does not have yet.
+      const isSuspicious =
+        logs?.length === 0 && !bloom.isEmpty && !this.#isBloomWrong && ++emptyResults < MAX_EMPTY_RESULTS;
       if (logs !== undefined && !isSuspicious) {
         this.#checkBloom(bloom, logs);
         return logs;
       }
-      await sleep(wait, undefined, { ref: false });
+      await sleep(delayMs, undefined, { ref: false });
     }
   }
 
-  /** Undefined: not to be had now. */
+  /** Undefined: the attempt failed. */
   async #fetch(blockHash: string): Promise<readonly Log[] | undefined> {
     try {
-      const response = parsed(
-        await this.#requestUpstreams(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS),
+      const response = parseResponse(
+        await this.#request(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS),
       );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
       const logs = response.result.map(parseLog);
       return logs.includes(undefined) ? undefined : (logs as Log[]);
     } catch {
-      // Nobody could answer, which is counted and logged where it was tried.
+      // The router has counted and logged the upstream failures.
       return undefined;
     }
   }
 
   #checkBloom(bloom: LogsBloom, logs: readonly Log[]): void {
     if (this.#isBloomWrong || (bloom.isEmpty && logs.length === 0)) return;
-    if (logs.length > 0 && logs.every((log) => bloom.covers(log))) this.#proofs++;
+    if (logs.length > 0 && logs.every((log) => bloom.mayContain(log))) this.#bloomMatches++;
     else this.#isBloomWrong = true;
   }
 }
 
-function parsed(response: UpstreamResponse): ResultResponse | ErrorResponse {
+function parseResponse(response: UpstreamResponse): ResultResponse | ErrorResponse {
   return response.kind === 'large' ? response.parse() : response;
 }
 
-/** Address and topics in lower case, whatever the node writes: filters compare them as text. */
+/** Converts address and topics to lower case, because filters compare them as text. */
 function parseLog(value: unknown): Log | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { address, topics } = value as Record<string, unknown>;

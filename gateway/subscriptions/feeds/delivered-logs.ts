@@ -1,49 +1,49 @@
 import type { Header } from '../../heads/header.ts';
 
-/** As many as the chain knows, so that what it takes back is found here. */
+/** As many blocks as the canonical chain holds, so that each removed block is found. */
 const MAX_BLOCKS = 512;
-/** Characters of logs. A block of Ethereum has 300,000; reorganisations go a few blocks deep. */
+/** Limit of characters of logs. An Ethereum block has 300,000; reorgs are a few blocks deep. */
 const MAX_CHARS = 16_000_000;
 
-interface Block {
+interface DeliveredBlock {
   readonly header: Header;
   readonly number: number;
-  /** Undefined: not kept, since there was too much. */
+  /** Undefined: discarded, because the total exceeded `MAX_CHARS`. */
   readonly results: readonly string[] | undefined;
 }
 
-/** The logs that were told of the newest blocks, should a block be taken back. */
+/** Holds the delivered logs of the newest blocks, so that a reorg can repeat them with `removed: true`. */
 export class DeliveredLogs {
   /** Oldest first. */
-  readonly #blocks = new Map<string, Block>();
-  #size = 0;
+  readonly #blocks = new Map<string, DeliveredBlock>();
+  #chars = 0;
 
   add(header: Header, number: number, results: readonly string[]): void {
     this.#blocks.set(header.hash, { header, number, results });
-    this.#size += sizeOf(results);
+    this.#chars += charsOf(results);
     for (const [hash, block] of this.#blocks) {
-      if (this.#blocks.size > MAX_BLOCKS) this.take(hash);
-      else if (this.#size <= MAX_CHARS) break;
+      if (this.#blocks.size > MAX_BLOCKS) this.remove(hash);
+      else if (this.#chars <= MAX_CHARS) break;
       else this.#dropResults(hash, block);
     }
   }
 
-  /** Undefined: nothing was told of it. */
-  take(hash: string): Block | undefined {
+  /** Undefined: no delivery for this block. */
+  remove(hash: string): DeliveredBlock | undefined {
     const block = this.#blocks.get(hash);
     this.#blocks.delete(hash);
-    this.#size -= sizeOf(block?.results ?? []);
+    this.#chars -= charsOf(block?.results ?? []);
     return block;
   }
 
-  #dropResults(hash: string, block: Block): void {
+  #dropResults(hash: string, block: DeliveredBlock): void {
     const { results = [] } = block;
     if (results.length === 0) return;
-    this.#size -= sizeOf(results);
+    this.#chars -= charsOf(results);
     this.#blocks.set(hash, { ...block, results: undefined });
   }
 }
 
-function sizeOf(results: readonly string[]): number {
+function charsOf(results: readonly string[]): number {
   return results.reduce((sum, { length }) => sum + length, 0);
 }

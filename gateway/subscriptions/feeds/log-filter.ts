@@ -1,23 +1,23 @@
 import { RpcError } from '../../jsonrpc/errors.ts';
 
-/** A log as upstreams tell it, as far as a filter looks at it. */
+/** The members of a log that filters use. */
 export interface Log {
   readonly address: string;
   readonly topics: readonly string[];
 }
 
-/** Which logs are wanted. Addresses and topics are in lower case. */
+/** A parsed log filter. Addresses and topics are in lower case. */
 export interface LogFilter {
   readonly fromBlock: bigint | undefined;
   readonly toBlock: bigint | undefined;
-  /** Undefined: all. */
+  /** Undefined: any address. */
   readonly addresses: ReadonlySet<string> | undefined;
-  /** By place; undefined: any topic, but there must be one. */
+  /** By position. Undefined: any topic, but the log must have one at this position. */
   readonly topics: readonly (ReadonlySet<string> | undefined)[];
 }
 
-/** What a caller may give, after the schema let it through. */
-interface GivenFilter {
+/** The filter of a request, validated by the schema. */
+interface FilterParams {
   readonly fromBlock?: string | null;
   readonly toBlock?: string | null;
   readonly blockHash?: string | null;
@@ -25,67 +25,68 @@ interface GivenFilter {
   readonly topics?: readonly (string | readonly (string | null)[] | null)[] | null;
 }
 
-/** geth's bound (eth/filters/api.go, `maxTopics`): a log has no more. */
+/** geth's limit (eth/filters/api.go, `maxTopics`): logs have at most four topics. */
 const MAX_TOPICS = 4;
 
 /**
- * The rules are geth's (eth/filters/filter_system.go, `SubscribeLogs`), but that a block hash, which it ignores, is
- * refused: such a subscription tells nothing new.
+ * Follows geth's rules (eth/filters/filter_system.go, `SubscribeLogs`) with one difference: geth ignores a block hash,
+ * Gatehouse rejects it, because a subscription delivers only logs of new blocks.
  * @throws RpcError invalid-params
  */
-export function parseLogFilter(given: GivenFilter): LogFilter {
-  const { fromBlock, toBlock, blockHash, address, topics } = given;
-  if (typeof blockHash === 'string') throw invalid('expected no blockHash: what comes is told, not what was');
-  const from = blockNumber(fromBlock);
-  const to = blockNumber(toBlock);
-  if (to !== undefined && (from === undefined || from > to)) throw invalid('expected fromBlock before toBlock');
-  if ((topics?.length ?? 0) > MAX_TOPICS) throw invalid(`expected at most ${MAX_TOPICS} topics`);
+export function parseLogFilter(params: FilterParams): LogFilter {
+  const { fromBlock, toBlock, blockHash, address, topics } = params;
+  if (typeof blockHash === 'string')
+    throw invalidFilter('expected no blockHash: only logs of new blocks are delivered');
+  const from = parseBlockNumber(fromBlock);
+  const to = parseBlockNumber(toBlock);
+  if (to !== undefined && (from === undefined || from > to)) throw invalidFilter('expected fromBlock before toBlock');
+  if ((topics?.length ?? 0) > MAX_TOPICS) throw invalidFilter(`expected at most ${MAX_TOPICS} topics`);
   return {
     fromBlock: from,
     toBlock: to,
-    addresses: oneOf(typeof address === 'string' ? [address] : (address ?? [])),
-    topics: (topics ?? []).map(topicsAt),
+    addresses: valueSet(typeof address === 'string' ? [address] : (address ?? [])),
+    topics: (topics ?? []).map(parseTopic),
   };
 }
 
-/** How much there is to keep of a filter: its addresses and topics. */
+/** Number of addresses and topics in a filter. */
 export function sizeOf({ addresses, topics }: LogFilter): number {
-  return topics.reduce((sum, place) => sum + (place?.size ?? 0), addresses?.size ?? 0);
+  return topics.reduce((sum, position) => sum + (position?.size ?? 0), addresses?.size ?? 0);
 }
 
-/** The same for filters that let the same logs through, but for the order in which things are named. */
+/** A key that is equal for equal filters, whatever the order of their addresses and topics. */
 export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilter): string {
-  const places = [addresses, ...topics].map((place) => [...(place ?? [])].join());
-  return [fromBlock, toBlock, ...places].join('|');
+  const valueLists = [addresses, ...topics].map((values) => [...(values ?? [])].join());
+  return [fromBlock, toBlock, ...valueLists].join('|');
 }
 
-/** As geth's `filterLogs`, without the address, which whoever keeps many filters looks at first. */
+/** Same as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */
 export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: Log, block: bigint): boolean {
   if (fromBlock !== undefined && block < fromBlock) return false;
   if (toBlock !== undefined && block > toBlock) return false;
   if (topics.length > log.topics.length) return false;
-  return topics.every((place, index) => place?.has(log.topics[index] ?? '') !== false);
+  return topics.every((allowed, index) => allowed?.has(log.topics[index] ?? '') !== false);
 }
 
-/** `latest` is what is told anyway; a range of other tags geth does not take either. */
-function blockNumber(given: string | null | undefined): bigint | undefined {
-  if (given === undefined || given === null || given === 'latest') return undefined;
-  if (given === 'earliest') return 0n;
-  if (!given.startsWith('0x')) throw invalid('expected block numbers or latest');
-  return BigInt(given);
+/** `latest` sets no bound, because delivery starts at the head. geth also rejects other tags. */
+function parseBlockNumber(block: string | null | undefined): bigint | undefined {
+  if (block === undefined || block === null || block === 'latest') return undefined;
+  if (block === 'earliest') return 0n;
+  if (!block.startsWith('0x')) throw invalidFilter('expected block numbers or latest');
+  return BigInt(block);
 }
 
-/** An empty list, and one with null in it, mean any. */
-function topicsAt(given: string | readonly (string | null)[] | null): ReadonlySet<string> | undefined {
-  if (given === null) return undefined;
-  const topics = typeof given === 'string' ? [given] : given.filter((topic) => topic !== null);
-  return typeof given !== 'string' && topics.length < given.length ? undefined : oneOf(topics);
+/** An empty list, or a list with a null, means any topic. */
+function parseTopic(param: string | readonly (string | null)[] | null): ReadonlySet<string> | undefined {
+  if (param === null) return undefined;
+  const topics = typeof param === 'string' ? [param] : param.filter((topic) => topic !== null);
+  return typeof param !== 'string' && topics.length < param.length ? undefined : valueSet(topics);
 }
 
-function oneOf(values: readonly string[]): ReadonlySet<string> | undefined {
+function valueSet(values: readonly string[]): ReadonlySet<string> | undefined {
   return values.length === 0 ? undefined : new Set(values.map((value) => value.toLowerCase()).toSorted());
 }
 
-function invalid(what: string): RpcError {
-  return new RpcError('invalid-params', `invalid params: filter: ${what}`);
+function invalidFilter(problem: string): RpcError {
+  return new RpcError('invalid-params', `invalid params: filter: ${problem}`);
 }

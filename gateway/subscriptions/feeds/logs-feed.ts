@@ -1,40 +1,40 @@
 import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
 import type { Header } from '../../heads/header.ts';
 import type { BlockLogs } from './block-logs.ts';
-import type { Unsubscribe, ChainListener } from './chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import type { Log, LogFilter } from './log-filter.ts';
-import { SharedLogFilters, type SharedLogFilter } from './shared-log-filters.ts';
+import { LogFilterGroups, type LogFilterGroup } from './log-filter-groups.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
 
-/** Blocks whose logs are asked for at once; they are told in order all the same. */
+/** Concurrent log requests, one for each block. Delivery keeps the order of blocks. */
 const MAX_CONCURRENT_FETCHES = 8;
-/** Blocks that may wait for their logs. Whoever is so far behind is told that there is a gap. */
+/** Limit of blocks that wait for their logs. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
 
-/** A step of the chain that is still to be told. */
+/** An added or removed block that is not delivered yet. */
 type Step = Added | { readonly removed: string };
 
 interface Added {
   readonly header: Header;
-  /** Counts all blocks that were added since the feed began. */
+  /** Counts the blocks added since the feed was created; not the block number of the chain. */
   readonly number: number;
   logs: Promise<readonly Log[]> | undefined;
   isCancelled: boolean;
 }
 
 /**
- * Tells the logs of each block, which all listeners together have asked of the upstreams once; and those of a block
- * that is taken back once more, with `removed: true`, newest first. (geth tells those oldest first, and calls that
- * borked in core/blockchain.go.) Each listener is told of blocks that came after it, and of those that it was told of.
+ * Delivers the logs of each new block, fetched once for all subscribers. When a reorg removes a block, it delivers the
+ * block's logs again with `removed: true`, newest first. (geth delivers them oldest first, and calls that borked in
+ * core/blockchain.go.) A subscriber gets only blocks that were added after it joined, and removals of those blocks.
  */
 export class LogsFeed {
   readonly #chain: CanonicalChain;
   readonly #blockLogs: BlockLogs;
-  readonly #groups = new SharedLogFilters();
+  readonly #filters = new LogFilterGroups();
   readonly #steps: Step[] = [];
   #delivered = new DeliveredLogs();
-  #number = 0;
+  #addedBlocks = 0;
   #isDelivering = false;
   #stopWatching: Unsubscribe | undefined;
 
@@ -43,32 +43,32 @@ export class LogsFeed {
     this.#blockLogs = blockLogs;
   }
 
-  join(filter: LogFilter, listener: ChainListener): Unsubscribe {
-    const unsubscribe = this.#groups.add(filter, listener, this.#number);
+  join(filter: LogFilter, subscriber: Subscriber): Unsubscribe {
+    const unsubscribe = this.#filters.add(filter, subscriber, this.#addedBlocks);
     this.#stopWatching ??= this.#chain.watch((change) => {
-      this.#changed(change);
+      this.#handleChange(change);
     });
     return () => {
       unsubscribe();
-      if (this.#groups.size === 0) this.#end();
+      if (this.#filters.size === 0) this.#stop();
     };
   }
 
-  #changed({ removed, added, hasGap: isFresh }: ChainChange): void {
-    if (isFresh === true) {
+  #handleChange({ removed, added, hasGap }: ChainChange): void {
+    if (hasGap === true) {
       this.#reportGap();
       return;
     }
-    for (const { hash } of removed) this.#remove(hash);
+    for (const { hash } of removed) this.#handleRemoved(hash);
     for (const header of added) {
-      this.#steps.push({ header, number: ++this.#number, logs: undefined, isCancelled: false });
+      this.#steps.push({ header, number: ++this.#addedBlocks, logs: undefined, isCancelled: false });
     }
     if (this.#steps.length > MAX_WAITING_BLOCKS) this.#reportGap();
     else void this.#deliverAll();
   }
 
-  /** What was not told yet need not be taken back. All that waits is newer than what was told, and goes with it. */
-  #remove(hash: string): void {
+  /** A block that is not delivered yet is only cancelled. Waiting blocks are newer than delivered ones, so it is the last. */
+  #handleRemoved(hash: string): void {
     const last = this.#steps.at(-1);
     if (last !== undefined && 'header' in last && last.header.hash === hash) {
       last.isCancelled = true;
@@ -76,94 +76,94 @@ export class LogsFeed {
     } else this.#steps.push({ removed: hash });
   }
 
-  /** One step after the other. Never rejects. */
+  /** Delivers all steps in order. Never rejects. */
   async #deliverAll(): Promise<void> {
-    this.#fetch();
+    this.#startFetches();
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     for (let step = this.#steps[0]; step !== undefined; step = this.#steps[0]) {
       if ('removed' in step) this.#deliverRemoved(step.removed);
       else {
         const logs = await (step.logs ??= this.#logsOf(step));
-        // Taken back, or lost, in the meantime.
+        // The block was removed, or the feed was reset, in the meantime.
         if (step !== this.#steps[0]) continue;
         this.#deliverAdded(step, logs);
       }
       this.#steps.shift();
-      this.#fetch();
+      this.#startFetches();
     }
     this.#isDelivering = false;
   }
 
-  #fetch(): void {
+  #startFetches(): void {
     for (const step of this.#steps.slice(0, MAX_CONCURRENT_FETCHES))
       if ('header' in step) step.logs ??= this.#logsOf(step);
   }
 
   #logsOf(step: Added): Promise<readonly Log[]> {
     const bloom = new LogsBloom(step.header.block['logsBloom']);
-    if (this.#blockLogs.trusts(bloom) && !this.#groups.mayMatch(bloom)) return Promise.resolve([]);
+    if (this.#blockLogs.canUse(bloom) && !this.#filters.mayMatch(bloom)) return Promise.resolve([]);
     return this.#blockLogs.logsOf(step.header, () => !step.isCancelled);
   }
 
   #deliverAdded({ header, number }: Added, logs: readonly Log[]): void {
-    const results = new Map<SharedLogFilter, string[]>();
+    const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
     for (const log of logs) {
       let result: string | undefined;
-      for (const group of this.#groups.matching(log, header.number)) {
+      for (const group of this.#filters.matching(log, header.number)) {
         result ??= JSON.stringify({ ...log, removed: false });
-        addTo(results, group, result);
+        addResult(results, group, result);
       }
       if (result !== undefined) sent.push(result);
     }
     this.#delivered.add(header, number, sent);
-    notifyListeners(results, number);
+    deliverResults(results, number);
   }
 
   #deliverRemoved(hash: string): void {
-    const block = this.#delivered.take(hash);
-    // Added before anybody listened.
+    const block = this.#delivered.remove(hash);
+    // The block was added before the first subscriber joined.
     if (block === undefined) return;
     if (block.results === undefined) {
       this.#reportGap();
       return;
     }
-    const results = new Map<SharedLogFilter, string[]>();
+    const results = new Map<LogFilterGroup, string[]>();
     for (const text of block.results.toReversed()) {
       const log = JSON.parse(text) as Log;
       const result = JSON.stringify({ ...log, removed: true });
-      for (const group of this.#groups.matching(log, block.header.number)) addTo(results, group, result);
+      for (const group of this.#filters.matching(log, block.header.number)) addResult(results, group, result);
     }
-    notifyListeners(results, block.number);
+    deliverResults(results, block.number);
   }
 
   #reportGap(): void {
-    for (const listener of this.#groups.listeners()) listener.markGap();
-    this.#forget();
+    for (const subscriber of this.#filters.subscribers()) subscriber.markGap();
+    this.#reset();
   }
 
-  #end(): void {
+  #stop(): void {
     this.#stopWatching?.();
     this.#stopWatching = undefined;
-    this.#forget();
+    this.#reset();
   }
 
-  #forget(): void {
+  #reset(): void {
     for (const step of this.#steps) if ('header' in step) step.isCancelled = true;
     this.#steps.length = 0;
     this.#delivered = new DeliveredLogs();
   }
 }
 
-function addTo(results: Map<SharedLogFilter, string[]>, group: SharedLogFilter, result: string): void {
+function addResult(results: Map<LogFilterGroup, string[]>, group: LogFilterGroup, result: string): void {
   const own = results.get(group);
   if (own === undefined) results.set(group, [result]);
   else own.push(result);
 }
 
-/** @param number the block's: who joined after it is not told */
-function notifyListeners(results: ReadonlyMap<SharedLogFilter, readonly string[]>, number: number): void {
-  for (const [{ listeners }, own] of results)
-    for (const [listener, since] of listeners) if (since < number) listener.notify(own);
+/** @param number of the block; subscribers that joined after it get nothing */
+function deliverResults(results: ReadonlyMap<LogFilterGroup, readonly string[]>, number: number): void {
+  for (const [{ subscribers }, own] of results)
+    for (const [subscriber, since] of subscribers) if (since < number) subscriber.deliver(own);
 }

@@ -2,52 +2,51 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import type { Unsubscribe, ChainListener } from './chain-listener.ts';
+import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
 export interface PendingFeedOptions {
-  /** Those of the moment, best first. */
+  /** The current upstreams, best first. */
   readonly sources: () => readonly PendingSource[];
-  /** Undefined: it is gone again. Never rejects. */
-  readonly transactionOf: (hash: string) => Promise<unknown>;
+  /** Undefined: no upstream has it any more. Never rejects. */
+  readonly fetchTransaction: (hash: string) => Promise<unknown>;
 }
 
-/** Before the upstreams are asked again, none of which could tell. */
+/** Delay after all upstreams failed to open a stream. */
 const RETRY_DELAY_MS = 2_000;
-/** So many hashes that were told are known: another upstream hears of them again. */
-const MAX_KNOWN = 100_000;
-/** Transactions that are fetched at once for those who want them whole. */
+/** Delivered hashes to remember: after a failover, the next upstream reports some of them again. */
+const MAX_DELIVERED_HASHES = 100_000;
+/** Concurrent requests for full transactions. */
 const MAX_CONCURRENT_FETCHES = 50;
-/** That wait for it. */
-const MAX_WAITING = 1_000;
+/** Limit of hashes that wait for a request. */
+const MAX_WAITING_HASHES = 1_000;
 
 /**
- * Tells transactions that wait to be mined: the hashes, or the whole. One upstream is listened to for all, and another
- * when that one fails; each transaction is told once. What is sent to the network between the two may go untold, as it
- * does where a node is restarted.
+ * Delivers pending transactions, as hashes or in full, each once. One upstream streams them for all subscribers; when it
+ * fails, another takes over. Transactions that reach the network during this failover may be lost, as at a node restart.
  */
 export class PendingFeed {
   readonly #parts: PendingFeedOptions;
-  readonly #hashListeners = new Set<ChainListener>();
-  readonly #fullListeners = new Set<ChainListener>();
-  readonly #known = new LRUCache<string, true>(maxEntries(MAX_KNOWN));
-  readonly #toFetch: string[] = [];
-  #fetching = 0;
+  readonly #hashSubscribers = new Set<Subscriber>();
+  readonly #fullSubscribers = new Set<Subscriber>();
+  readonly #deliveredHashes = new LRUCache<string, true>(maxEntries(MAX_DELIVERED_HASHES));
+  readonly #fetchQueue: string[] = [];
+  #fetchesInProgress = 0;
   #stream: Promise<PendingStream> | undefined;
-  /** A first one was opened, so that there are upstreams that tell. */
+  /** A stream was opened, so at least one upstream supports pending transactions. */
   #hasOpened = false;
 
   constructor(parts: PendingFeedOptions) {
     this.#parts = parts;
   }
 
-  /** @throws RpcError (rejects with it) where no upstream tells of pending transactions */
-  async join(listener: ChainListener, isFull: boolean): Promise<Unsubscribe> {
-    const listeners = isFull ? this.#fullListeners : this.#hashListeners;
-    listeners.add(listener);
+  /** @throws RpcError (rejects with it) if no upstream provides pending transactions */
+  async join(subscriber: Subscriber, isFull: boolean): Promise<Unsubscribe> {
+    const subscribers = isFull ? this.#fullSubscribers : this.#hashSubscribers;
+    subscribers.add(subscriber);
     const unsubscribe = (): void => {
-      listeners.delete(listener);
-      if (!this.#isWanted) this.#close();
+      subscribers.delete(subscriber);
+      if (!this.#hasSubscribers) this.#close();
     };
     try {
       this.#stream ??= this.#open();
@@ -60,8 +59,8 @@ export class PendingFeed {
     }
   }
 
-  get #isWanted(): boolean {
-    return this.#hashListeners.size + this.#fullListeners.size > 0;
+  get #hasSubscribers(): boolean {
+    return this.#hashSubscribers.size + this.#fullSubscribers.size > 0;
   }
 
   #close(): void {
@@ -75,64 +74,66 @@ export class PendingFeed {
     this.#hasOpened = false;
   }
 
-  /** @param failed the one that is asked last  @throws RpcError */
+  /** @param failed the upstream to try last  @throws RpcError */
   async #open(failed?: PendingSource): Promise<PendingStream> {
     const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.circuit.isClosed ? 0 : 1);
     for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
       try {
         return await openPendingStream(source, {
           notified: (hashes) => {
-            this.#received(hashes);
+            this.#handleHashes(hashes);
           },
           ended: () => {
             this.#stream = this.#reopen(source);
-            this.#stream.catch(() => undefined); // nobody listens any more
+            this.#stream.catch(() => undefined); // rejects only without subscribers
           },
         });
       } catch {
-        // It cannot tell; the next may.
+        // Try the next upstream.
       }
     }
-    throw new RpcError('no-upstream', 'no upstream tells of pending transactions');
+    throw new RpcError('no-upstream', 'no upstream provides pending transactions');
   }
 
-  /** @throws RpcError (rejects with it) when nobody listens any more */
+  /** Retries until a stream opens. @throws RpcError (rejects with it) when there are no subscribers any more */
   async #reopen(failed: PendingSource): Promise<PendingStream> {
     for (;;) {
       try {
         return await this.#open(failed);
       } catch (error) {
         await sleep(RETRY_DELAY_MS, undefined, { ref: false });
-        if (!this.#isWanted) throw error;
+        if (!this.#hasSubscribers) throw error;
       }
     }
   }
 
-  #received(hashes: readonly string[]): void {
-    const fresh = [...new Set(hashes)].filter((hash) => !this.#known.has(hash));
-    if (fresh.length === 0) return;
-    for (const hash of fresh) this.#known.set(hash, true);
-    const results = fresh.map((hash) => JSON.stringify(hash));
-    for (const listener of this.#hashListeners) listener.notify(results);
-    if (this.#fullListeners.size > 0) this.#fetch(fresh);
+  #handleHashes(hashes: readonly string[]): void {
+    const newHashes = [...new Set(hashes)].filter((hash) => !this.#deliveredHashes.has(hash));
+    if (newHashes.length === 0) return;
+    for (const hash of newHashes) this.#deliveredHashes.set(hash, true);
+    const results = newHashes.map((hash) => JSON.stringify(hash));
+    for (const subscriber of this.#hashSubscribers) subscriber.deliver(results);
+    if (this.#fullSubscribers.size > 0) this.#fetch(newHashes);
   }
 
-  /** Those that wait longest go untold where there are more than can be fetched. */
+  /** Discards the oldest hashes above `MAX_WAITING_HASHES`. */
   #fetch(hashes: readonly string[]): void {
-    this.#toFetch.push(...hashes);
-    if (this.#toFetch.length > MAX_WAITING) this.#toFetch.splice(0, this.#toFetch.length - MAX_WAITING);
-    while (this.#fetching < MAX_CONCURRENT_FETCHES && this.#toFetch.length > this.#fetching) void this.#deliverFull();
+    this.#fetchQueue.push(...hashes);
+    if (this.#fetchQueue.length > MAX_WAITING_HASHES)
+      this.#fetchQueue.splice(0, this.#fetchQueue.length - MAX_WAITING_HASHES);
+    while (this.#fetchesInProgress < MAX_CONCURRENT_FETCHES && this.#fetchQueue.length > this.#fetchesInProgress)
+      void this.#deliverFull();
   }
 
   /** Never rejects. */
   async #deliverFull(): Promise<void> {
-    this.#fetching++;
-    for (let hash = this.#toFetch.shift(); hash !== undefined; hash = this.#toFetch.shift()) {
-      const transaction = await this.#parts.transactionOf(hash);
+    this.#fetchesInProgress++;
+    for (let hash = this.#fetchQueue.shift(); hash !== undefined; hash = this.#fetchQueue.shift()) {
+      const transaction = await this.#parts.fetchTransaction(hash);
       if (transaction === undefined) continue;
       const results = [JSON.stringify(transaction)];
-      for (const listener of this.#fullListeners) listener.notify(results);
+      for (const subscriber of this.#fullSubscribers) subscriber.deliver(results);
     }
-    this.#fetching--;
+    this.#fetchesInProgress--;
   }
 }

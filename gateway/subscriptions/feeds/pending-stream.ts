@@ -1,9 +1,9 @@
-/** An upstream, as far as its pending transactions are heard of. */
+/** The part of an upstream that pending transactions use. */
 export interface PendingSource {
   readonly circuit: { readonly isClosed: boolean };
-  /** @param params as JSON text  @throws Error where no result comes */
+  /** @param params as JSON text  @throws Error without a result */
   fetchResult(method: string, params: string): Promise<unknown>;
-  /** Has the node tell, over its WebSocket; undefined where it has none. `ended` comes once, unless it was closed. */
+  /** Subscribes over the upstream's WebSocket; undefined if it has none. Calls `ended` once, unless it was closed. */
   subscribe(
     params: string,
     events: { started(): void; notified(result: unknown): void; ended(): void },
@@ -12,7 +12,7 @@ export interface PendingSource {
 
 export interface StreamEvents {
   notified(hashes: readonly string[]): void;
-  /** Once, unless it was closed: it tells no more. */
+  /** The stream ended. Called once, unless it was closed. */
   ended(): void;
 }
 
@@ -22,19 +22,19 @@ export interface PendingStream {
 
 const POLL_INTERVAL_MS = 500;
 
-/** Hears of pending transactions from one upstream: by its WebSocket, else by polls of a filter that it keeps for us. */
+/** Streams pending transactions from one upstream: over its WebSocket, or else from a filter at the upstream that it polls. */
 export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
-  return (await openFeed(source, events)) ?? openFilter(source, events);
+  return (await openSubscription(source, events)) ?? openPolledFilter(source, events);
 }
 
-/** Undefined where the node has no WebSocket, or does not tell over it. */
-function openFeed(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
+/** Undefined if the upstream has no WebSocket, or rejects the subscription. */
+function openSubscription(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
   return new Promise((resolve) => {
     let hasStarted = false;
-    const feed = source.subscribe('["newPendingTransactions"]', {
+    const stream = source.subscribe('["newPendingTransactions"]', {
       started: () => {
         hasStarted = true;
-        resolve(feed);
+        resolve(stream);
       },
       notified: (hash) => {
         if (typeof hash === 'string') events.notified([hash]);
@@ -44,14 +44,14 @@ function openFeed(source: PendingSource, events: StreamEvents): Promise<PendingS
         else resolve(undefined);
       },
     });
-    if (feed === undefined) resolve(undefined);
+    if (stream === undefined) resolve(undefined);
   });
 }
 
-/** @throws Error where the node keeps no filters (rejects with it) */
-async function openFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
+/** @throws Error (rejects with it) if the upstream does not support filters */
+async function openPolledFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
   const id = await source.fetchResult('eth_newPendingTransactionFilter', '[]');
-  if (typeof id !== 'string') throw new Error('no filter is kept');
+  if (typeof id !== 'string') throw new Error('the upstream returned no filter id');
   const params = JSON.stringify([id]);
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
 import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/subscriptions/feeds/log-filter.ts';
-import { SharedLogFilters } from '../../../gateway/subscriptions/feeds/shared-log-filters.ts';
+import { LogFilterGroups } from '../../../gateway/subscriptions/feeds/log-filter-groups.ts';
 import { hashToBits, LogsBloom } from '../../../gateway/subscriptions/feeds/logs-bloom.ts';
 import { addressOf, hashOf } from '../scripted-chain.ts';
 
 const [a, b] = [addressOf('a'), addressOf('b')];
 const [t, u, v] = [hashOf('t'), hashOf('u'), hashOf('v')];
-const nobody = { notify: () => undefined, markGap: () => undefined };
+const subscriber = { deliver: () => undefined, markGap: () => undefined };
 
-type Given = Parameters<typeof parseLogFilter>[0];
+type FilterParams = Parameters<typeof parseLogFilter>[0];
 
-function fits(given: Given, log: { address: string; topics: string[] }, block = 5n): boolean {
-  const groups = new SharedLogFilters();
-  groups.add(parseLogFilter(given), nobody, 0);
-  return [...groups.matching(log, block)].length === 1;
+function isMatch(params: FilterParams, log: { address: string; topics: string[] }, block = 5n): boolean {
+  const index = new LogFilterGroups();
+  index.add(parseLogFilter(params), subscriber, 0);
+  return [...index.matching(log, block)].length === 1;
 }
 
-describe('a filter lets through what geth’s does', () => {
-  it.each<[Given, string, string[], boolean]>([
+describe('a filter matches the same logs as geth’s', () => {
+  it.each<[FilterParams, string, string[], boolean]>([
     [{}, a, [], true],
     [{ address: null, topics: null, fromBlock: null }, a, [], true],
     [{ address: a }, a, [], true],
@@ -31,7 +31,7 @@ describe('a filter lets through what geth’s does', () => {
     [{ topics: [t] }, a, [t, u], true],
     [{ topics: [t] }, a, [u, t], false],
     [{ topics: [t] }, a, [], false],
-    // There must be as many topics as places, also where any will do.
+    // The log needs a topic at each position of the filter, even for any topic.
     [{ topics: [null] }, a, [], false],
     [{ topics: [null] }, a, [u], true],
     [{ topics: [t, null] }, a, [t], false],
@@ -47,11 +47,11 @@ describe('a filter lets through what geth’s does', () => {
     [{ fromBlock: 'earliest', toBlock: '0x5' }, a, [], true],
     [{ fromBlock: '0x1', toBlock: '0x4' }, a, [], false],
     [{ fromBlock: 'latest', toBlock: 'latest' }, a, [], true],
-  ])('%j: %s %j is %s', (given, address, topics, expected) => {
-    expect(fits(given, { address, topics })).toBe(expected);
+  ])('%j: %s %j is %s', (params, address, topics, expected) => {
+    expect(isMatch(params, { address, topics })).toBe(expected);
   });
 
-  it.each<Given>([
+  it.each<FilterParams>([
     { blockHash: t },
     { fromBlock: 'pending' },
     { toBlock: 'safe' },
@@ -59,38 +59,38 @@ describe('a filter lets through what geth’s does', () => {
     { toBlock: '0x5' },
     { fromBlock: '0x6', toBlock: '0x5' },
     { topics: [null, null, null, null, null] },
-  ])('%j is refused', (given) => {
-    expect(() => parseLogFilter(given)).toThrow(RpcError);
-    expect(() => parseLogFilter(given)).toThrow(/^invalid params: filter: expected /);
+  ])('%j is rejected', (params) => {
+    expect(() => parseLogFilter(params)).toThrow(RpcError);
+    expect(() => parseLogFilter(params)).toThrow(/^invalid params: filter: expected /);
   });
 
-  it('has one name for the same wish, and others for others', () => {
-    const same: Given[] = [
+  it('has the same key as an equal filter, and another key than others', () => {
+    const same: FilterParams[] = [
       { address: [a, b], topics: [[t, u]] },
       { address: [b, a, a], topics: [[u, t]] },
     ];
-    expect(new Set(same.map((given) => logFilterKey(parseLogFilter(given)))).size).toBe(1);
-    const others: Given[] = [
+    expect(new Set(same.map((params) => logFilterKey(parseLogFilter(params)))).size).toBe(1);
+    const others: FilterParams[] = [
       ...[{}, { address: a }, { address: b }, { topics: [t] }, { topics: [null] }, { topics: [null, t] }],
       ...[{ topics: [t, null] }, { topics: [[t, u]] }, { topics: [t, u] }, { fromBlock: '0x1' }, { fromBlock: '0x2' }],
       ...[{ fromBlock: '0x1', toBlock: '0x2' }, { address: a, topics: [t] }, { topics: [null, null] }],
     ];
-    expect(new Set(others.map((given) => logFilterKey(parseLogFilter(given)))).size).toBe(others.length);
+    expect(new Set(others.map((params) => logFilterKey(parseLogFilter(params)))).size).toBe(others.length);
   });
 
-  it('knows how much it holds', () => {
+  it('counts its addresses and topics', () => {
     expect(sizeOf(parseLogFilter({ address: [a, b], topics: [t, null, [u, v]] }))).toBe(5);
     expect(sizeOf(parseLogFilter({}))).toBe(0);
   });
 
-  it('looks at a range of blocks by itself', () => {
+  it('checks the range of blocks', () => {
     expect(matchesLog(parseLogFilter({ fromBlock: '0x2' }), { address: a, topics: [] }, 1n)).toBe(false);
   });
 });
 
 describe('a bloom filter', () => {
-  // Block 0xff…: geth's own test of BloomLookup uses such words (core/types/bloom9_test.go).
-  it('sets the bits that the yellow paper says', () => {
+  // Words from geth's test of BloomLookup (core/types/bloom9_test.go).
+  it('has the bits that the yellow paper defines', () => {
     const bloom = Buffer.alloc(256);
     for (const text of ['testtest', 'test', 'hallo', 'other']) {
       for (const bit of hashToBits(`0x${Buffer.from(text).toString('hex')}`)) {
@@ -99,30 +99,30 @@ describe('a bloom filter', () => {
     }
     const whole = new LogsBloom(`0x${bloom.toString('hex')}`);
     const has = (text: string): boolean =>
-      whole.covers({ address: `0x${Buffer.from(text).toString('hex')}`, topics: [] });
+      whole.mayContain({ address: `0x${Buffer.from(text).toString('hex')}`, topics: [] });
     expect(['testtest', 'test', 'hallo', 'other'].map(has)).toEqual([true, true, true, true]);
     expect(['tes', 'lo'].map(has)).toEqual([false, false]);
   });
 
-  it('of nothing, and of what is none, is empty', () => {
+  it('without bits, or from an invalid value, is empty', () => {
     for (const text of [undefined, null, '0x', `0x${'00'.repeat(256)}`, '0x01']) {
       expect(new LogsBloom(text).isEmpty).toBe(true);
     }
   });
 });
 
-describe('groups', () => {
-  it('end with their last listener', () => {
-    const groups = new SharedLogFilters();
-    const leaves = [
-      groups.add(parseLogFilter({ address: [a, b] }), nobody, 0),
-      groups.add(parseLogFilter({ address: [b, a] }), { ...nobody }, 3),
-      groups.add(parseLogFilter({}), nobody, 0),
+describe('groups of equal filters', () => {
+  it('end with their last subscriber', () => {
+    const index = new LogFilterGroups();
+    const unsubscribes = [
+      index.add(parseLogFilter({ address: [a, b] }), subscriber, 0),
+      index.add(parseLogFilter({ address: [b, a] }), { ...subscriber }, 3),
+      index.add(parseLogFilter({}), subscriber, 0),
     ];
-    expect(groups.size).toBe(2);
-    expect(groups.listeners()).toHaveLength(3);
-    for (const leave of leaves) leave();
-    expect(groups.size).toBe(0);
-    expect([...groups.matching({ address: a, topics: [] }, 1n)]).toEqual([]);
+    expect(index.size).toBe(2);
+    expect(index.subscribers()).toHaveLength(3);
+    for (const unsubscribe of unsubscribes) unsubscribe();
+    expect(index.size).toBe(0);
+    expect([...index.matching({ address: a, topics: [] }, 1n)]).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { network, startGateway } from '../../support/gateway.ts';
 import { hashOf } from '../scripted-chain.ts';
 import { openSubscriber, type Subscriber } from '../subscriber.ts';
 
-/** A pool of transactions that a test fills; each node keeps one filter, with what came since it was last asked. */
+/** A node whose pool a test fills. It has one filter with the transactions since the last poll. */
 interface Pool {
   readonly node: FakeNode;
   add(...names: string[]): void;
@@ -54,27 +54,27 @@ async function start(count: number): Promise<{ pools: Pool[]; subscriber: Subscr
   return { pools, subscriber };
 }
 
-it('pending transactions are told once each to all, as hashes or whole, of one filter', async () => {
+it('each pending transaction is delivered once to all, as hash or in full, from one filter', async () => {
   const { pools, subscriber } = await start(1);
   const [pool] = pools as [Pool];
-  const [hashes, again, whole] = [
+  const [hashes, sameHashes, full] = [
     await subscriber.subscribe('newPendingTransactions'),
     await subscriber.subscribe('newPendingTransactions', false),
     await subscriber.subscribe('newPendingTransactions', true),
   ];
   pool.add('a', 'gone', 'b', 'a');
-  await eventually(() => hashes.length >= 3 && whole.length >= 2, 5_000);
+  await eventually(() => hashes.length >= 3 && full.length >= 2, 5_000);
   pool.add('b', 'c');
-  await eventually(() => hashes.length >= 4 && whole.length >= 3, 5_000);
+  await eventually(() => hashes.length >= 4 && full.length >= 3, 5_000);
   expect(hashes).toEqual(['a', 'gone', 'b', 'c'].map(hashOf));
-  expect(again).toEqual(hashes);
-  expect(whole).toEqual(['a', 'b', 'c'].map((name) => transaction(hashOf(name))));
+  expect(sameHashes).toEqual(hashes);
+  expect(full).toEqual(['a', 'b', 'c'].map((name) => transaction(hashOf(name))));
   expect(pool.node.callsOf('eth_newPendingTransactionFilter')).toHaveLength(1);
-  for (const id of subscriber.told.keys()) await subscriber.call('eth_unsubscribe', [id]);
+  for (const id of subscriber.notifications.keys()) await subscriber.call('eth_unsubscribe', [id]);
   await eventually(() => pool.node.callsOf('eth_uninstallFilter').length === 1, 5_000);
 });
 
-it('another upstream tells when one is lost, and what both have is told once', async () => {
+it('another upstream takes over after a failure, and transactions of both are delivered once', async () => {
   const { pools, subscriber } = await start(2);
   const [first, second] = pools as [Pool, Pool];
   const hashes = await subscriber.subscribe('newPendingTransactions');
@@ -85,7 +85,7 @@ it('another upstream tells when one is lost, and what both have is told once', a
   second.add('b', 'c');
   await eventually(() => hashes.length >= 3, 5_000);
   expect(hashes).toEqual(['a', 'b', 'c'].map(hashOf));
-  // And back again, when that one forgets its filter.
+  // The first one takes over again when the second loses its filter.
   await first.node.listen();
   second.node.response('eth_getFilterChanges', rpcError(-32000, 'filter not found'));
   await eventually(() => first.node.callsOf('eth_newPendingTransactionFilter').length === 2, 5_000);
@@ -94,11 +94,11 @@ it('another upstream tells when one is lost, and what both have is told once', a
   expect(hashes).toEqual(['a', 'b', 'c', 'd'].map(hashOf));
 });
 
-it('nobody is told of pending transactions where no upstream can tell', async () => {
+it('subscribing fails if no upstream provides pending transactions', async () => {
   const { pools, subscriber } = await start(1);
   pools[0]?.node.response('eth_newPendingTransactionFilter', rpcError(-32601, 'no such method'));
   const { error } = await subscriber.call('eth_subscribe', ['newPendingTransactions']);
-  expect(error).toEqual({ code: -32603, message: 'no upstream tells of pending transactions' });
+  expect(error).toEqual({ code: -32603, message: 'no upstream provides pending transactions' });
   pools[0]?.node.response('eth_newPendingTransactionFilter', '0xf1');
   expect((await subscriber.call('eth_subscribe', ['newPendingTransactions'])).error).toBeUndefined();
 });

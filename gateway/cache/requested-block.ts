@@ -1,31 +1,31 @@
 import type { CacheRule } from '../spec/method-spec.ts';
 
-/** The block that a call is about, as far as its parameters tell. */
-export type NamedBlock =
+/** The block that a call reads, as far as its parameters name it. */
+export type RequestedBlock =
   | { readonly kind: 'head' }
   | { readonly kind: 'number'; readonly number: bigint }
   | { readonly kind: 'hash'; readonly hash: string }
   | { readonly kind: 'in-result' }
-  /** Pending, safe, finalized: what is said of them is not kept. */
+  /** Pending, safe or finalized: responses for these tags are not cached. */
   | { readonly kind: 'none' };
 
 const head = { kind: 'head' } as const;
 const none = { kind: 'none' } as const;
 const inResult = { kind: 'in-result' } as const;
 
-/** @param params checked, with hashes in lower case */
-export function namedBlockOf(rule: CacheRule, params: readonly unknown[]): NamedBlock {
+/** @param params validated, with hashes in lower case */
+export function requestedBlockOf(rule: CacheRule, params: readonly unknown[]): RequestedBlock {
   if (rule === 'head') return head;
   if (rule === 'result') return inResult;
   const param = params[rule.param];
-  if (typeof param === 'string') return parseBlockName(param);
+  if (typeof param === 'string') return parseBlockParam(param);
   // EIP-1898.
   const { blockHash, blockNumber } = (param ?? {}) as { blockHash?: unknown; blockNumber?: unknown };
-  if (typeof blockHash === 'string') return parseBlockName(blockHash);
-  return typeof blockNumber === 'string' ? parseBlockName(blockNumber) : head;
+  if (typeof blockHash === 'string') return parseBlockParam(blockHash);
+  return typeof blockNumber === 'string' ? parseBlockParam(blockNumber) : head;
 }
 
-function parseBlockName(text: string): NamedBlock {
+function parseBlockParam(text: string): RequestedBlock {
   if (text === 'latest') return head;
   if (text === 'earliest') return { kind: 'number', number: 0n };
   if (!text.startsWith('0x')) return none;

@@ -1,0 +1,10 @@
+/** Receives the results of a feed in order, from the moment it joins. The functions must not throw. */
+export interface Subscriber {
+  /** @param results one for each notification, as JSON text */
+  deliver(results: readonly string[]): void;
+  /** Results were lost and cannot be recovered. The client must learn that there is a gap. */
+  markGap(): void;
+}
+
+/** Ends the delivery. */
+export type Unsubscribe = () => void;
