@@ -68,7 +68,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
 
     const { stdout, stderr } = await gateway.stop();
     seen.push(stdout, stderr);
-    expect(stderr + stdout).toContain('a wrong token');
+    expect(stderr + stdout).toContain('missing or wrong token');
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
     // The store has digests of secrets only.

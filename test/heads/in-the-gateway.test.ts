@@ -82,5 +82,5 @@ it('a poll after the cooldown closes the circuit of an upstream that gets no cal
   await expect.poll(() => upstreams[1]?.circuit.isClosed, { timeout: 3_000 }).toBe(true);
   const after = nodes[1]?.polls() ?? 0;
   await until(() => (nodes[1]?.polls() ?? 0) > after + 1);
-  expect(lines).toMatchObject([{ msg: 'upstream is back', upstream: 'node-1' }]);
+  expect(lines).toMatchObject([{ msg: 'upstream recovered', upstream: 'node-1' }]);
 });

@@ -20,7 +20,7 @@ describe('the OpenRPC document of a network', () => {
   it('has pass-through methods, and says that they are forwarded unchanged', () => {
     const { methods } = documentOf(base);
     expect(methods[2]).toMatchObject({ name: 'debug_traceCall', params: [], errors: [] });
-    expect(methods[2]?.summary).toContain('unchecked');
+    expect(methods[2]?.summary).toContain('forwarded unchanged');
   });
 
   it.each([
