@@ -57,7 +57,7 @@ export async function makeWorld(): Promise<World> {
       await Promise.all(broken.map((link) => link.cut()));
     },
     async mend() {
-      await Promise.all(broken.map((link) => link.mend()));
+      await Promise.all(broken.map((link) => link.restore()));
       broken = [];
     },
     async changeKey(change) {
