@@ -94,7 +94,7 @@ export class Attempts {
     if (method.sends === true) outcome = await sent.resolveOutcome(upstream, String(params[0]), outcome, deadline);
     if (!outcome.final) {
       this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response));
-      if (outcome.failure === 'node-state') this.#options.onMissingData(upstream, routedCall, performance.now());
+      if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
     } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
     return outcome.final && outcome.followUp !== undefined
       ? this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation)
@@ -185,4 +185,9 @@ async function reportOutcome(attempt: Promise<Outcome>, onEnd: (outcome: string)
 function describeError(response: UpstreamResponse | undefined): string {
   if (response?.kind !== 'error') return 'invalid result';
   return `${response.code} ${response.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
+}
+
+/** For a lookup by hash, `no-block` means that the object does not exist, not that history is missing. */
+function isMissingData({ method, blocks }: RoutedCall, { failure }: FailedOutcome): boolean {
+  return failure === 'node-state' || (failure === 'no-block' && blocks !== undefined && method.looksUpHash !== true);
 }

@@ -25,7 +25,8 @@ export function exhaustedResponse(
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
   const blockError = allLackBlock(failed);
-  if (blockError !== undefined) return noSuchBlock(routedCall, blockError, newestServed);
+  const missingBlock = blockError && noSuchBlock(routedCall, blockError, newestServed);
+  if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {
     const response = failed.findLast((outcome) => outcome.failure === failure)?.response;
     if (response?.kind === 'error') return errorResponse(failure, response);

@@ -1,4 +1,3 @@
-import { RpcError } from '../jsonrpc/errors.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { ErrorResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -37,14 +36,20 @@ export function allLackBlock(failed: readonly FailedOutcome[]): ErrorResponse | 
 
 /**
  * The response to a call for a block that does not exist: null for a lookup, else the upstream's own error, by which
- * clients decide whether to retry.
- * @throws RpcError if a lookup names a block at or below the newest served block
+ * clients decide whether to retry. A lookup is null only for a number above the newest served block: the texts of these
+ * errors are not anchored, and of a hash or a tag they are no evidence.
+ * @returns undefined if the error is no evidence that the block does not exist
  */
-export function noSuchBlock(routedCall: RoutedCall, error: UpstreamResponse, newestServed: bigint): UpstreamResponse {
-  if (!routedCall.method.nullable) return error;
+export function noSuchBlock(
+  routedCall: RoutedCall,
+  error: UpstreamResponse,
+  newestServed: bigint,
+): UpstreamResponse | undefined {
   const highest = highestOf(routedCall);
-  if (highest !== undefined && highest >= 0 && highest <= Number(newestServed)) throw new RpcError('no-upstream');
-  return { kind: 'result', result: null };
+  const isNumber = highest !== undefined && highest >= 0;
+  if (isNumber && highest <= Number(newestServed)) return undefined;
+  if (!routedCall.method.nullable) return error;
+  return isNumber && newestServed > 0n ? { kind: 'result', result: null } : undefined;
 }
 
 /** With one upstream only, `blocks` is not set, and is read here. */

@@ -6,6 +6,7 @@ import type { SkipReason } from '../observability/call-observer.ts';
 import { isOld, type HeadPositions, type NamedBlocks } from '../upstreams/available-blocks.ts';
 import { Ranking } from './ranking.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** An unknown error is retried once, at another upstream. The second unknown error is the response. */
@@ -82,14 +83,17 @@ export class UpstreamSelector {
       );
   }
 
-  /** If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. */
+  /** If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit; one that lags only if all do. */
   selectLongestMarked(method: string): Upstream | undefined {
     let longest: Upstream | undefined;
     let firstDeadline = Infinity;
+    let isLongestLagging = true;
     for (const upstream of this.#upstreams) {
       const mark = upstream.methods.markOf(method);
-      if (mark === undefined || !upstream.circuit.isClosed || mark.deadline >= firstDeadline) continue;
-      [longest, firstDeadline] = [upstream, mark.deadline];
+      if (mark === undefined || !upstream.circuit.isClosed) continue;
+      const isLagging = this.#monotonic.isLagging(upstream);
+      if (isLagging === isLongestLagging ? mark.deadline >= firstDeadline : isLagging) continue;
+      [longest, firstDeadline, isLongestLagging] = [upstream, mark.deadline, isLagging];
     }
     return longest;
   }
@@ -139,7 +143,7 @@ export class BudgetedSelector {
     const isFirst = tried.length === 0;
     if (isFirst) this.#budget.countCall(now);
     if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
-    if (failed.length > 1 && failed.filter(({ failure }) => failure === 'unknown').length >= MAX_UNKNOWN_ERRORS) {
+    if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) {
       return undefined;
     }
     const upstream = this.#selector.select(routedCall, now);
@@ -174,4 +178,9 @@ export class BudgetedSelector {
     if (!canRetry) this.#metrics.budgetExceeded('retry');
     return canRetry;
   }
+}
+
+/** A guessed revert (code 3) does not count: it is passed on only if no upstream has a usable response. */
+function isUnknownError({ failure, response }: FailedOutcome): boolean {
+  return failure === 'unknown' && !(response?.kind === 'error' && response.code === 3);
 }

@@ -19,9 +19,14 @@ export function classify(method: MethodSpec, nestedErrors: readonly NestedError[
  */
 export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]): boolean {
   if (isRead(method)) return false;
+  if (method.sends === true && nestedErrors.some(({ texts }) => texts.some((text) => aboutProvider.test(text))))
+    return false;
   if (findRule(executionErrorRules, method, nestedErrors, 200) !== undefined) return true;
   return method.sends === true && findRule(transactionRules, method, nestedErrors, 200) !== undefined;
 }
+
+/** Words of a provider about its own service: what else the text has is no verdict about the transaction. */
+const aboutProvider = /\b(?:rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
 
 function findRule(
   rules: readonly ErrorRule[],
@@ -58,7 +63,7 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
     case 'lookups':
       return method.nullable;
     case 'lookups by hash':
-      return method.looksUpHash === true || method.nullWhenUnsupported === true;
+      return method.looksUpHash === true;
     case 'reads':
       return isRead(method);
     default:

@@ -20,7 +20,7 @@ export const lookupRules: readonly ErrorRule[] = [
     methods: 'lookups',
     codes: [-32000, -32001, -32604],
     status: statuses,
-    text: /^(?:\[Request ID: [^\]]*\] |Error: |loom error: )?(?:the )?(?:requested )?(?:resource|transaction|tx|transaction hash|receipt|transaction receipt|uncle|record)(?: with hash)?(?: \(?(?:0x)?[\da-f]{64}\)?)? (?:was )?not found(?:(?: for hash)?:? (?:0x)?[\da-f]{64}| \(txHash="0x[\da-f]{64}"[^]*\))?\s*[.!]?\s*$/i,
+    text: /^(?:\[Request ID: [^\]]*\] |Error: |loom error: )?(?:the )?(?:requested )?(?:resource|transaction|tx|transaction hash|receipt|transaction receipt|uncle|record)(?: with hash)?(?: \(?(?:0x)?[\da-f]{64}\)?)? (?:was )?not found(?:(?: for hash)?:? (?:0x)?[\da-f]{64}| \(txHash="0x[\da-f]{64}"[^]*\))?\s{0,3}[.!]?\s{0,3}$/i,
     client: 'anvil, hedera, reth, acala (by ethers), loom (in data), BlockVision; EIP-1474',
     source: 'anvil 1.7.1 observed; loomchain#1347; bodhi.js#314; reth rpc-eth-types/src/error/mod.rs#L316',
   },

@@ -111,7 +111,7 @@ export const revertRules: readonly RevertRule[] = [
  */
 export const bareReason: RevertRule & { readonly method: string } = {
   method: 'eth_estimateGas',
-  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
+  text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error|down|lag\w*|limit\w*|quota|exhaust\w*|unreachable|offline|backend|upstream|node|server|plan|memory|no response|slow down)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
   codes: [-32015],
   client: 'nethermind 1.21-1.31',
   source:

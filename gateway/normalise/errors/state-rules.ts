@@ -93,7 +93,7 @@ export const stateRules: readonly ErrorRule[] = [
   {
     means: 'no-block',
     methods: 'reads',
-    text: /\b(?:beyond|past|ahead of|higher than|greater than|exceeds?|after)(?: the)?(?: (?:current|latest|chain|network|last|known|best))*(?: (?:head|height|tip|latest|accepted|block number))\b/i,
+    text: /^(?![^]*\b(?:limit\w*|max\w*|too many)\b)[^]*\b(?:beyond|past|ahead of|higher than|greater than|exceeds?|after)(?: the)?(?: (?:current|latest|chain|network|last|known|best))*(?: (?:head|height|tip|latest|accepted|block number))\b/i,
     client: 'any, with unrecorded texts: a future block',
     source: 'derived from the rows above',
   },

@@ -10,7 +10,7 @@ const final = { means: 'final' } as const;
 export const transactionRules: readonly ErrorRule[] = [
   {
     ...final,
-    text: /^(?:(?:invalid |incorrect |transaction |account |message )?nonce (?:is )?(?:too (?:low|high|far|distant)|has max value|exceeds|overflow|gap|already used|has already been used)|(?:invalid|incorrect) (?:transaction )?nonce|transaction nonce is too|gapped-nonce tx\b|delegation nonce gap|account sequence mismatch|minimum expected nonce is|the tx doesn't have the correct nonce)/i,
+    text: /^(?:(?:invalid |incorrect |transaction |account |message )?nonce (?:is )?(?:too (?:low|high|far|distant)|has max value|exceeds|overflow|gap|already used|has already been used)|(?:invalid|incorrect) (?:transaction )?nonce|transaction nonce is too|gapped-nonce tx\b|future transaction tries to replace pending\b|delegation nonce gap|account sequence mismatch|minimum expected nonce is|the tx doesn't have the correct nonce)/i,
     client: 'geth, reth, besu, nethermind 1.35, openethereum, ganache, ethermint, lotus: nonce',
     source:
       'go-ethereum core/error.go, core/txpool/errors.go; besu RpcErrorType.java; nethermind Core/Messages/TxPoolErrorMessages.cs; lotus chain/messagepool',
