@@ -37,14 +37,14 @@ export interface MethodCacheOptions {
  * Permissions are checked before this cache is read.
  */
 export class MethodCache {
-  readonly #parts: MethodCacheOptions;
+  readonly #options: MethodCacheOptions;
   readonly #prefix: string;
-  /** Has the version, because another version may normalise the same upstream response differently. */
+  /** Contains the version: another version may normalise differently. */
   readonly #redisPrefix: string;
 
-  constructor(parts: MethodCacheOptions) {
-    this.#parts = parts;
-    this.#prefix = `${parts.network}:${parts.spec.name}:`;
+  constructor(options: MethodCacheOptions) {
+    this.#options = options;
+    this.#prefix = `${options.network}:${options.spec.name}:`;
     this.#redisPrefix = `gatehouse:answer:${version}:${this.#prefix}`;
   }
 
@@ -59,7 +59,7 @@ export class MethodCache {
     text: string,
     request: () => Promise<UpstreamResponse>,
   ): Promise<UpstreamResponse | CachedResponse> {
-    const { chain, redisCache, count } = this.#parts;
+    const { chain, redisCache, count } = this.#options;
     const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
     if (result !== undefined) return { kind: 'cached', result };
     count('miss');
@@ -72,18 +72,18 @@ export class MethodCache {
 
   /** Whether the result for these parameters can be cached, if the result itself allows it. */
   isCacheable(params: readonly unknown[]): boolean {
-    const { cache } = this.#parts.spec;
+    const { cache } = this.#options.spec;
     return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
   /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
   find(text: string): string | Buffer | undefined {
-    const { cache, chain, finalized, count } = this.#parts;
+    const { cache, chain, finalized, count } = this.#options;
     const now = performance.now();
     const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
-    // A hit reaches no upstream, so it marks the chain as used itself.
+    // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const { validity, result } = entry;
     if (!this.#isValid(validity, now)) {
@@ -91,7 +91,9 @@ export class MethodCache {
       return undefined;
     }
     const isFinal =
-      validity.while === 'canonical' && validity.final !== undefined && finalized.includes(validity.final, now);
+      validity.while === 'canonical' &&
+      validity.finalizesAt !== undefined &&
+      finalized.includes(validity.finalizesAt, now);
     if (isFinal) this.#storePermanently(text, result);
     count('hit');
     return result;
@@ -110,12 +112,12 @@ export class MethodCache {
     const result =
       response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
     if (validity.while === 'always') this.#storePermanently(text, result);
-    else this.#parts.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
+    else this.#options.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
     return result;
   }
 
   #storePermanently(text: string, result: string | Buffer): void {
-    const { cache, redisCache } = this.#parts;
+    const { cache, redisCache } = this.#options;
     cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
     redisCache?.set(this.#redisKey(text), result);
   }
@@ -126,22 +128,22 @@ export class MethodCache {
     params: readonly unknown[],
     text: string,
   ): Promise<string | Buffer | undefined> {
-    const requested = requestedBlockOf(this.#parts.spec.cache ?? 'head', params);
+    const requested = requestedBlockOf(this.#options.spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
     const result = await redisCache.get(this.#redisKey(text));
     if (result === undefined || this.#isOnOtherBranch(result)) return undefined;
-    this.#parts.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
-    this.#parts.count('redis');
+    this.#options.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
+    this.#options.count('redis');
     return result;
   }
 
   /** Whether the canonical chain has another block with this number. */
   #isOnOtherBranch(result: string | Buffer): boolean {
     // An uncle always differs from the canonical block of its number.
-    if (this.#parts.spec.name.startsWith('eth_getUncle')) return false;
+    if (this.#options.spec.name.startsWith('eth_getUncle')) return false;
     const block = blockInResult(jsonResponse(result));
-    const canonical = block && this.#parts.chain.at(block.number);
+    const canonical = block && this.#options.chain.at(block.number);
     return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
@@ -155,7 +157,7 @@ export class MethodCache {
     response: UpstreamResponse,
     headHash: string | undefined,
   ): Validity | undefined {
-    const { spec, chain, newestServed } = this.#parts;
+    const { spec, chain, newestServed } = this.#options;
     if (spec.cache === undefined) return undefined;
     const requested = requestedBlockOf(spec.cache, params);
     const block = blockInResult(response);
@@ -182,16 +184,17 @@ export class MethodCache {
     }
   }
 
-  /** @param final the result is permanently valid once this block is final */
-  #validityAtBlock(blockHash: string, final: bigint | undefined): Validity | undefined {
-    const { chain } = this.#parts;
+  /** @param finalizesAt the result is permanently valid once this block is final */
+  #validityAtBlock(blockHash: string, finalizesAt: bigint | undefined): Validity | undefined {
+    const { chain } = this.#options;
     if (chain.has(blockHash)) {
-      return final !== undefined && this.#isFinal(final)
+      return finalizesAt !== undefined && this.#isFinal(finalizesAt)
         ? { while: 'always' }
-        : { while: 'canonical', hash: blockHash, final };
+        : { while: 'canonical', hash: blockHash, finalizesAt };
     }
     // The block is older than the known chain, or on another branch.
-    if (final === undefined || !this.#isFinal(final) || chain.at(final) !== undefined) return undefined;
+    if (finalizesAt === undefined || !this.#isFinal(finalizesAt) || chain.at(finalizesAt) !== undefined)
+      return undefined;
     return { while: 'always' };
   }
 
@@ -201,7 +204,7 @@ export class MethodCache {
     response: UpstreamResponse,
     headHash: string | undefined,
   ): Validity | undefined {
-    const { chain, spec, newestServed } = this.#parts;
+    const { chain, spec, newestServed } = this.#options;
     const { head } = chain;
     if (head === undefined) return undefined;
     const now = performance.now();
@@ -214,7 +217,7 @@ export class MethodCache {
   }
 
   #isValid(validity: Validity, now: number): boolean {
-    const { chain, newestServed } = this.#parts;
+    const { chain, newestServed } = this.#options;
     const { head } = chain;
     switch (validity.while) {
       case 'always':
@@ -227,7 +230,7 @@ export class MethodCache {
   }
 
   #isFinal(number: bigint): boolean {
-    return this.#parts.finalized.includes(number, performance.now());
+    return this.#options.finalized.includes(number, performance.now());
   }
 }
 

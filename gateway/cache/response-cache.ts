@@ -16,12 +16,12 @@ export interface CacheEntry {
 
 /**
  * Permanently valid; or valid while a block is the network's head; or while a block is canonical, and permanently once the
- * block number `final` is final.
+ * block number `finalizesAt` is final.
  */
 export type Validity =
   | { readonly while: 'always' }
   | { readonly while: 'head'; readonly hash: string; readonly deadline: number }
-  | { readonly while: 'canonical'; readonly hash: string; readonly final: bigint | undefined };
+  | { readonly while: 'canonical'; readonly hash: string; readonly finalizesAt: bigint | undefined };
 
 /** Approximate bytes of an entry without key and result. */
 const ENTRY_OVERHEAD_BYTES = 300;

@@ -36,7 +36,7 @@ export interface CanonicalChain {
    * The current head for a new watcher; the next change continues from it.
    * @returns undefined if no upstream returns the head within the timeout
    */
-  current(timeoutMs: number): Promise<Header | undefined>;
+  waitForHead(timeoutMs: number): Promise<Header | undefined>;
   /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
   markUsed(now: number): void;
 }

@@ -3,7 +3,7 @@ import { HeadWaiters } from './head-waiters.ts';
 import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
-import { findAgreement } from './head-agreement.ts';
+import { confirmHead } from './confirm-lower-head.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
 import { HeadHistory } from './head-history.ts';
 import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
@@ -13,7 +13,7 @@ import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-hea
 
 /**
  * Follows the heads of one network's upstreams, and decides the network's head. It polls only while the network is in use.
- * While there are watchers, the chain has no gaps.
+ * While there are watchers, missing blocks are fetched; if that fails, the chain restarts and the change has `hasGap`.
  */
 export class NetworkHeads implements CanonicalChain {
   readonly #followers = new Map<HeadSource, HeadFollower>();
@@ -26,7 +26,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #waiters = new HeadWaiters();
   #agreed: PolledHead | undefined;
   readonly #gasLimit = new HeadGasLimit();
-  #isUnconfirmed = false;
+  #hasUnconfirmedLowerHead = false;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
@@ -42,11 +42,11 @@ export class NetworkHeads implements CanonicalChain {
     this.#chain = new ChainFollower(this.#followers, (change, isContinuous) => {
       this.#onChainChange(change, isContinuous);
     });
-    this.moveTo(sources);
+    this.replaceSources(sources);
   }
 
   /** Replaces the upstreams, best first. Known heads of unchanged upstreams are retained; the others are stopped. */
-  moveTo(sources: readonly HeadSource[]): void {
+  replaceSources(sources: readonly HeadSource[]): void {
     const previous = new Map(this.#followers);
     this.#followers.clear();
     for (const source of sources) {
@@ -60,7 +60,7 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.head;
   }
 
-  /** The number of the network's head, which callers may be served. `head` follows when its header is known. */
+  /** The number of the network's head, which callers may be served. `head` may differ until its header is fetched. */
   get number(): bigint | undefined {
     return this.#agreed?.number;
   }
@@ -114,18 +114,19 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
-    const own = (change: ChainChange): void => {
+    // A function of its own, because the same listener may be added twice.
+    const watcher = (change: ChainChange): void => {
       listener(change);
     };
     if (this.#watchers.size === 0) this.#chain.pause();
-    this.#watchers.add(own);
+    this.#watchers.add(watcher);
     this.#startRound(performance.now(), this.#watchers.size === 1);
     return () => {
-      this.#watchers.delete(own);
+      this.#watchers.delete(watcher);
     };
   }
 
-  current(timeoutMs: number): Promise<Header | undefined> {
+  waitForHead(timeoutMs: number): Promise<Header | undefined> {
     return this.#chain.isCurrent ? Promise.resolve(this.head) : this.#waiters.wait(timeoutMs);
   }
 
@@ -151,23 +152,23 @@ export class NetworkHeads implements CanonicalChain {
       this.#stop();
       return;
     }
-    const isStart = this.#timer === undefined;
-    if (isStart || isFirstWatch) this.#startedAt = now;
-    if (isStart) {
+    const wasStopped = this.#timer === undefined;
+    if (wasStopped || isFirstWatch) this.#startedAt = now;
+    if (wasStopped) {
       this.pace.pause();
       this.#chain.pause();
     }
     const blockMs = this.pace.ms;
     const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
-    const intervalMs = isFirstWatch ? 0 : this.#isUnconfirmed ? confirmMs : minIntervalMs;
+    const intervalMs = isFirstWatch ? 0 : this.#hasUnconfirmedLowerHead ? confirmMs : minIntervalMs;
     const silenceMs = maxSilenceMs(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
-      follower.update(now, intervalMs, silenceMs, this.#isUnconfirmed || this.#isLate(follower, now));
+      follower.update(now, intervalMs, silenceMs, this.#hasUnconfirmedLowerHead || this.#isLate(follower, now));
     }
     this.#nextRoundAt = now + minIntervalMs;
-    const nextMs = this.#isUnconfirmed ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
-    this.#setTimer(isStart ? Math.min(nextMs, this.#times.startMs) : nextMs);
+    const nextMs = this.#hasUnconfirmedLowerHead ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    this.#setTimer(wasStopped ? Math.min(nextMs, this.#times.startMs) : nextMs);
     this.#updateAgreed(undefined);
   }
 
@@ -183,7 +184,7 @@ export class NetworkHeads implements CanonicalChain {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#nextRoundAt = -Infinity;
-    this.#isUnconfirmed = false;
+    this.#hasUnconfirmedLowerHead = false;
     for (const follower of this.#followers.values()) follower.stop();
   }
 
@@ -204,19 +205,19 @@ export class NetworkHeads implements CanonicalChain {
     const followers = [...this.#followers.values()];
     const isStarting = performance.now() - this.#startedAt < this.#times.startMs;
     if (isStarting && followers.some((follower) => follower.isPending(this.#startedAt))) return;
-    const agreement = findAgreement(followers, updated, this.#agreed, this.pace.ms);
-    if (agreement === undefined) return;
-    const { head: agreed, source, isBelow, isConfirmed } = agreement;
+    const candidate = confirmHead(followers, updated, this.#agreed, this.pace.ms);
+    if (candidate === undefined) return;
+    const { head: agreed, source, isBelow, isConfirmed } = candidate;
     if (!isBelow || isConfirmed) this.#accept(agreed, followers);
-    else if (!this.#isUnconfirmed) {
-      this.#isUnconfirmed = true;
+    else if (!this.#hasUnconfirmedLowerHead) {
+      this.#hasUnconfirmedLowerHead = true;
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
     }
     if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#watchers.size > 0);
   }
 
   #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
-    this.#isUnconfirmed = false;
+    this.#hasUnconfirmedLowerHead = false;
     for (const follower of followers) follower.pollsBelow = 0;
     if (agreed.number !== this.#agreed?.number) {
       this.#history.add(agreed);

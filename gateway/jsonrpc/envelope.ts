@@ -18,7 +18,7 @@ export interface Call {
   /** Absent and null params become an empty array. */
   readonly params: readonly unknown[];
   /** The parameters as the caller wrote them. Undefined after validation, so that the body can be garbage collected. */
-  given: string | undefined;
+  originalParamsText: string | undefined;
   /** The parameters as JSON, once `textOf` has made it. */
   text: string | undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
@@ -153,8 +153,13 @@ function isId(id: unknown): boolean {
   return typeof id === 'string' || typeof id === 'number' || id === null;
 }
 
-function callOf(id: string | undefined, method: string, params: readonly unknown[], given: string | undefined): Call {
-  return { id, method, params, given, text: undefined, precheck: undefined };
+function callOf(
+  id: string | undefined,
+  method: string,
+  params: readonly unknown[],
+  originalParamsText: string | undefined,
+): Call {
+  return { id, method, params, originalParamsText, text: undefined, precheck: undefined };
 }
 
 function explainFault({ member, isVariant }: MemberFault): string {

@@ -109,7 +109,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
 export function adoptSharedState({ heads, subscriptions, upstreams }: Network): void {
-  heads.moveTo(upstreams.all);
+  heads.replaceSources(upstreams.all);
   subscriptions.moveTo(upstreams);
 }
 

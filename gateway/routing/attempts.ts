@@ -154,7 +154,7 @@ export class Attempts {
     const { name } = routedCall.method;
     const now = performance.now();
     upstream.recordSuccess(name);
-    if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.isDue(name, now)) {
+    if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, response);
       });

@@ -4,7 +4,7 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 
 /**
  * Whether a null needs null confirmation, that is a second response from another upstream. geth with a short transaction
- * index, and a node that lags, return null for objects that exist (node-variants §1.7). A syncing status needs it as well.
+ * index, and a node that lags, return null for objects that exist. A syncing status needs it as well.
  * @param isBehind whether the upstream lags, or does not have a part of the chain
  * @param hasServed whether callers were served the object that is null here
  */

@@ -1,7 +1,7 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
-import { allLackBlock, noSuchBlock } from './no-such-block.ts';
+import { missingBlockError, noSuchBlock } from './no-such-block.ts';
 import type { UpstreamLimits } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -24,7 +24,7 @@ export function exhaustedResponse(
   if (failed.length === 0) throw noCandidateError(all, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
-  const blockError = allLackBlock(failed);
+  const blockError = missingBlockError(failed);
   const missingBlock = blockError && noSuchBlock(routedCall, blockError, newestServed);
   if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {

@@ -106,7 +106,7 @@ export class HedgedCall {
       // With a half-open circuit the attempt continues: its outcome closes or opens the circuit.
       if (loser.upstream.circuit.isClosed) {
         loser.cancellation.cancel();
-        // A lost hedge says nothing about its upstream, because it started later.
+        // A lost hedge is not recorded, because it started later.
         if (!loser.isHedge) this.#options.onLost(loser.upstream, this.#routedCall, loser.startedAt);
       }
     }

@@ -92,7 +92,7 @@ export class MonotonicReads<U extends object> {
     return (this.#blockNumberIn(other) ?? -1n) > number ? other : one;
   }
 
-  /** Accepts an older block for the tag, after all upstreams were tried. */
+  /** Accepts an older block for the tag, when no other upstream with a closed circuit can be tried. */
   acceptOlder({ blocks }: RoutedCall, response: UpstreamResponse): UpstreamResponse {
     const tag = blocks?.tag;
     const number = this.#blockNumberIn(response);

@@ -25,11 +25,11 @@ export function isAboveHead(
 }
 
 /** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */
-export function allLackBlock(failed: readonly FailedOutcome[]): ErrorResponse | undefined {
+export function missingBlockError(failed: readonly FailedOutcome[]): ErrorResponse | undefined {
   let error: ErrorResponse | undefined;
-  for (const { failure, response, wasDown } of failed) {
+  for (const { failure, response, wasCircuitOpen } of failed) {
     if (failure === 'no-block' && response?.kind === 'error') error ??= response;
-    else if (failure !== 'not-found' && wasDown !== true) return undefined;
+    else if (failure !== 'not-found' && wasCircuitOpen !== true) return undefined;
   }
   return error;
 }

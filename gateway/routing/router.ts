@@ -86,7 +86,7 @@ export class Router {
       normalise,
       checkResult,
       sent: this.#sent,
-      canResend: (now) => all.length === 1 && this.#budgeted.canRetry(now),
+      canResend: (now) => all.length === 1 && this.#budgeted.takeRetry(now),
       onMissingData: (upstream, routedCall, now) => {
         if (routedCall.method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
         if (routedCall.blocks !== undefined) {
@@ -115,7 +115,7 @@ export class Router {
       },
       onLost: (upstream, { method, group }, startedAt) => {
         const now = performance.now();
-        upstream.latencyScore.recordSuccess(group, now - startedAt, now);
+        upstream.latencyScore.recordLatency(group, now - startedAt, now);
         // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
         if (upstream.hasResponded(startedAt)) return;
         this.#attempts.recordFailure(
@@ -129,17 +129,17 @@ export class Router {
 
   /**
    * Tries one upstream after the other until a response is final.
-   * @param queue which the call has entered, and leaves at the end
+   * @param queue the queue that admitted the call; its place is released at the end
    * @throws RpcError if no upstream has a usable response; Cancelled
    */
   async request(call: UpstreamCall, queue?: CallQueue): Promise<UpstreamResponse> {
     try {
       const { method, deadline } = call;
       const isUnsupported = this.#isUnsupportedByAll(method.name);
-      if (isUnsupported && !this.#probes.isDue(method.name, performance.now())) return unsupportedResponse(method);
+      if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return unsupportedResponse(method);
       const blocks = this.all.length > 1 ? blocksNamedBy(method, call.params) : undefined;
-      const recipient = this.#sent.upstreamFor(method.name, call.params);
-      const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : recipient;
+      const acceptedBy = this.#sent.upstreamFor(method.name, call.params);
+      const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
       const routedCall = createRoutedCall(call, blocks, preferred);
       let unconfirmed: UpstreamResponse | undefined;
       for (;;) {
@@ -154,18 +154,23 @@ export class Router {
           await backOff(routedCall.failed.length, deadline - now);
         const wasClosed = upstream.circuit.isClosed;
         const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
-        let respondent = upstream;
+        let respondingUpstream = upstream;
         let outcome: Outcome;
         if (hedgeMs === undefined)
           outcome = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
         else
-          ({ upstream: respondent, outcome } = await HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
+          ({ upstream: respondingUpstream, outcome } = await HedgedCall.run(
+            upstream,
+            hedgeMs,
+            routedCall,
+            this.#hedgeOptions,
+          ));
         if (outcome.final) {
           const response =
             unconfirmed === undefined ? outcome.response : this.#monotonic.selectNewer(unconfirmed, outcome.response);
           const isUnconfirmed =
             unconfirmed === undefined
-              ? this.#needsConfirmation(routedCall, response, respondent)
+              ? this.#needsConfirmation(routedCall, response, respondingUpstream)
               : this.#monotonic.isOlder(routedCall, response);
           if (!isUnconfirmed) return this.all.length > 1 ? this.#monotonic.raiseToServed(method, response) : response;
           unconfirmed = response;
@@ -173,9 +178,12 @@ export class Router {
         }
         // The attempt for confirmation failed.
         if (unconfirmed !== undefined) return unconfirmed;
-        const isLastResort = !wasClosed && outcome.response === undefined;
-        routedCall.failed = [...routedCall.failed, isLastResort ? { ...outcome, wasDown: true } : outcome];
-        const response = this.#responseAfterFailure(routedCall, respondent, outcome);
+        const failedAtOpenCircuit = !wasClosed && outcome.response === undefined;
+        routedCall.failed = [
+          ...routedCall.failed,
+          failedAtOpenCircuit ? { ...outcome, wasCircuitOpen: true } : outcome,
+        ];
+        const response = this.#responseAfterFailure(routedCall, respondingUpstream, outcome);
         if (response !== undefined) return response;
       }
     } finally {
@@ -183,7 +191,7 @@ export class Router {
     }
   }
 
-  /** The network's head by the last poll. */
+  /** The newest header of the followed chain. */
   get head(): unknown {
     return this.#heads.head;
   }
@@ -201,22 +209,24 @@ export class Router {
   /** The response if the failure shows that no other upstream can help; else undefined. */
   #responseAfterFailure(
     routedCall: RoutedCall,
-    respondent: Upstream,
+    respondingUpstream: Upstream,
     { failure, response }: FailedOutcome,
   ): UpstreamResponse | undefined {
     const { method } = routedCall;
     if (failure === 'no-block' && !method.nullable)
-      return isAboveHead(routedCall, respondent, this.all, this.#heads, this.#monotonic) ? response : undefined;
+      return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;
     if (failure !== 'unsupported' || !this.#isUnsupportedByAll(method.name)) return undefined;
     const now = performance.now();
-    this.#probes.isDue(method.name, now);
+    // This call counts as a probe, if one is due.
+    this.#probes.takeIfDue(method.name, now);
     return exhaustedResponse(routedCall, this.all, this.newestServed, now);
   }
 
-  #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondent: Upstream): boolean {
+  #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondingUpstream: Upstream): boolean {
     if (this.all.length === 1) return false;
     if (this.#monotonic.isOlder(routedCall, response)) return true;
-    const isBehind = (): boolean => respondent.blocks.isMissingHistory || this.#monotonic.isLagging(respondent);
+    const isBehind = (): boolean =>
+      respondingUpstream.blocks.isMissingHistory || this.#monotonic.isLagging(respondingUpstream);
     return needsNullConfirmation(this.#options.confirmNull, routedCall.method, response, isBehind, () =>
       this.#monotonic.hasServed(routedCall),
     );
@@ -230,7 +240,7 @@ export class Router {
     now: number,
   ): void {
     if (this.all.length > 1) {
-      upstream.latencyScore.recordSuccess(routedCall.group, ms, now);
+      upstream.latencyScore.recordLatency(routedCall.group, ms, now);
       this.#hedgeDelay?.add(routedCall.method.name, ms, now);
     }
     this.#heads.markUsed(now);

@@ -13,7 +13,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 const MAX_UNKNOWN_ERRORS = 2;
 
 /**
- * Selects the upstream of an attempt by rank and skip reasons. The retry budget is the task of `BudgetedSelector`.
+ * Selects the upstream of an attempt by rank and skip reasons. `BudgetedSelector` applies the retry budget.
  */
 export class UpstreamSelector {
   readonly #upstreams: readonly Upstream[];
@@ -48,7 +48,7 @@ export class UpstreamSelector {
    */
   select(routedCall: RoutedCall, now: number): Upstream | undefined {
     const { preferred, tried } = routedCall;
-    if (preferred !== undefined && !tried.includes(preferred) && preferred.canTakeCall(now)) return preferred;
+    if (preferred !== undefined && !tried.includes(preferred) && preferred.tryAcquireCall(now)) return preferred;
     let lastResort: Upstream | undefined;
     for (const upstream of this.#ranking.order(routedCall.group, now)) {
       if (tried.includes(upstream)) continue;
@@ -64,8 +64,8 @@ export class UpstreamSelector {
     return lastResort;
   }
 
-  /** Selects an untried upstream with a closed circuit; if none is without a skip reason, one with any but `at-limit`. */
-  selectWorking(routedCall: RoutedCall, now: number): Upstream | undefined {
+  /** Selects an untried closed circuit: prefers one without a skip reason; else any that is not at its limit. */
+  selectClosedCircuit(routedCall: RoutedCall, now: number): Upstream | undefined {
     const isUsable = (upstream: Upstream): boolean =>
       upstream.circuit.isClosed && !routedCall.tried.includes(upstream) && upstream.limits?.hasCapacity(now) !== false;
     return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isUsable);
@@ -107,7 +107,7 @@ export class UpstreamSelector {
       if (blocks?.tag !== undefined && this.#monotonic.isBehind(upstream, blocks.tag, now)) return 'behind';
     }
     // A transaction does not probe a half-open circuit, because the upstream may hang.
-    if (upstream.circuit.isClosed || (method.sends !== true && upstream.canTakeCall(now))) return undefined;
+    if (upstream.circuit.isClosed || (method.sends !== true && upstream.tryAcquireCall(now))) return undefined;
     // After the cooldown, the upstream checks its chain id again before it sends a call.
     return upstream.isOnOtherChain && !upstream.circuit.isCooldownOver(now) ? 'other-chain' : 'circuit-open';
   }
@@ -152,10 +152,10 @@ export class BudgetedSelector {
       this.#budget.countExtra();
       return upstream;
     }
-    if (this.canRetry(now)) return upstream;
+    if (this.takeRetry(now)) return upstream;
     routedCall.observer?.budgetExceeded('retry');
     // An upstream with a closed circuit may come later in the order, despite a skip reason.
-    return this.#selector.selectWorking(routedCall, now);
+    return this.#selector.selectClosedCircuit(routedCall, now);
   }
 
   /** Selects the upstream of a hedged request, and counts the attempt. */
@@ -173,10 +173,10 @@ export class BudgetedSelector {
   }
 
   /** Takes one retry from the budget. @returns whether there was one */
-  canRetry(now: number): boolean {
-    const canRetry = this.#budget.takeExtra(now);
-    if (!canRetry) this.#metrics.budgetExceeded('retry');
-    return canRetry;
+  takeRetry(now: number): boolean {
+    const hasTaken = this.#budget.takeExtra(now);
+    if (!hasTaken) this.#metrics.budgetExceeded('retry');
+    return hasTaken;
   }
 }
 

@@ -97,9 +97,9 @@ async function handleCharged(
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
   const charge = chargeCalls(envelope.items, keyLimits, context);
-  const verdict = charge instanceof Promise ? await charge : charge;
-  if (verdict === undefined) return handleEnvelope(envelope, context, limits);
-  const { shortage, allowance } = verdict;
+  const outcome = charge instanceof Promise ? await charge : charge;
+  if (outcome === undefined) return handleEnvelope(envelope, context, limits);
+  const { shortage, allowance } = outcome;
   const response =
     shortage === undefined
       ? await handleEnvelope(envelope, context, limits)

@@ -103,21 +103,21 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
 /** Checks a call's parameters and the key's permissions for it, once. Returns the rejection, or `none`. */
 export function precheckCall(method: NetworkMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
   if (call.precheck === undefined) {
-    call.precheck = checkCall(method, call.params, call.given, calls);
-    call.given = undefined;
+    call.precheck = checkCall(method, call.params, call.originalParamsText, calls);
+    call.originalParamsText = undefined;
   }
   return call.precheck;
 }
 
-/** @param originalParams the parameters as the caller wrote them; undefined if they were checked before */
+/** @param originalText the parameters as the caller wrote them; undefined if they were checked before */
 function checkCall(
   { spec, check }: NetworkMethod,
   params: readonly unknown[],
-  originalParams: string | undefined,
+  originalText: string | undefined,
   permissions: CallPermissions | undefined,
 ): RpcError | 'none' {
   if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
-  const problem = check(params, originalParams);
+  const problem = check(params, originalText);
   if (problem !== undefined) return new RpcError('invalid-params', problem);
   return permissions?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
@@ -177,6 +177,7 @@ function requestUpstreams(
     const response = admitCall(upstreams, queue, { method: spec, params, text, deadline, caller, observer });
     return method.changesChain ? response.finally(coalesced.forgetAll.bind(coalesced)) : response;
   }
+  // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
   observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
   const cached = cache?.find(text);
   if (cached !== undefined) return { kind: 'cached', result: cached };

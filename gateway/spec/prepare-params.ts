@@ -25,7 +25,7 @@ function lowerHash(value: unknown): unknown {
 /** Whether the call specifies gas, so that the block gas limit must be known before the call is sent. */
 export function namesGas({ gasAt }: MethodSpec, params: readonly unknown[]): boolean {
   if (gasAt === undefined) return false;
-  for (const { param, path } of gasAt) if (holdsGas(params[param], path, 0)) return true;
+  for (const { param, path } of gasAt) if (hasGasAt(params[param], path, 0)) return true;
   return false;
 }
 
@@ -48,12 +48,12 @@ export function capGas(
 }
 
 /** @param depth number of path elements that lead to `value` */
-function holdsGas(value: unknown, path: readonly string[], depth: number): boolean {
+function hasGasAt(value: unknown, path: readonly string[], depth: number): boolean {
   const name = path[depth];
   if (name === undefined) return typeof value === 'string';
   if (typeof value !== 'object' || value === null) return false;
-  if (name !== '*') return holdsGas((value as Record<string, unknown>)[name], path, depth + 1);
-  return Array.isArray(value) && value.some((element) => holdsGas(element, path, depth + 1));
+  if (name !== '*') return hasGasAt((value as Record<string, unknown>)[name], path, depth + 1);
+  return Array.isArray(value) && value.some((element) => hasGasAt(element, path, depth + 1));
 }
 
 /** @returns the value itself if nothing in it was lowered */

@@ -86,7 +86,7 @@ export class NetworkSubscriptions {
 
   /** Delivery starts after the current head, so the head must be known. */
   async #startFromHead(unsubscribe: Unsubscribe): Promise<Unsubscribe> {
-    if ((await this.#chain.current(REQUEST_TIMEOUT_MS)) !== undefined) return unsubscribe;
+    if ((await this.#chain.waitForHead(REQUEST_TIMEOUT_MS)) !== undefined) return unsubscribe;
     unsubscribe();
     throw new RpcError('no-upstream');
   }

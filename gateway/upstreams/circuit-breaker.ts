@@ -16,7 +16,7 @@ const MAX_EXCESS_SLOW_CALLS = 5;
 
 /**
  * Opens the circuit of one upstream after failures, and closes it after a success. It does not select upstreams.
- * The cooldown of an open circuit doubles with each failure. After it, one real call at a time is a trial (half-open).
+ * The cooldown of an open circuit doubles with each failure. After it, one real call per second is a trial (half-open).
  *
  * The cockatiel package does not fit. It counts exceptions, and supports neither `Retry-After`, nor failures that the
  * call causes, nor a last resort when all circuits are open. It also wraps each call in additional promises.
@@ -43,8 +43,8 @@ export class CircuitBreaker {
     return this.#isHalfOpen ? 'half-open' : 'open';
   }
 
-  /** Whether the upstream may get a call now. After the cooldown, the first call is the trial. */
-  allowsCall(now: number): boolean {
+  /** Whether the upstream may get a call now. Unless the circuit is closed, true begins a trial. */
+  tryBeginTrial(now: number): boolean {
     if (this.#failures === 0) return true;
     if (now < this.#openUntil) return false;
     this.#openUntil = now + TRIAL_INTERVAL_MS;

@@ -24,7 +24,8 @@ export class LatencyScore {
   #failures = 0;
   #updatedAt = -Infinity;
 
-  recordSuccess(group: MethodGroup, ms: number, now: number): void {
+  /** Records a latency, also of a cancelled attempt, and lowers the share of failures. */
+  recordLatency(group: MethodGroup, ms: number, now: number): void {
     this.#times[group].add(ms, now);
     this.#failures -= this.#failures * FAILURE_WEIGHT;
     this.#updatedAt = now;

@@ -24,7 +24,7 @@ export interface FailedOutcome {
   /** Undefined if the upstream returned no JSON-RPC response. */
   readonly response: UpstreamResponse | undefined;
   /** The circuit was open or half-open when the call was sent. */
-  readonly wasDown?: boolean;
+  readonly wasCircuitOpen?: boolean;
   /** From the upstream's `Retry-After`, or from its error. */
   readonly retryAfterMs?: number | undefined;
   /** `response` is a guess, which the response to this request may prove. */

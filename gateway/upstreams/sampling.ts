@@ -7,8 +7,8 @@ export class Sampler {
     this.#intervalMs = intervalMs;
   }
 
-  /** @param now on the clock of performance.now() */
-  isDue(kind: string, now: number): boolean {
+  /** Whether an event of this kind is due; if so, it is recorded. @param now on the clock of performance.now() */
+  takeIfDue(kind: string, now: number): boolean {
     if (now - (this.#sampledAt.get(kind) ?? -Infinity) < this.#intervalMs) return false;
     this.#sampledAt.set(kind, now);
     return true;

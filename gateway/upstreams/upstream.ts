@@ -21,7 +21,7 @@ import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
-const MIN_FAIR_TIMEOUT_MS = 400;
+const MIN_COUNTED_TIMEOUT_MS = 400;
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
@@ -43,7 +43,7 @@ export class Upstream {
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: readonly string[];
-  #starting: Promise<unknown> | undefined;
+  #localNodeStart: Promise<unknown> | undefined;
   #hasCheckedChain = false;
   #isOnOtherChain = false;
   #chainCheck: Promise<void> | undefined;
@@ -60,7 +60,7 @@ export class Upstream {
     this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = options.transport.secrets;
-    this.#starting = options.starting;
+    this.#localNodeStart = options.starting;
   }
 
   /**
@@ -97,7 +97,7 @@ export class Upstream {
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout =
-        error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_FAIR_TIMEOUT_MS);
+        error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_COUNTED_TIMEOUT_MS);
       metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {
@@ -120,11 +120,11 @@ export class Upstream {
     return upstreamStateOf(this, this.#respondedAt !== -Infinity, this.metrics.history(), now);
   }
 
-  /** Whether limits and circuit permit a call now. A half-open circuit permits one call at a time. */
-  canTakeCall(now: number): boolean {
+  /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
+  tryAcquireCall(now: number): boolean {
     if (this.limits?.hasCapacity(now) === false) return false;
     if (this.circuit.isClosed) return true;
-    return this.circuit.allowsCall(now);
+    return this.circuit.tryBeginTrial(now);
   }
 
   recordSuccess(method: string): void {
@@ -136,7 +136,7 @@ export class Upstream {
   /** @returns whether this failure opened a closed circuit */
   recordFailure(method: string, { failure, response, retryAfterMs }: FailedOutcome, now: number): boolean {
     // The calls of one batch are slow together: they count once.
-    if (failure === 'slow' && !this.#slowSampler.isDue('', now)) return false;
+    if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
     this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
     const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
@@ -192,12 +192,12 @@ export class Upstream {
    */
   async #prepare(deadline: number): Promise<number> {
     const timedOut = (): UpstreamFailure => new TimedOut();
-    if (this.#starting !== undefined) {
-      const started = this.#starting.catch(() => {
+    if (this.#localNodeStart !== undefined) {
+      const started = this.#localNodeStart.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
       });
       await withTimeout(started, deadline - performance.now(), timedOut);
-      this.#starting = undefined;
+      this.#localNodeStart = undefined;
     }
     this.#chainCheck ??= this.#checkChain().finally(() => {
       this.#chainCheck = undefined;

@@ -93,7 +93,7 @@ export function follow(
   });
   const watch = async (): Promise<() => void> => {
     const stop = heads.watch((change) => changes.push(change));
-    await heads.current(2_000);
+    await heads.waitForHead(2_000);
     return stop;
   };
   return { heads, upstreams, changes, watch, metrics };

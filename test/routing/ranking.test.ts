@@ -25,7 +25,7 @@ function ranked(...priorities: number[]) {
     all,
     /** Records this many successful calls of this latency. */
     took: (index: number, ms: number, times = 20, group: 'lookup' | 'execution' = 'lookup') => {
-      for (let count = 0; count < times; count++) all[index]?.latencyScore.recordSuccess(group, ms, now);
+      for (let count = 0; count < times; count++) all[index]?.latencyScore.recordLatency(group, ms, now);
     },
     failed: (index: number, times: number, failure: FailureClass = 'transport') => {
       for (let count = 0; count < times; count++) all[index]?.latencyScore.recordFailure(failure, now);

@@ -5,14 +5,14 @@ import type { FailureClass } from '../../gateway/upstreams/transport/upstream-re
 /** The time from `now` until a call is allowed, in steps of 100 ms. */
 function cooldownMsOf(circuit: CircuitBreaker, now: number): number {
   let wait = 0;
-  while (!circuit.allowsCall(now + wait)) wait += 100;
+  while (!circuit.tryBeginTrial(now + wait)) wait += 100;
   return wait;
 }
 
 describe('the circuit of an upstream', () => {
   it('is closed at first', () => {
     const circuit = new CircuitBreaker(() => 0);
-    expect([circuit.isClosed, circuit.allowsCall(0), circuit.allowsCall(0)]).toEqual([true, true, true]);
+    expect([circuit.isClosed, circuit.tryBeginTrial(0), circuit.tryBeginTrial(0)]).toEqual([true, true, true]);
   });
 
   it.each<FailureClass>(['transport', 'malformed', 'rate'])('is open after %s for 1 s, 2 s, 4 s … 30 s', (failure) => {
@@ -39,7 +39,7 @@ describe('the circuit of an upstream', () => {
     (failure) => {
       const circuit = new CircuitBreaker(() => 0);
       circuit.recordFailure(failure, 0);
-      expect([circuit.isClosed, circuit.allowsCall(0)]).toEqual([true, true]);
+      expect([circuit.isClosed, circuit.tryBeginTrial(0)]).toEqual([true, true]);
     },
   );
 
@@ -85,7 +85,7 @@ describe('the circuit of an upstream', () => {
   it('stays closed after a failure that the call causes, even with Retry-After', () => {
     const circuit = new CircuitBreaker(() => 0);
     circuit.recordFailure('node-state', 0, 5_000);
-    expect(circuit.allowsCall(0)).toBe(true);
+    expect(circuit.tryBeginTrial(0)).toBe(true);
   });
 
   it('starts with the first cooldown again after a success', () => {
@@ -93,7 +93,7 @@ describe('the circuit of an upstream', () => {
     circuit.recordFailure('transport', 0);
     circuit.recordFailure('transport', 5_000);
     circuit.recordSuccess();
-    expect([circuit.isClosed, circuit.allowsCall(5_000)]).toEqual([true, true]);
+    expect([circuit.isClosed, circuit.tryBeginTrial(5_000)]).toEqual([true, true]);
     circuit.recordFailure('transport', 6_000);
     expect(cooldownMsOf(circuit, 6_000)).toBe(1_000);
   });
@@ -107,7 +107,7 @@ describe('the circuit of an upstream', () => {
   it('allows one trial call after the cooldown, and another each second until one is successful', () => {
     const circuit = new CircuitBreaker(() => 0);
     circuit.recordFailure('transport', 0);
-    expect([1_000, 1_001, 1_999, 2_000, 2_001].map((now) => circuit.allowsCall(now))).toEqual([
+    expect([1_000, 1_001, 1_999, 2_000, 2_001].map((now) => circuit.tryBeginTrial(now))).toEqual([
       true,
       false,
       false,
@@ -115,7 +115,7 @@ describe('the circuit of an upstream', () => {
       false,
     ]);
     circuit.recordSuccess();
-    expect([circuit.allowsCall(2_002), circuit.allowsCall(2_002)]).toEqual([true, true]);
+    expect([circuit.tryBeginTrial(2_002), circuit.tryBeginTrial(2_002)]).toEqual([true, true]);
   });
 
   it('keeps a long cooldown when calls in flight fail with a shorter one', () => {

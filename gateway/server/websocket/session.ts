@@ -13,10 +13,10 @@ import { Notifications } from './notifications.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
 
-/** Ping interval, and how long a client may stay silent after a ping: geth's values. */
+/** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
 /** While more is unread, no further messages are handled. A client that reads leaves less. */
-const MAX_NORMAL_UNREAD_BYTES = 1_000_000;
+const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
 
 /** Handles one WebSocket: its messages in parallel, backpressure, pings and the close. */
 export class Session {
@@ -26,7 +26,7 @@ export class Session {
   #network: Network;
   #inFlight = 0;
   /** Messages that were read before reading paused: those of a single read from the network. */
-  readonly #waiting: Buffer[] = [];
+  readonly #pending: Buffer[] = [];
   readonly #caller = new Cancellation();
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
@@ -74,7 +74,7 @@ export class Session {
       this.#closeReason ??= closeReasonOfError(error);
     });
     socket.on('close', () => {
-      this.#waiting.length = 0;
+      this.#pending.length = 0;
       this.#incomplete.release();
       this.#notifications.drained();
       this.#subscriptions.close();
@@ -84,7 +84,7 @@ export class Session {
     });
     connection.on('drain', () => {
       this.#notifications.drained();
-      this.#startWaiting();
+      this.#handlePending();
     });
   }
 
@@ -134,14 +134,14 @@ export class Session {
   /** Rejects further messages, completes those received, then closes. */
   drain(reason: DrainReason): void {
     this.#drainReason ??= reason;
-    this.#startWaiting();
+    this.#handlePending();
   }
 
   /** Closes at once, and drops the responses of calls in progress. */
   close(reason: CloseReason): void {
     if (!this.#isOpen()) return;
     this.#closeReason ??= reason;
-    this.#waiting.length = 0;
+    this.#pending.length = 0;
     const closeFrame = closeReasons[reason];
     if (closeFrame === undefined) this.#socket.terminate();
     else this.#socket.close(closeFrame.code, closeFrame.text);
@@ -163,18 +163,18 @@ export class Session {
       void this.#handle(message);
       return;
     }
-    // Reading pauses, so that TCP slows the client. A rejection would fail the 101st of many single calls.
-    this.#waiting.push(message);
+    // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
+    this.#pending.push(message);
     this.#socket.pause();
   }
 
   #canBegin(): boolean {
-    return this.#inFlight < this.#options.messagesMax && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
+    return this.#inFlight < this.#options.messagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }
 
-  #startWaiting(): void {
-    while (this.#waiting.length > 0 && this.#canBegin()) void this.#handle(this.#waiting.shift() as Buffer);
-    if (this.#waiting.length > 0) return;
+  #handlePending(): void {
+    while (this.#pending.length > 0 && this.#canBegin()) void this.#handle(this.#pending.shift() as Buffer);
+    if (this.#pending.length > 0) return;
     if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
@@ -202,7 +202,7 @@ export class Session {
       context.network.use.end();
       this.#inFlight--;
       this.#subscriptions.startNotifications(context);
-      this.#startWaiting();
+      this.#handlePending();
     }
   }
 
@@ -228,6 +228,6 @@ export class Session {
     // The ping is queued behind a large response, which the client is reading.
     if (this.#lastPing.unreadBytes > 0 && sentBytes(this.#connection) !== this.#lastPing.bytesSent) return true;
     // Reading is paused because of calls in progress, which have their own timeout.
-    return this.#socket.isPaused && this.#socket.bufferedAmount <= MAX_NORMAL_UNREAD_BYTES;
+    return this.#socket.isPaused && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }
 }

@@ -24,7 +24,7 @@ const DEFAULT_BLOCK_MS = 1_000;
  * @param last the network's previous head
  * @param blockMs time between blocks, if known
  */
-export function agreedHead(
+export function selectHead(
   polledHeads: readonly PolledHead[],
   last: PolledHead | undefined,
   blockMs: number | undefined,

@@ -1,12 +1,12 @@
-import { agreedHead } from './agreed-head.ts';
+import { selectHead } from './select-head.ts';
 import type { HeadFollower, HeadSource } from './head-follower.ts';
 import type { PolledHead } from './polled-head.ts';
 
 /** A lower head is confirmed after this many polls of each upstream at or below it. */
 const CONFIRMING_POLLS = 3;
 
-/** The head that the usable upstreams agree on, compared with the network's head before. */
-export interface HeadAgreement {
+/** The head that was selected from those of the usable upstreams, compared with the network's head before. */
+export interface HeadCandidate {
   readonly head: PolledHead;
   /** The upstream that reported it. */
   readonly source: HeadSource;
@@ -16,19 +16,20 @@ export interface HeadAgreement {
 }
 
 /**
+ * Selects the head, and decides whether a lower one is confirmed.
  * @param updated the follower with a new poll, whose polls below the head are counted
  * @param previous the network's head until now
  * @param blockMs time between blocks, if known
  */
-export function findAgreement(
+export function confirmHead(
   followers: readonly HeadFollower[],
   updated: HeadFollower | undefined,
   previous: PolledHead | undefined,
   blockMs: number | undefined,
-): HeadAgreement | undefined {
+): HeadCandidate | undefined {
   const usable = followers.filter(({ isUsable }) => isUsable);
   const polledHeads = usable.flatMap(({ latest }) => latest ?? []);
-  const head = agreedHead(polledHeads, previous, blockMs);
+  const head = selectHead(polledHeads, previous, blockMs);
   const follower = usable.find(({ latest }) => latest === head);
   if (head === undefined || follower === undefined) return undefined;
   const { source } = follower;

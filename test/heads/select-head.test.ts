@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agreedHead } from '../../gateway/heads/agreed-head.ts';
+import { selectHead } from '../../gateway/heads/select-head.ts';
 import type { PolledHead } from '../../gateway/heads/polled-head.ts';
 
 const HOUR = 3_600;
@@ -12,7 +12,7 @@ function head(number: number | bigint, age?: number, at = 0): PolledHead {
 }
 
 const agreed = (polledHeads: readonly PolledHead[], last?: PolledHead, blockMs = 12_000) =>
-  Number(agreedHead(polledHeads, last, blockMs)?.number ?? -1);
+  Number(selectHead(polledHeads, last, blockMs)?.number ?? -1);
 
 describe('the agreed head of the upstreams', () => {
   it('is undefined if no head is known', () => {
