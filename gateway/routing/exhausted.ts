@@ -11,13 +11,13 @@ const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'n
 /**
  * The response when no upstream is left to try. The failure classes of the attempts decide.
  * @param all upstreams of the network, for the error if none was tried
- * @param newestServed the newest block number that callers were served
+ * @param newestKnown the newest served block, or the head if that is higher; 0: none is known
  * @throws RpcError if there is no upstream response to pass on
  */
 export function exhaustedResponse(
   routedCall: RoutedCall,
   all: readonly { readonly limits: UpstreamLimits | undefined }[],
-  newestServed: bigint,
+  newestKnown: bigint,
   now: number,
 ): UpstreamResponse {
   const { method, failed } = routedCall;
@@ -25,7 +25,7 @@ export function exhaustedResponse(
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
   const blockError = missingBlockError(failed);
-  const missingBlock = blockError && noSuchBlock(routedCall, blockError, newestServed);
+  const missingBlock = blockError && noSuchBlock(routedCall, blockError, newestKnown);
   if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {
     const response = failed.findLast((outcome) => outcome.failure === failure)?.response;

@@ -49,6 +49,11 @@ export class MonotonicReads<U extends object> {
     return this.#newest;
   }
 
+  /** The network's head, which is never below the newest served block; 0: neither is known. */
+  get newestKnown(): bigint {
+    return this.#heads.number ?? this.newest;
+  }
+
   /** Whether the upstream is known to be behind the newest served block of the tag. */
   isBehind(upstream: U, tag: Tag, now: number): boolean {
     if (tag !== 'latest' && this.#tags[tag].isBehind(upstream, now)) return true;

@@ -1,5 +1,6 @@
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { RoutedCall } from './routed-call.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { ErrorResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
@@ -36,20 +37,26 @@ export function missingBlockError(failed: readonly FailedOutcome[]): ErrorRespon
 
 /**
  * The response to a call for a block that does not exist: null for a lookup, else the upstream's own error, by which
- * clients decide whether to retry. A lookup is null only for a number above the newest served block: the texts of these
+ * clients decide whether to retry. A lookup is null only for a number above the newest known block: the texts of these
  * errors are not anchored, and of a hash or a tag they are no evidence.
+ * @param newestKnown the newest served block, or the head if that is higher; 0: none is known
  * @returns undefined if the error is no evidence that the block does not exist
+ * @throws RpcError if a lookup names a block at or below the newest known block
  */
 export function noSuchBlock(
   routedCall: RoutedCall,
   error: UpstreamResponse,
-  newestServed: bigint,
+  newestKnown: bigint,
 ): UpstreamResponse | undefined {
+  const { nullable } = routedCall.method;
   const highest = highestOf(routedCall);
   const isNumber = highest !== undefined && highest >= 0;
-  if (isNumber && highest <= Number(newestServed)) return undefined;
-  if (!routedCall.method.nullable) return error;
-  return isNumber && newestServed > 0n ? { kind: 'result', result: null } : undefined;
+  if (isNumber && highest <= Number(newestKnown)) {
+    if (nullable) throw new RpcError('no-upstream');
+    return undefined;
+  }
+  if (!nullable) return error;
+  return isNumber && newestKnown > 0n ? { kind: 'result', result: null } : undefined;
 }
 
 /** With one upstream only, `blocks` is not set, and is read here. */

@@ -147,7 +147,7 @@ export class Router {
         const upstream = this.#budgeted.selectNext(routedCall, now);
         if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true)
           return this.#monotonic.acceptOlder(routedCall, unconfirmed);
-        if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.newestServed, now);
+        if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
         if (routedCall.tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
         routedCall.tried.push(upstream);
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
@@ -219,7 +219,7 @@ export class Router {
     const now = performance.now();
     // This call counts as a probe, if one is due.
     this.#probes.takeIfDue(method.name, now);
-    return exhaustedResponse(routedCall, this.all, this.newestServed, now);
+    return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
   }
 
   #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondingUpstream: Upstream): boolean {

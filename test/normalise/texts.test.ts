@@ -367,3 +367,30 @@ it('a database failure inside the EVM is not a halt', () => {
   expect(ofError('eth_call', -32603, 'EVM error: Database(disk is full)')).toMatchObject({ final: false });
   expect(ofError('eth_call', -32603, 'EVM error: OutOfGas(Basic)')).toMatchObject({ final: true });
 });
+
+it('reads a long text of an upstream in linear time', () => {
+  const startedAt = performance.now();
+  ofError('eth_getTransactionReceipt', -32_000, `transaction not found${' '.repeat(65_000)}x`);
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+});
+
+it.each(['Node is down', 'no healthy upstream', 'limit exceeded', 'resource exhausted', 'upgrade your plan'])(
+  'under -32015, %s is no revert reason',
+  (text) => {
+    expect(ofError('eth_estimateGas', -32_015, text).response).not.toMatchObject({ code: 3 });
+  },
+);
+
+it.each([
+  'invalid transaction: rate limit',
+  'insufficient funds in your account, please recharge',
+  'transaction size limit of your plan',
+  'Invalid, api key not valid',
+])('of a transaction, %s is not final: it is about the provider', (text) => {
+  expect(ofError('eth_sendRawTransaction', -32_000, text).final).toBe(false);
+});
+
+it('an unknown range limit of eth_getLogs is not taken for a missing block', () => {
+  const outcome = ofError('eth_getLogs', -32_000, 'block range exceeds block number limit 1024');
+  expect(outcome).not.toMatchObject({ failure: 'no-block' });
+});

@@ -51,7 +51,7 @@ export const lookupRules: readonly ErrorRule[] = [
   },
   {
     means: 'null',
-    methods: 'lookups by hash',
+    methods: 'lookups',
     codes: [-32001],
     text: /^0x[\da-f]{64} could not be found$/i,
     client: 'nethermind: no block has that hash',

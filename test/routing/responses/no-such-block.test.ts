@@ -120,3 +120,16 @@ it('a lookup in a served block is 503 and not null', async () => {
   expect(await all.send('eth_getBlockTransactionCountByNumber', ['0x20'])).toMatchObject({ status: 503 });
   expect((await all.send('eth_getBlockTransactionCountByNumber', ['0x21'])).response.result).toBeNull();
 });
+
+it.each([
+  ['eth_getTransactionReceipt', [hash], 'block not found: leveldb: closed'],
+  ['eth_getTransactionReceipt', [hash], 'transaction index height is ahead of latest indexed height'],
+  ['eth_getBlockByNumber', ['latest', false], 'header not found'],
+  ['eth_getBlockByNumber', ['finalized', false], 'unknown block'],
+])('%s of %j is not null for the unanchored error "%s"', async (method, params, message) => {
+  const all = await withHeads('0x10', '0x10');
+  setResponse(all, method, rpcError(-32_000, message));
+  const { response } = await all.send(method, params);
+  expect(response).not.toHaveProperty('result');
+  expect(response.error?.code).toBe(-32_603);
+});
