@@ -12,9 +12,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 /** An unknown error is retried once, at another upstream. The second unknown error is the response. */
 const MAX_UNKNOWN_ERRORS = 2;
 
-/**
- * Selects the upstream of an attempt by rank and skip reasons. `BudgetedSelector` applies the retry budget.
- */
+/** Selects the upstream of an attempt by rank and skip reasons. `BudgetedSelector` applies the retry budget. */
 export class UpstreamSelector {
   readonly #upstreams: readonly Upstream[];
   readonly #ranking: Ranking<Upstream>;
@@ -83,7 +81,10 @@ export class UpstreamSelector {
       );
   }
 
-  /** If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit; one that lags only if all do. */
+  /**
+   * If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. A
+   * lagging upstream is selected only if all of them lag.
+   */
   selectLongestMarked(method: string): Upstream | undefined {
     let longest: Upstream | undefined;
     let firstDeadline = Infinity;

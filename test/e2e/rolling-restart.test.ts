@@ -41,19 +41,19 @@ it('two gateways behind nginx restart one after the other under load, without a 
   const { key } = JSON.parse(stdout) as { key: string };
   // A gateway that ends without draining cuts off calls that the node has received, and nginx must not repeat those.
   node.always(slow(15));
-  const memory = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
+  const load = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);
   for (const [index, gateway] of gateways.entries()) {
-    await memory.more(100);
+    await load.more(100);
     gateway.signal('SIGTERM');
     await eventually(async () => (await fetch(`${gateway.address}/readyz`)).status === 503, 5_000);
-    await memory.more(20);
+    await load.more(20);
     expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
     const next = await start(ports[index]);
     await eventually(async () => (await servedCalls(next)) > 20, 5_000);
   }
-  const { sent, wrong } = await memory.stop();
+  const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
-  expect(memory.received().toSorted()).toEqual(sent.toSorted());
+  expect(load.received().toSorted()).toEqual(sent.toSorted());
   expect(sent.length).toBeGreaterThan(300);
 }, 60_000);
 

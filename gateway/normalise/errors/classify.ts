@@ -25,7 +25,7 @@ export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]
   return method.sends === true && findRule(transactionRules, method, nestedErrors, 200) !== undefined;
 }
 
-/** Words of a provider about its own service: what else the text has is no verdict about the transaction. */
+/** A text about the provider's own service. Another upstream may accept the transaction, whatever else the text has. */
 const aboutProvider = /\b(?:rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
 
 function findRule(
