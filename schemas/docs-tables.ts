@@ -1,6 +1,7 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
-import { permissionFields } from '../gateway/auth/permissions/permissions.ts';
+import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
+import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
@@ -93,8 +94,31 @@ function networkRows({ methods, networks: folder }: DocsSources): Row[] {
 }
 
 function permissionRows(): Row[] {
-  const rows = permissionFields.map(({ name, flag, meaning }) => [code(name), flag === '' ? '' : code(flag), meaning]);
-  return [['field', 'flag', 'meaning'], ...rows];
+  const rows = permissionNames.map((name) => {
+    const row = permissionFields[name];
+    return [code(name), row.flag === undefined ? '' : code(row.flag), row.meaning, rejectionOf(row)];
+  });
+  return [['field', 'flag', 'meaning', 'rejects'], ...rows];
+}
+
+/** What a permission or limit rejects, and the HTTP status. */
+function rejectionOf(row: PermissionRow): string {
+  switch (row.kind) {
+    case 'entry':
+      return `requests, ${new RpcError(row.rejection).status}`;
+    case 'method':
+    case 'params':
+      return `calls, ${new RpcError('key-settings').status}`;
+    case 'charged':
+      return `bodies, ${new RpcError('rate-limit').status}`;
+    case 'open':
+      return 'what exceeds it, 429';
+    case 'part':
+      return `see ${code(row.of)}`;
+    case 'capability':
+    case 'account':
+      return '';
+  }
 }
 
 function errorRows(): Row[] {

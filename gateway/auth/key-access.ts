@@ -1,59 +1,81 @@
-import { CallPermissions } from './permissions/call-permissions.ts';
-import { EntryPermissions } from './permissions/entry-permissions.ts';
-import { rateOf, parsePermissions, type KeyPermissions, type Rate } from './permissions/permissions.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
+import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
+import type { Capabilities } from './permissions/field-kinds.ts';
+import { noLimits, type KeyLimits } from './permissions/key-limits.ts';
+import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
+import { parsePermissions } from './permissions/permissions.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
+  /** Id of the account whose limits apply. Keys that replaced each other by rotation share one. */
+  readonly account: string;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
-  /** Whether the key has the capability `explain`. */
-  readonly canExplain: boolean;
+  readonly capabilities: Capabilities;
 }
 
-/** Limits of a key. Rates and quotas are in request units. */
-export interface KeyLimits {
-  /** Id of the account that is charged: the key's own id, or the id of the key that it replaced by rotation. */
-  readonly account: string;
-  readonly rate: Rate | undefined;
-  readonly methodRates: ReadonlyMap<string, Rate> | undefined;
-  readonly daily: number | undefined;
-  readonly monthly: number | undefined;
-  /** Whether any of the limits above is set. The limits below count open connections: calls are not charged to them. */
-  readonly isCharged: boolean;
-  readonly sockets: number | undefined;
-  readonly subscriptions: number | undefined;
-}
+const noCapabilities: Capabilities = { explain: false };
 
-/** Open sockets and subscriptions are counted by account too, so that rotating a key does not double its limits. */
-export function accountOf({ record: { id, permissions } }: KeyAccess): string {
-  return permissions?.['account'] ?? id;
+/** 401 before 403: only a caller with valid credentials learns that the key has other permissions. */
+const namesInOrder = permissionNames.toSorted((a, b) => statusOf(a) - statusOf(b));
+
+function statusOf(name: (typeof permissionNames)[number]): number {
+  const row = permissionFields[name];
+  return row.kind === 'entry' ? new RpcError(row.rejection).status : Infinity;
 }
 
 /** Runs once per lookup. @throws InvalidPermissionsError */
 export function compileAccess(record: KeyRecord): KeyAccess {
-  if (record.permissions === undefined)
-    return { record, entry: undefined, calls: undefined, limits: undefined, canExplain: false };
+  const { id } = record;
+  const unrestricted = { record, account: id, entry: undefined, calls: undefined, limits: undefined };
+  if (record.permissions === undefined) return { ...unrestricted, capabilities: noCapabilities };
   const permissions = parsePermissions(record.permissions);
-  const has = (...names: (keyof KeyPermissions)[]): boolean => names.some((name) => permissions[name] !== undefined);
+  const entryChecks: EntryCheck[] = [];
+  const methodChecks: MethodCheck[] = [];
+  const paramsChecks: ParamsCheck[] = [];
+  let limits: Partial<KeyLimits> | undefined;
+  let account = id;
+  let capabilities = noCapabilities;
+  for (const name of namesInOrder) {
+    const [row, value] = [permissionFields[name], permissions[name]];
+    if (value === undefined) continue;
+    switch (row.kind) {
+      case 'entry':
+        entryChecks.push({ rejection: row.rejection, isAllowed: row.check(value) });
+        break;
+      case 'method':
+        methodChecks.push(row.check(value));
+        break;
+      case 'params':
+        paramsChecks.push(row.check(value, permissions));
+        break;
+      case 'charged':
+        limits = { ...limits, ...row.limit(value, permissions), isCharged: true };
+        break;
+      case 'open':
+        limits = { ...limits, ...row.limit(value) };
+        break;
+      case 'capability':
+        capabilities = { ...capabilities, ...row.grant(value) };
+        break;
+      case 'account':
+        account = row.account(value);
+        break;
+      case 'part':
+        // The row that it is a part of reads it.
+        break;
+    }
+  }
   return {
     record,
-    entry: has('expiresAt', 'secrets', 'networks', 'origins', 'userAgents', 'ips')
-      ? new EntryPermissions(permissions)
-      : undefined,
-    calls: has('methods', 'contracts') ? new CallPermissions(permissions) : undefined,
-    limits: has('rate', 'methodRates', 'daily', 'monthly', 'sockets', 'subscriptions')
-      ? limitsOf(record, permissions)
-      : undefined,
-    canExplain: permissions.permissions?.includes('explain') === true,
+    account,
+    entry: entryChecks.length > 0 ? new EntryPermissions(entryChecks) : undefined,
+    calls: methodChecks.length + paramsChecks.length > 0 ? new CallPermissions(methodChecks, paramsChecks) : undefined,
+    limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
+    capabilities,
   };
-}
-
-function limitsOf({ id }: KeyRecord, { account, rate, burst, ...permissions }: KeyPermissions): KeyLimits {
-  const { methodRates, daily, monthly, sockets, subscriptions } = permissions;
-  const isCharged = [rate, methodRates, daily, monthly].some((limit) => limit !== undefined);
-  const charged = { rate: rateOf(rate, burst), methodRates, daily, monthly };
-  return { account: account ?? id, ...charged, isCharged, sockets, subscriptions };
 }

@@ -1,5 +1,6 @@
 import { suggest } from '../config/suggest.ts';
-import { entriesOf, type PermissionTexts } from './permissions/permissions.ts';
+import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
+import type { PermissionTexts } from './permissions/permissions.ts';
 
 /**
  * Warns of methods in permissions that the spec does not have: either misspelt, or defined in a network file. They are
@@ -7,12 +8,10 @@ import { entriesOf, type PermissionTexts } from './permissions/permissions.ts';
  * @param known names of the spec's methods
  */
 export function unknownMethodWarnings(permissions: PermissionTexts, known: readonly string[]): string[] {
-  const names = (field: string): string[] => (permissions[field] === undefined ? [] : entriesOf(permissions[field]));
-  const named = [
-    // A namespace, without `_` or `.`, may have only methods from network files.
-    ...names('methods').filter((name) => /[_.]/.test(name)),
-    ...names('methodRates').map((entry) => entry.split('=')[0] ?? ''),
-  ];
+  const named = permissionNames.flatMap((field) => {
+    const text = permissions[field];
+    return text === undefined ? [] : (permissionFields[field].methodsIn?.(text) ?? []);
+  });
   return [...new Set(named)]
     .filter((name) => !known.includes(name))
     .map(

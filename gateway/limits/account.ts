@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../auth/key-access.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import {
   allowanceOf,
   newLimitState,

@@ -1,6 +1,5 @@
 import type { RedisClient } from '../redis/client.ts';
-import type { KeyLimits } from '../auth/key-access.ts';
-import type { Rate } from '../auth/permissions/permissions.ts';
+import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 import type { Charge, LimitState, UtcDate } from './limit-state.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { Reason } from '../jsonrpc/errors.ts';
-import type { KeyLimits } from '../auth/key-access.ts';
-import type { Rate } from '../auth/permissions/permissions.ts';
+import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 
 /** The request units of one request body. */
 export interface Charge {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
-import type { KeyLimits } from '../auth/key-access.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
 import {

@@ -1,6 +1,6 @@
 import { precheckCall, type CallContext } from './handle-call.ts';
 import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
-import type { KeyLimits } from '../auth/key-access.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 

@@ -11,7 +11,7 @@ import {
 import { BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
 import { handleCall, precheckCall, type CallContext } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
-import type { KeyLimits } from '../auth/key-access.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';

@@ -119,7 +119,7 @@ function checkCall(
   if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
   const problem = check(params, originalText);
   if (problem !== undefined) return new RpcError('invalid-params', problem);
-  return permissions?.allowContract(spec, params) === false ? new RpcError('key-settings') : 'none';
+  return permissions?.allowParams(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
 async function callSocket({ spec }: NetworkMethod, params: readonly unknown[], context: CallContext): Promise<string> {

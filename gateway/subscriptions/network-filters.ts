@@ -103,7 +103,7 @@ export class NetworkFilters {
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
     // The key's permissions may have changed since the filter was created.
     const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
-    if (logParams !== undefined && calls?.allowContract(this.#parts.logs, logParams) === false) {
+    if (logParams !== undefined && calls?.allowParams(this.#parts.logs, logParams) === false) {
       throw new RpcError('key-settings');
     }
     filters.delete(filter.id);

@@ -110,10 +110,10 @@ export class SocketSubscriptions {
 /** A key with contract permissions may subscribe to logs only with addresses in the filter, as with `eth_getLogs`. */
 function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): boolean {
   if (calls === undefined) return true;
-  const addresses = params.kind === 'logs' ? [...(params.filter.addresses ?? [])] : undefined;
-  const areContractsAllowed =
-    addresses === undefined || calls.allowContract({ ...method, contractAt: { param: 0 } }, [addresses]);
-  return areContractsAllowed && calls.allowMethod(method);
+  if (!calls.allowMethod(method)) return false;
+  if (params.kind !== 'logs') return calls.allowParams(method, [params.kind]);
+  const filter = { address: [...(params.filter.addresses ?? [])] };
+  return calls.allowParams({ ...method, contractAt: { param: 1, field: 'address' } }, [params.kind, filter]);
 }
 
 /** The error over HTTP, equal to geth's (rpc/handler.go): HTTP has no subscriptions. */

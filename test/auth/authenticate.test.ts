@@ -42,7 +42,12 @@ describe('while Redis is available', () => {
 
   it('a key costs one lookup, and no promise once it is cached', async () => {
     const access = await auth.authenticator.authenticate(key, address);
-    expect(access).toEqual({ record: { id: keyIdOf(digestOf(key)), name: 'alice', createdAt }, canExplain: false });
+    const id = keyIdOf(digestOf(key));
+    expect(access).toEqual({
+      record: { id, name: 'alice', createdAt },
+      account: id,
+      capabilities: { explain: false },
+    });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);
     expect(await countLookups(redis)).toBe(1);
     expect(auth.authenticator.counts).toEqual({ hit: 100, stale: 0, found: 1, unknown: 0, unreachable: 0 });

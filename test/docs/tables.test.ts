@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { checkNetworks } from '../../gateway/cli/check.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
-import { permissionFields } from '../../gateway/auth/permissions/permissions.ts';
+import { permissionFields, permissionNames } from '../../gateway/auth/permissions/permission-fields.ts';
 import { reasons, RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
@@ -50,10 +50,22 @@ describe('the generated tables in docs/', () => {
   });
 
   it('keys.md has every permission and limit, its flag and its meaning', () => {
-    const rows = permissionFields.map(({ name, flag, meaning }) => [
-      ...[`\`${name}\``, flag === '' ? '' : `\`${flag}\``, meaning],
-    ]);
-    expect(tableUnder('docs/keys.md', 'Permissions and limits')).toEqual(rows);
+    const rows = permissionNames.map((name) => {
+      const { flag, meaning } = permissionFields[name];
+      return [`\`${name}\``, flag === undefined ? '' : `\`${flag}\``, meaning];
+    });
+    const shown = tableUnder('docs/keys.md', 'Permissions and limits');
+    expect(shown.map((cells) => cells.slice(0, 3))).toEqual(rows);
+    const rejections = new Map(shown.map((cells) => [cells[0], cells[3]]));
+    for (const [field, rejection] of [
+      ['`networks`', 'requests, 403'],
+      ['`expiresAt`', 'requests, 401'],
+      ['`contracts`', 'calls, 403'],
+      ['`daily`', 'bodies, 429'],
+      ['`burst`', 'see `rate`'],
+    ]) {
+      expect([field, rejections.get(field)]).toEqual([field, rejection]);
+    }
   });
 
   it('methods.md has every method of the spec, and whether its result may be null, whether it may revert, and whether it is served locally', () => {

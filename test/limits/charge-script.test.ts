@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KeyLimits } from '../../gateway/auth/key-access.ts';
+import type { KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
 import {
   newLimitState,

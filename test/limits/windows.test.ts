@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { KeyLimits } from '../../gateway/auth/key-access.ts';
+import type { KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
 import { silent } from '../auth/auth-setup.ts';

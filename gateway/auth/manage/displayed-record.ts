@@ -1,4 +1,5 @@
-import { keyIdOf } from '../formats/key.ts';
+import { permissionFields } from '../permissions/permission-fields.ts';
+import { isPermissionField } from '../permissions/permissions.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { problemsIn } from './manage-keys.ts';
 
@@ -15,13 +16,9 @@ export function displayedRecord(record: KeyRecord): object {
 
 /** Permissions as text, without the full digests of secrets. */
 export function displayedPermissions({ permissions = {} }: KeyRecord): Record<string, string> {
-  const { secrets, ...others } = permissions;
-  if (secrets === undefined) return others;
-  // An operator may have written the secret itself instead of its digest: only digests are shown.
-  const shown = secrets.replace(/[^,@]*(@[^,]*)?/g, (entry) => {
-    const [digest = '', expiresAt] = entry.split(/@(.*)/s);
-    const id = /^\s*[0-9a-f]{64}\s*$/.test(digest) ? keyIdOf(digest.trim()) : digest === '' ? '' : '?';
-    return expiresAt === undefined ? id : `${id}@${expiresAt}`;
+  const texts = Object.entries(permissions).map(([name, text]) => {
+    const display = isPermissionField(name) ? permissionFields[name].display : undefined;
+    return [name, display === undefined ? text : display(text)];
   });
-  return { ...others, secrets: shown };
+  return Object.fromEntries(texts) as Record<string, string>;
 }

@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { compileAccess } from '../key-access.ts';
 import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
+import { withNewSecret } from '../permissions/secrets.ts';
 import {
   mergePermissions,
   KeyStoreError,
@@ -115,13 +116,8 @@ export class KeyManager {
       throw new KeyOperationError('no-secret', `The key ${id} requires no secret`, `keys update ${id} --secret`);
     }
     const secret = makeSecret();
-    const now = Date.now();
-    const expiring = previous.split(',').flatMap((entry) => {
-      const [digest = '', expiresAt] = entry.trim().split(/@(.*)/s);
-      const hasEnded = expiresAt !== undefined && Date.parse(expiresAt) <= now;
-      return hasEnded ? [] : [`${digest}@${earlierEnd(expiresAt, graceMs)}`];
-    });
-    await this.#write(record, { secrets: [digestOf(secret), ...expiring].join(',') });
+    const secrets = withNewSecret(previous, digestOf(secret), (expiresAt) => earlierEnd(expiresAt, graceMs));
+    await this.#write(record, { secrets });
     return this.#audited({ id, secret }, 'rotate', id, 'secret');
   }
 

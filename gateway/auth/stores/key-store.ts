@@ -1,5 +1,6 @@
 import { keyIdOf } from '../formats/key.ts';
-import type { PermissionField, PermissionTexts } from '../permissions/permissions.ts';
+import type { PermissionField } from '../permissions/permission-fields.ts';
+import type { PermissionTexts } from '../permissions/permissions.ts';
 
 /** The record of a key. Stores have only the digest of the key itself. */
 export interface KeyRecord {

@@ -6,10 +6,10 @@ import { Explanation } from '../../observability/explanation.ts';
 /** Creates an explanation if the request asks for one and its key has the capability `explain`. */
 export function createExplanation(
   { headers, url = '' }: IncomingMessage,
-  { canExplain }: KeyAccess,
+  { capabilities }: KeyAccess,
   { config, upstreams }: Network,
 ): Explanation | undefined {
-  if (!canExplain) return undefined;
+  if (!capabilities.explain) return undefined;
   const isRequested = headers['x-gatehouse-explain'] !== undefined || /[?&]explain(?:[=&]|$)/.test(url);
   const names = upstreams.all.map(({ name }) => name);
   return isRequested ? new Explanation(config.slug, names) : undefined;

@@ -1,7 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
 import { causeOf, type Log } from '../../config/log.ts';
-import { InvalidPermissionsError, permissionFields } from '../../auth/permissions/permissions.ts';
+import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
+import { editableFields } from '../../auth/permissions/permission-fields.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
 import { KeyOperationError, KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-names.ts';
@@ -30,7 +31,7 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
   const { text, operations } = readAdminDocument();
   const digest = digestOf(token);
   const router = Router();
-  const keysPage = readPage('keys.html', { fields: editablePermissions() });
+  const keysPage = readPage('keys.html', { fields: editableFields });
   // The page has no data until its user enters the token.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);
@@ -109,11 +110,6 @@ function toAdminError(error: unknown): AdminError {
   // Errors of Express and its body parser: unknown encodings, paths that cannot be decoded.
   if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');
   return new AdminError(500, 'internal error');
-}
-
-/** Fields that people edit. Secrets are generated, and a rotation sets `account`. */
-function editablePermissions(): object[] {
-  return permissionFields.filter(({ flag }) => flag.includes(' ')).map(({ name, meaning }) => ({ name, meaning }));
 }
 
 function digestOf(text: string): Buffer {

@@ -7,7 +7,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
-import { accountOf, type KeyAccess } from '../../auth/key-access.ts';
+import type { KeyAccess } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -97,7 +97,7 @@ export class WebSocketUpgrades {
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
-      if ((this.#accounts.get(accountOf(access))?.sockets ?? 0) >= socketsMax) {
+      if ((this.#accounts.get(access.account)?.sockets ?? 0) >= socketsMax) {
         throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
       }
       const socket = this.#completeHandshake(request, connection, head, requestId);
@@ -171,7 +171,7 @@ export class WebSocketUpgrades {
       known.access = access;
       return known;
     }
-    const account = accountOf(access);
+    const { account } = access;
     const open = this.#accounts.get(account) ?? { sockets: 0, subscriptions: 0 };
     return { digest, access, account, open, sessions: new Set(), isBeingConfirmed: false };
   }

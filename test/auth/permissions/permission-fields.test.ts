@@ -1,71 +1,50 @@
 import { describe, expect, it } from 'vitest';
 import { AddressRanges, isAddressRange } from '../../../gateway/config/address-ranges.ts';
-import {
-  InvalidPermissionsError,
-  parsePermissions,
-  permissionFields,
-} from '../../../gateway/auth/permissions/permissions.ts';
+import { permissionFields, permissionNames } from '../../../gateway/auth/permissions/permission-fields.ts';
+import { InvalidPermissionsError, parsePermissions } from '../../../gateway/auth/permissions/permissions.ts';
 import { originMatcher } from '../../../gateway/auth/formats/origin-pattern.ts';
-
-const address = `0x${'aB'.repeat(20)}`;
-const digest = 'ab'.repeat(32);
-
-/** Valid and invalid texts for each field. An invalid text must never mean "no restriction". */
-const samples: Record<string, { good: string[]; bad: string[] }> = {
-  networks: { good: ['base', 'base, linea'], bad: ['', ',', 'base,', 'Base', '*', 'https://x'] },
-  methods: {
-    good: ['eth', 'eth_call,net', 'zks_estimateFee'],
-    bad: ['', '*', 'eth_*', 'eth_call eth_getCode', '-eth'],
-  },
-  origins: {
-    good: ['app.example.org', 'https://*.example.org', 'http://localhost:3000', '*.a.b', 'chrome-extension://abc'],
-    bad: ['', '*', 'https://', 'https://*', 'a.*.b', 'https://a/b', 'a:port', '*.', 'a b'],
-  },
-  userAgents: { good: ['MyApp/1', 'node, curl'], bad: ['', 'a,,b', 'a\u0007'] },
-  ips: {
-    good: ['192.0.2.7', '10.0.0.0/8,2001:db8::/32', '::1'],
-    bad: ['', '10.0.0.0/33', '10.0.0', 'localhost', '1.2.3.4/'],
-  },
-  contracts: {
-    good: [address, `${address},${address.toLowerCase()}`],
-    bad: ['', address.slice(1), `${address}0`, '0x'],
-  },
-  expiresAt: {
-    good: ['2027-01-31', '2027-01-31T12:00:00Z', '2027-01-31T12:00+02:00'],
-    bad: ['', '0', '90d', 'never', '2027-13-01', '31.1.2027', '2027-01-31T12:00:00', '1800000000000'],
-  },
-  rate: { good: ['1', '0.5', '1000000'], bad: ['', '0', '-1', '1e3', 'Infinity', 'NaN', '10/s', '1,000'] },
-  burst: { good: ['1', '50'], bad: ['', '0', '1.5', '-1', 'x'] },
-  methodRates: {
-    good: ['eth_getLogs=5', 'eth_getLogs=5/20,eth_call=0.5'],
-    bad: ['', 'eth_getLogs', 'eth_getLogs=', 'eth_getLogs=0', 'eth_getLogs=5/0', 'eth=5', 'eth_call=1,eth_call=2'],
-  },
-  daily: { good: ['1', '100000'], bad: ['', '0', '1.5', 'unlimited'] },
-  monthly: { good: ['1'], bad: ['', '0', '-5'] },
-  sockets: { good: ['1', '20'], bad: ['', '0', '-1', '1.5', 'none'] },
-  subscriptions: { good: ['1', '100'], bad: ['', '0', '1e3'] },
-  permissions: { good: ['explain'], bad: ['', 'all', 'explain,root'] },
-  secrets: {
-    good: [digest, `${digest},${digest}@2027-01-31T12:00:00Z`],
-    bad: ['', 'ghs_secret', `${digest}@`, `${digest}@soon`],
-  },
-  account: { good: ['0123456789ab'], bad: ['', '*', digest] },
-};
+import {
+  capabilityField,
+  chargedField,
+  entryField,
+  methodField,
+  openField,
+  paramsField,
+} from '../../../gateway/auth/permissions/field-kinds.ts';
+import { fieldSamples } from './field-samples.ts';
 
 describe('permissions of a key', () => {
-  it('all have samples in this test', () => {
-    expect(permissionFields.map(({ name }) => name).toSorted()).toEqual(Object.keys(samples).toSorted());
+  it.each(permissionNames)('%s are parsed or rejected, never ignored', (name) => {
+    expect(fieldSamples, `add a row ${name} to test/auth/permissions/field-samples.ts`).toHaveProperty(name);
+    const row = permissionFields[name];
+    const required = row.kind === 'part' ? { [row.of]: '1' } : {};
+    const { good, bad } = fieldSamples[name];
+    for (const text of good) expect(parsePermissions({ ...required, [name]: text })).toHaveProperty(name);
+    for (const text of bad) {
+      expect(() => parsePermissions({ ...required, [name]: text }), text).toThrow(InvalidPermissionsError);
+      expect(() => parsePermissions({ ...required, [name]: text })).toThrow(new RegExp(`^${name}: expected `));
+    }
   });
 
-  const withRate = (name: string, text: string): Record<string, string> =>
-    name === 'burst' ? { rate: '1', burst: text } : { [name]: text };
-
-  it.each(Object.entries(samples))('%s are parsed or rejected, never ignored', (name, { good, bad }) => {
-    for (const text of good) expect(parsePermissions(withRate(name, text))).toHaveProperty(name);
-    for (const text of bad) {
-      expect(() => parsePermissions(withRate(name, text)), text).toThrow(InvalidPermissionsError);
-      expect(() => parsePermissions(withRate(name, text))).toThrow(new RegExp(`^${name}: expected `));
-    }
+  it('do not compile without their evaluation', () => {
+    const row = { flag: undefined, meaning: 'a row of this test', read: Number } as const;
+    const rows = [
+      // @ts-expect-error -- no check
+      entryField({ ...row, rejection: 'key-settings' }),
+      // @ts-expect-error -- no check
+      methodField(row),
+      // @ts-expect-error -- no check
+      paramsField(row),
+      // @ts-expect-error -- no limit
+      chargedField(row),
+      // @ts-expect-error -- a limit that is not enforced
+      chargedField({ ...row, limit: () => ({}) }),
+      // @ts-expect-error -- no limit
+      openField(row),
+      // @ts-expect-error -- no grant
+      capabilityField(row),
+    ];
+    expect(rows.map(({ kind }) => kind)).toHaveLength(7);
   });
 
   it('have at most thirty entries', () => {

@@ -2,8 +2,6 @@
 
 const USAGE_DAYS = 30;
 const { fields } = JSON.parse(byId('data').textContent);
-/** Titles of fields that differ from their stored names. */
-const titles = { permissions: 'capabilities' };
 
 let token = '';
 let selectedKey;
@@ -76,9 +74,8 @@ async function select(id) {
 
 /** Creates a labelled input for each permission and limit. */
 function permissionInputs(prefix, permissions) {
-  return fields.map(({ name, meaning }) => {
+  return fields.map(({ name, title, meaning }) => {
     const id = `${prefix}-${name}`;
-    const title = titles[name] ?? name;
     const text = meaning.replaceAll('`', '').replace(`${title}: `, '');
     const label = element('label', { for: id }, element('b', {}, title), ` ${text}`);
     return element(

@@ -1,0 +1,65 @@
+import { durationOf } from '../formats/duration.ts';
+import { rateOf, type Rate } from './key-limits.ts';
+
+/** The same maximum as Infura's. */
+const maxEntries = 30;
+const maxNumber = 1_000_000_000_000;
+
+/** Splits at commas. An empty text gives one empty entry, which is invalid. */
+export function entriesOf(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim());
+}
+
+/** Reads each entry; undefined if one is invalid, or if there are too many. */
+export function readEntries<Entry>(
+  text: string,
+  read: (entry: string) => Entry | undefined,
+): readonly Entry[] | undefined {
+  const texts = entriesOf(text);
+  const entries = texts.map(read).filter((entry) => entry !== undefined);
+  return texts.length <= maxEntries && entries.length === texts.length ? entries : undefined;
+}
+
+/** A reader of lists whose entries all have a form. */
+export function listOf(form: RegExp | ((entry: string) => boolean)): (text: string) => readonly string[] | undefined {
+  const matches = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
+  return (text) => readEntries(text, (entry) => (matches(entry) ? entry : undefined));
+}
+
+export function readTime(text: string): number | undefined {
+  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const at = isIso ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Converts a duration from now, such as `90d`, to a time. Any other text stays as it is. */
+export function timeFromNow(text: string): string {
+  const durationMs = durationOf(text);
+  return durationMs === undefined ? text : new Date(Date.now() + durationMs).toISOString();
+}
+
+export function readWhole(text: string): number | undefined {
+  return /^\d{1,13}$/.test(text) ? inRange(Number(text)) : undefined;
+}
+
+export function readDecimal(text: string): number | undefined {
+  return /^\d{1,13}(\.\d{1,6})?$/.test(text) ? inRange(Number(text)) : undefined;
+}
+
+function inRange(number: number): number | undefined {
+  return number > 0 && number <= maxNumber ? number : undefined;
+}
+
+/** Reads `eth_getLogs=5,eth_call=5/20`: rates by method, each with an optional burst. */
+export function readMethodRates(text: string): ReadonlyMap<string, Rate> | undefined {
+  const rates = readEntries(text, (entry) => {
+    const [, method, perSecondText = '', burstText] =
+      /^([a-z][a-zA-Z0-9]*[_.][a-zA-Z0-9]+)=([\d.]+)(?:\/(\d+))?$/.exec(entry) ?? [];
+    const perSecond = readDecimal(perSecondText);
+    const burst = burstText === undefined ? undefined : readWhole(burstText);
+    const isInvalid = perSecond === undefined || (burstText !== undefined && burst === undefined);
+    return method === undefined || isInvalid ? undefined : ([method, rateOf(perSecond, burst)] as const);
+  });
+  const byMethod = new Map(rates);
+  return byMethod.size > 0 && byMethod.size === rates?.length ? byMethod : undefined;
+}

@@ -1,0 +1,137 @@
+import type { Reason } from '../../jsonrpc/errors.ts';
+import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
+import type { Caller } from './entry-permissions.ts';
+import type { ChargedLimits, OpenLimits } from './key-limits.ts';
+
+/** What each row of `permission-fields.ts` has. Its kind says where it is evaluated, and requires the evaluation. */
+interface Field<Value> {
+  /**
+   * With a value: operators set the field with this flag, by the admin API and on the keys page. Otherwise Gatehouse
+   * makes the value: for `--secret`, or (undefined) by an operation.
+   */
+  readonly flag: `--${string} <${string}>` | '--secret' | undefined;
+  /** For the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
+  readonly meaning: string;
+  /** @returns undefined for an invalid text: then the key is rejected */
+  readonly read: (text: string) => Value | undefined;
+  /** Title on the keys page. Default: the field's name. */
+  readonly title?: string;
+  /** Converts the text of the flag to the stored text. */
+  readonly fromFlag?: (text: string) => string;
+  /** Converts the stored text to a text that may be shown. */
+  readonly display?: (text: string) => string;
+  /** The names of methods in the text: a warning names those that the spec does not have. */
+  readonly methodsIn?: (text: string) => readonly string[];
+}
+
+/** Values of other rows, for the evaluations that need them. */
+export interface OtherValues {
+  readonly methods?: readonly string[];
+  readonly burst?: number;
+}
+
+/** At least one member of a type. */
+type SomeOf<Whole> = { [Name in keyof Whole]: Pick<Whole, Name> }[keyof Whole];
+
+// Evaluations are declared as methods, so that a row with any type of value is a `Row`.
+
+/** Evaluated before the body is read. */
+interface EntryField<Value> extends Field<Value> {
+  readonly kind: 'entry';
+  readonly rejection: Reason;
+  check(value: Value): (caller: Caller) => boolean;
+}
+
+/** Evaluated for each call, before its parameters are validated. */
+interface MethodField<Value> extends Field<Value> {
+  readonly kind: 'method';
+  check(value: Value): MethodCheck;
+}
+
+/** Evaluated for each call, after its parameters are validated. */
+interface ParamsField<Value> extends Field<Value> {
+  readonly kind: 'params';
+  check(value: Value, others: OtherValues): ParamsCheck;
+}
+
+/** A limit that bodies are charged to. */
+interface ChargedField<Value> extends Field<Value> {
+  readonly kind: 'charged';
+  limit(value: Value, others: OtherValues): SomeOf<ChargedLimits>;
+}
+
+/** A limit on what is open at once. */
+interface OpenField<Value> extends Field<Value> {
+  readonly kind: 'open';
+  limit(value: Value): SomeOf<OpenLimits>;
+}
+
+/** Evaluated with another field, which it requires. */
+interface PartField<Value> extends Field<Value> {
+  readonly kind: 'part';
+  readonly of: string;
+}
+
+/** What the key may do beyond others. */
+export interface Capabilities {
+  /** Gets an explanation of the routing of a call. */
+  readonly explain: boolean;
+}
+
+interface CapabilityField<Value> extends Field<Value> {
+  readonly kind: 'capability';
+  grant(value: Value): SomeOf<Capabilities>;
+}
+
+/** The account that is charged, and whose open sockets and subscriptions count. */
+interface AccountField<Value> extends Field<Value> {
+  readonly kind: 'account';
+  account(value: Value): string;
+}
+
+/** A row of any kind. */
+export type Row =
+  | EntryField<unknown>
+  | MethodField<unknown>
+  | ParamsField<unknown>
+  | ChargedField<unknown>
+  | OpenField<unknown>
+  | PartField<unknown>
+  | CapabilityField<unknown>
+  | AccountField<unknown>;
+
+export type FieldKind = Row['kind'];
+
+type WithoutKind<Kind> = Omit<Kind, 'kind'>;
+
+export function entryField<Value>(row: WithoutKind<EntryField<Value>>): EntryField<Value> {
+  return { kind: 'entry', ...row };
+}
+
+export function methodField<Value>(row: WithoutKind<MethodField<Value>>): MethodField<Value> {
+  return { kind: 'method', ...row };
+}
+
+export function paramsField<Value>(row: WithoutKind<ParamsField<Value>>): ParamsField<Value> {
+  return { kind: 'params', ...row };
+}
+
+export function chargedField<Value>(row: WithoutKind<ChargedField<Value>>): ChargedField<Value> {
+  return { kind: 'charged', ...row };
+}
+
+export function openField<Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> {
+  return { kind: 'open', ...row };
+}
+
+export function partField<Value>(row: WithoutKind<PartField<Value>>): PartField<Value> {
+  return { kind: 'part', ...row };
+}
+
+export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {
+  return { kind: 'capability', ...row };
+}
+
+export function accountField<Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> {
+  return { kind: 'account', ...row };
+}

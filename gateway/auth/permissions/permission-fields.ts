@@ -1,0 +1,173 @@
+import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
+import { isKeyId } from '../formats/key.ts';
+import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
+import { contractCheck } from './contract-check.ts';
+import { entriesOf, listOf, readDecimal, readMethodRates, readTime, readWhole, timeFromNow } from './field-formats.ts';
+import {
+  accountField,
+  capabilityField,
+  chargedField,
+  entryField,
+  methodField,
+  openField,
+  paramsField,
+  partField,
+  type Row,
+} from './field-kinds.ts';
+import { rateOf } from './key-limits.ts';
+import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
+
+/**
+ * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in
+ * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). A row has everything about its field: flags of the command
+ * line, the admin API, the keys page, docs/keys.md and the checks of requests are derived from this table.
+ */
+const fields = {
+  networks: entryField({
+    flag: '--networks <slugs>',
+    meaning: 'networks that the key may use, by slug',
+    read: listOf(/^[a-z0-9][a-z0-9-]{0,62}$/),
+    rejection: 'key-settings',
+    check:
+      (networks) =>
+      ({ network }) =>
+        networks.includes(network),
+  }),
+  methods: methodField({
+    flag: '--methods <names>',
+    meaning: 'methods that the key may call: names, or whole namespaces such as `eth`',
+    read: listOf(/^[a-z][a-zA-Z0-9]*([_.][a-zA-Z0-9]+)?$/),
+    // A namespace, without `_` or `.`, may have only methods from network files.
+    methodsIn: (text) => entriesOf(text).filter((name) => /[_.]/.test(name)),
+    check: (names) => {
+      const allowed = new Set(names);
+      return ({ name, namespace }) => allowed.has(name) || allowed.has(namespace);
+    },
+  }),
+  origins: entryField({
+    flag: '--origins <origins>',
+    meaning: 'allowed Origin headers: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
+    read: listOf(isOriginPattern),
+    rejection: 'key-settings',
+    check: (origins) => {
+      const matches = originMatcher(origins);
+      return ({ headers: { origin = '' } }) => matches(origin);
+    },
+  }),
+  userAgents: entryField({
+    flag: '--user-agents <texts>',
+    meaning: 'allowed User-Agent headers: each entry is a substring',
+    read: listOf(/^[^\p{C}]{1,200}$/u),
+    rejection: 'key-settings',
+    check:
+      (parts) =>
+      ({ headers: { 'user-agent': agent = '' } }) =>
+        parts.some((part) => agent.includes(part)),
+  }),
+  ips: entryField({
+    flag: '--ips <ranges>',
+    meaning: 'allowed client addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
+    read: listOf(isAddressRange),
+    rejection: 'key-settings',
+    check: (texts) => {
+      const ranges = new AddressRanges(texts);
+      return ({ address }) => ranges.has(address);
+    },
+  }),
+  contracts: paramsField({
+    flag: '--contracts <addresses>',
+    meaning: 'contracts and accounts that calls may name, in methods that name one',
+    read: listOf(/^0x[0-9a-fA-F]{40}$/),
+    check: (contracts, { methods }) => contractCheck(contracts, methods),
+  }),
+  expiresAt: entryField({
+    flag: '--expires <time>',
+    meaning: 'expiry: `2027-01-31T12:00:00Z`; on the command line also a duration from now, `90d`, `12h` or `30m`',
+    read: readTime,
+    fromFlag: timeFromNow,
+    rejection: 'key-invalid',
+    check: (end) => () => Date.now() < end,
+  }),
+  rate: chargedField({
+    flag: '--rate <number>',
+    meaning: 'request units per second',
+    read: readDecimal,
+    limit: (perSecond, { burst }) => ({ rate: rateOf(perSecond, burst) }),
+  }),
+  burst: partField({
+    flag: '--burst <number>',
+    meaning: 'request units that may be used at once; default: those of one second',
+    read: readWhole,
+    of: 'rate',
+  }),
+  methodRates: chargedField({
+    flag: '--method-rates <rates>',
+    meaning: 'rates for single methods: `eth_getLogs=5` or, with a burst, `eth_getLogs=5/20`',
+    read: readMethodRates,
+    methodsIn: (text) => entriesOf(text).map((entry) => entry.split('=')[0] ?? ''),
+    limit: (rates) => ({ methodRates: rates }),
+  }),
+  daily: chargedField({
+    flag: '--daily <number>',
+    meaning: 'request units per day, from 00:00 UTC',
+    read: readWhole,
+    limit: (units) => ({ daily: units }),
+  }),
+  monthly: chargedField({
+    flag: '--monthly <number>',
+    meaning: 'request units per month, from the 1st, 00:00 UTC',
+    read: readWhole,
+    limit: (units) => ({ monthly: units }),
+  }),
+  sockets: openField({
+    flag: '--sockets <number>',
+    meaning: 'maximum open WebSockets, per gateway',
+    read: readWhole,
+    limit: (count) => ({ sockets: count }),
+  }),
+  subscriptions: openField({
+    flag: '--subscriptions <number>',
+    meaning: 'maximum open subscriptions, per gateway',
+    read: readWhole,
+    limit: (count) => ({ subscriptions: count }),
+  }),
+  secrets: entryField({
+    flag: '--secret',
+    meaning: 'requires a secret as Basic authentication password; stored as SHA-256, with `@<time>` if it expires',
+    read: readSecrets,
+    display: displayedSecrets,
+    rejection: 'secret-invalid',
+    check: secretCheck,
+  }),
+  permissions: capabilityField({
+    flag: '--permissions <names>',
+    title: 'capabilities',
+    meaning: 'capabilities: `explain` adds an explanation of routing to each response',
+    read: listOf(/^explain$/),
+    grant: (names) => ({ explain: names.includes('explain') }),
+  }),
+  account: accountField({
+    flag: undefined,
+    meaning: 'id of the key that `keys rotate` replaced with this one: both share limits',
+    read: (text) => (isKeyId(text) ? text : undefined),
+    account: (id) => id,
+  }),
+} as const satisfies Record<string, Row>;
+
+export type PermissionField = keyof typeof fields;
+
+/** Parsed permissions. An absent field restricts nothing. */
+export type KeyPermissions = {
+  readonly [Name in PermissionField]?: Exclude<ReturnType<(typeof fields)[Name]['read']>, undefined>;
+};
+
+/** The rows by name. */
+export const permissionFields: Readonly<Record<PermissionField, Row>> = fields;
+
+export const permissionNames = Object.keys(fields) as PermissionField[];
+
+/** Fields whose values operators write; Gatehouse makes the values of the others. */
+export const editableFields = permissionNames.flatMap((name) => {
+  const { flag = '', meaning, title = name, fromFlag } = permissionFields[name];
+  return flag.includes(' ') ? [{ name, flag, meaning, title, fromFlag }] : [];
+});
