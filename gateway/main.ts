@@ -177,8 +177,6 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
     const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
     exampleCommand = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
   }
-  const keyLocation =
-    gateway.keys.kind === 'redis' ? 'in Redis (REDIS_URL)' : `in ${active.DATA_DIR}/keys.json, as digests only`;
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;
   out(
@@ -189,7 +187,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       opsPort,
       networks,
       leftOut,
-      keyPlace: keyLocation,
+      keyPlace: gateway.keys.location,
       developmentKey,
       tryIt: exampleCommand,
     }),

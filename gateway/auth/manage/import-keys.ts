@@ -12,12 +12,12 @@ export interface ImportCounts {
 }
 
 /**
- * Imports the keys of the key file in `dataDir` into Redis. Repeating an import is safe: it adds revocations and never
+ * Imports the keys of the key file in `dataDir` into another store. Repeating an import is safe: it adds revocations and never
  * undoes one.
- * @throws KeyOperationError if keys are not stored in Redis; KeyFileError
+ * @throws KeyOperationError if the key file is the store; KeyFileError
  */
 export async function importKeys(dataDir: string, store: KeyStore, manager: KeyManager): Promise<ImportCounts> {
-  if (store.kind !== 'redis') {
+  if (store instanceof FileKeyStore) {
     throw new KeyOperationError('no-redis', 'keys import copies keys to Redis', 'set REDIS_URL');
   }
   const file = new FileKeyStore(dataDir, openLog('silent'));

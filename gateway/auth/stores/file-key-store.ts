@@ -21,11 +21,12 @@ const pollIntervalMs = 200;
 
 /** Stores keys in `keys.json` under DATA_DIR, for a gateway and its command line on one machine without Redis. */
 export class FileKeyStore implements KeyStore {
-  readonly kind = 'file';
+  readonly kind: string = 'file';
   readonly isAvailable = true;
   /** Every change is reported, and `find` reads the same memory. */
   readonly freshForMs = Number.POSITIVE_INFINITY;
   readonly path: string;
+  readonly location: string;
   readonly #auditPath: string;
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
@@ -38,6 +39,7 @@ export class FileKeyStore implements KeyStore {
   /** @throws KeyFileError if the file exists but is invalid */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
+    this.location = `in ${this.path}, as digests only`;
     this.#auditPath = join(dataDir, 'audit.jsonl');
     this.#log = log;
     this.#file = readKeyFile(this.path);

@@ -25,7 +25,10 @@ export type StoredKey = Omit<KeyRecord, 'id'>;
  * second.
  */
 export interface KeyStore {
-  readonly kind: 'redis' | 'file';
+  /** Its name in `open-key-store.ts`. */
+  readonly kind: string;
+  /** Where the keys are, for operators: `in Redis (REDIS_URL)`. */
+  readonly location: string;
   /** Whether a lookup can succeed now. A plain field, cheap to read for every call. */
   readonly isAvailable: boolean;
   /**

@@ -4,12 +4,26 @@ import { FileKeyStore } from './file-key-store.ts';
 import type { KeyStore } from './key-store.ts';
 import { RedisKeyStore } from './redis-key-store.ts';
 
+/** The settings that select a key store. */
+export type KeyStoreSettings = Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
+
+/** Opens a store; undefined if the settings do not select it. */
+type OpenStore = (settings: KeyStoreSettings, log: Log) => KeyStore | undefined;
+
+/** The key stores by kind. The first one that the settings select is used. */
+export const keyStores = {
+  redis: ({ REDIS_URL: url }, log) => (url === undefined ? undefined : new RedisKeyStore(url, log)),
+  file: ({ DATA_DIR: folder }, log) => new FileKeyStore(folder, log),
+} satisfies Record<string, OpenStore>;
+
 /**
  * Opens the key store of the settings: Redis if REDIS_URL is set, else the key file. Does not wait for Redis.
  * @throws SettingsError for a malformed REDIS_URL, KeyFileError for an invalid key file
  */
-export function openKeyStore(settings: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>, log: Log): KeyStore {
-  return settings.REDIS_URL === undefined
-    ? new FileKeyStore(settings.DATA_DIR, log)
-    : new RedisKeyStore(settings.REDIS_URL, log);
+export function openKeyStore(settings: KeyStoreSettings, log: Log): KeyStore {
+  for (const open of Object.values<OpenStore>(keyStores)) {
+    const store = open(settings, log);
+    if (store !== undefined) return store;
+  }
+  throw new Error('the settings select no key store');
 }

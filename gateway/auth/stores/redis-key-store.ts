@@ -60,6 +60,7 @@ const updateScript = `
 /** Stores keys in Redis, shared by all gateways, and reports changes within a second, also those by redis-cli. */
 export class RedisKeyStore implements KeyStore {
   readonly kind = 'redis';
+  readonly location = 'in Redis (REDIS_URL)';
   readonly #log: Log;
   readonly #commands: RedisLink;
   readonly #changes: RedisLink;

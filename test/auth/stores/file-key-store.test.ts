@@ -13,21 +13,9 @@ import { KeyFileError } from '../../../gateway/auth/stores/key-file.ts';
 import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { eventually } from '../eventually.ts';
 import { startFileWriter } from './file-writer.ts';
-import { keyStoreContract } from './key-store.contract.ts';
 
 const silent = pino({ level: 'silent' });
 const createdAt = '2026-01-02T03:04:05.678Z';
-
-keyStoreContract('file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  return Promise.resolve({
-    open: () => Promise.resolve(new FileKeyStore(join(folder, 'data'), silent)),
-    remove: () => {
-      rmSync(folder, { recursive: true });
-      return Promise.resolve();
-    },
-  });
-});
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));

@@ -6,14 +6,8 @@ import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
 import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
 import { eventually } from '../eventually.ts';
-import { keyStoreContract } from './key-store.contract.ts';
 
 const silent = pino({ level: 'silent' });
-
-keyStoreContract('redis', async () => {
-  const redis = await startRedis();
-  return { open: () => Promise.resolve(new RedisKeyStore(redis.url, silent)), remove: redis.stop };
-});
 
 describe('keys in Redis', () => {
   async function startOwnRedis(): Promise<RedisServer> {
