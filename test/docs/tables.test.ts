@@ -55,7 +55,10 @@ describe('the generated tables in docs/', () => {
       return [`\`${name}\``, flag === undefined ? '' : `\`${flag}\``, meaning];
     });
     const shown = tableUnder('docs/keys.md', 'Permissions and limits');
-    expect(shown.map((cells) => cells.slice(0, 3))).toEqual(rows);
+    expect(
+      shown.map((cells) => cells.slice(0, 3)),
+      'docs/keys.md is stale: run `npm run generate`',
+    ).toEqual(rows);
     const rejections = new Map(shown.map((cells) => [cells[0], cells[3]]));
     for (const [field, rejection] of [
       ['`networks`', 'requests, 403'],

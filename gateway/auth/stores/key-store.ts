@@ -13,7 +13,7 @@ export interface KeyRecord {
   readonly revokedAt?: string;
   /** Made by the gateway at a first start, for its banner; rejected in production. */
   readonly development?: true;
-  /** Permissions and limits, as text by field (`permissions.ts`), not validated. Absent: no restriction. */
+  /** Permissions and limits, as text by field (`permission-fields.ts`), not validated. Absent: no restriction. */
   readonly permissions?: PermissionTexts;
 }
 

@@ -289,7 +289,9 @@ it('serves its document, which has every permission with a flag', async () => {
     components: { schemas: { Rules: { properties: object } } };
   };
   expect([status, openapi]).toEqual([200, '3.1.0']);
-  expect(Object.keys(components.schemas.Rules.properties)).toEqual(editableFields.map(({ name }) => name));
+  const names = editableFields.map(({ name }) => name);
+  const message = 'schemas/generated/admin-api.json is stale: run `npm run generate`';
+  expect(Object.keys(components.schemas.Rules.properties), message).toEqual(names);
 });
 
 it.each([
