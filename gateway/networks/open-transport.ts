@@ -7,11 +7,11 @@ import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts'
 
 export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
 
-export type Headers = NonNullable<UpstreamConfig['headers']>;
+export type Headers = UpstreamConfig['headers'];
 
 /** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
 export function openTransport(
-  { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
+  { url, websocketUrl, headers, batch }: UpstreamConfig,
   settings: TransportSettings,
 ): Transport | undefined {
   if (url !== undefined) return openHttp({ url, headers, batch }, settings);
