@@ -1,12 +1,13 @@
 import { networkOptions, upstreamOptions } from './options/network-options.ts';
 import type { Option, ValuesOf } from './options/option.ts';
 
-/** The validated configuration of a network, with defaults and with variables expanded. */
+/**
+ * The validated configuration of a network, with defaults and with variables expanded. `methods` are the names of the
+ * methods that the network serves.
+ */
 export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   /** The file's name without `.yaml`. */
   readonly slug: string;
-  /** Names of the methods that the network serves. */
-  readonly methods: readonly string[];
 }
 
 export type UpstreamConfig = NetworkConfig['upstreams'][number];

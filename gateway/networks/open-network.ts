@@ -222,10 +222,9 @@ function openUpstream(
   const url = upstream.url ?? spawned?.url;
   // A spawned node serves HTTP and WebSocket on the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
-  const { headers, batch } = upstream;
   // Transports connect with the first call.
-  const http = url === undefined ? undefined : openHttp({ url, headers, batch }, settings);
-  const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+  const http = url === undefined ? undefined : openHttp(url, upstream, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
   const transport = http ?? webSocket;
   // The node was not spawned.
   if (transport === undefined) return undefined;

@@ -1,3 +1,4 @@
+import type { UpstreamConfig } from '../network-files/network-config.ts';
 import { methodGroups, type MethodGroup } from '../spec/method-group.ts';
 import type { LatencyScore } from '../upstreams/latency-score.ts';
 
@@ -11,7 +12,7 @@ const MIN_STAY_MS = 30_000;
 const MAX_STAY_MS = 300_000;
 
 interface Ranked {
-  readonly config: { readonly priority: number };
+  readonly config: Pick<UpstreamConfig, 'priority'>;
   readonly latencyScore: LatencyScore;
 }
 

@@ -6,11 +6,20 @@ export function networkSchema(): object {
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOf(networkFile) };
 }
 
-/** Leaves out the members that JSON Schema does not have. */
-function jsonSchemaOf(schema: ValueSchema & Partial<Option<string>>): object {
-  const { isRequired, replaces, hasVariables, check, properties, items, ...members } = schema;
+/** Members of a row that JSON Schema does not have, or that are converted themselves. */
+const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
+  'isRequired',
+  'replaces',
+  'hasVariables',
+  'check',
+  'items',
+  'properties',
+]);
+
+function jsonSchemaOf(schema: ValueSchema): object {
+  const { items, properties } = schema;
   return {
-    ...members,
+    ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),
     ...(items !== undefined && { items: jsonSchemaOf(items) }),
     ...(properties !== undefined && {
       additionalProperties: false,
