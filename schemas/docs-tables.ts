@@ -3,6 +3,8 @@ import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
+import { networkFile } from '../gateway/network-files/options/network-options.ts';
+import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import { code, table, type Row } from './markdown-table.ts';
@@ -14,16 +16,6 @@ export interface DocsSources {
   readonly methods: readonly Method[];
   /** Folder of the included network files. */
   readonly networks: string;
-  /** schemas/network.schema.json */
-  readonly networkSchema: OptionSchema;
-}
-
-/** The schema of an option of a network file, or of the file itself. */
-interface OptionSchema {
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly properties?: Readonly<Record<string, OptionSchema>>;
-  readonly items?: OptionSchema;
 }
 
 interface DocsTable {
@@ -73,16 +65,16 @@ function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): s
   return sentences.join(' ');
 }
 
-function networkOptionRows({ networkSchema }: DocsSources): Row[] {
-  return [['option', 'default', 'meaning'], ...optionRows(networkSchema, '')];
+function networkOptionRows(): Row[] {
+  return [['option', 'default', 'a change replaces', 'meaning'], ...optionRows(networkFile, '', '')];
 }
 
-function optionRows({ properties = {} }: OptionSchema, prefix: string): Row[] {
-  return Object.entries(properties).flatMap(([name, option]) => {
-    const { description = '', default: value } = option;
-    const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), description];
-    const below = option.items ?? option;
-    return [row, ...optionRows(below, `${prefix}${name}${option.items === undefined ? '.' : '[].'}`)];
+function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWithMap: string): Row[] {
+  const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
+  return Object.entries(options).flatMap(([name, option]) => {
+    const { description, default: value, replaces = replacedWithMap, items } = option;
+    const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
+    return [row, ...optionRows(items ?? option, `${prefix}${name}${items === undefined ? '.' : '[].'}`, replaces)];
   });
 }
 

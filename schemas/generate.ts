@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { artefacts } from './artefacts.ts';
-import { docsPages, type DocsSources } from './docs-tables.ts';
+import { docsPages } from './docs-tables.ts';
 import { findProblems } from './find-problems.ts';
 import { metricsPage } from './metrics-page.ts';
 import { readSources } from './read-sources.ts';
@@ -36,9 +36,8 @@ function generate(checkOnly: boolean): void {
     return;
   }
   const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
-  const networkSchema = JSON.parse(read('schemas/network.schema.json')) as DocsSources['networkSchema'];
   const networks = join(packageRoot, 'networks');
-  const pages = docsPages({ methods: sources.methods, networks, networkSchema }, read);
+  const pages = docsPages({ methods: sources.methods, networks }, read);
   const written = [...artefacts(sources), ...pages, ['docs/metrics.md', metricsPage()] as const];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));

@@ -4,7 +4,7 @@ import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../local-chain/local-node.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
-import { isSlug, reservedSlugs } from '../network-files/network-config.ts';
+import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
@@ -14,7 +14,8 @@ export interface Spawned {
 export class LocalChains {
   readonly #log: Log;
   readonly #unavailableReason: string | undefined;
-  readonly #chains = new Map<UpstreamConfig, Spawned & { readonly node: LocalNode }>();
+  /** By identity of the upstream. */
+  readonly #chains = new Map<string, Spawned & { readonly node: LocalNode }>();
   #demo: Promise<{ slug: string; chain: DemoChain } | undefined> | undefined;
   #leftOut: readonly string[] = [];
 
@@ -34,8 +35,8 @@ export class LocalChains {
   }
 
   /** @returns undefined for an upstream that is not spawned */
-  at(upstream: UpstreamConfig): Spawned | undefined {
-    return this.#chains.get(upstream);
+  at(identity: string): Spawned | undefined {
+    return this.#chains.get(identity);
   }
 
   /**
@@ -50,7 +51,8 @@ export class LocalChains {
     if (reason === undefined) {
       for (const config of configs) {
         for (const upstream of config.upstreams) {
-          if (upstream.spawn !== undefined && !this.#chains.has(upstream)) await this.#start(config, upstream);
+          const identity = upstreamIdentity(config, upstream);
+          if (upstream.spawn !== undefined && !this.#chains.has(identity)) await this.#start(config, identity);
         }
       }
     }
@@ -58,9 +60,9 @@ export class LocalChains {
   }
 
   /** Stops the chains of all other upstreams. */
-  async keepOnly(upstreams: ReadonlySet<UpstreamConfig>): Promise<void> {
-    const unused = [...this.#chains].filter(([upstream]) => !upstreams.has(upstream));
-    for (const [upstream] of unused) this.#chains.delete(upstream);
+  async keepOnly(identities: ReadonlySet<string>): Promise<void> {
+    const unused = [...this.#chains].filter(([identity]) => !identities.has(identity));
+    for (const [identity] of unused) this.#chains.delete(identity);
     await Promise.all(unused.map(([, { node }]) => node.stop()));
   }
 
@@ -68,15 +70,15 @@ export class LocalChains {
     return this.keepOnly(new Set());
   }
 
-  async #start({ slug, chainId }: NetworkConfig, upstream: UpstreamConfig): Promise<void> {
+  async #start({ slug, chainId }: NetworkConfig, identity: string): Promise<void> {
     const node = await startLocalNode({ chainId, log: this.#log });
     const ready = node.ready.then(() => makeDemoChain(node.url));
-    this.#chains.set(upstream, { url: node.url, ready, node });
+    this.#chains.set(identity, { url: node.url, ready, node });
     const made = ready.then(
       (chain) => ({ slug, chain }),
       (error: unknown) => {
         // The chain was stopped before it was ready: not an error.
-        if (!this.#chains.has(upstream)) return undefined;
+        if (!this.#chains.has(identity)) return undefined;
         this.#log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
         return undefined;
       },

@@ -1,5 +1,5 @@
-import { checkBaseUrl, splitBaseUrl } from './base-url.ts';
-import type { Diagnostic } from './diagnostic.ts';
+import { checkBaseUrl, splitBaseUrl } from './options/base-url.ts';
+import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import type { NetworkConfig } from './network-config.ts';
 
 /** Finds base URLs that belong to two networks. Skips invalid base URLs, because `readNetwork` reports those. */

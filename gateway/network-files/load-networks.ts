@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
-import { isSlug, reservedSlugs, type NetworkConfig } from './network-config.ts';
-import type { Located } from './parse-yaml.ts';
+import type { Located } from './diagnostics/parse-yaml.ts';
+import type { NetworkConfig } from './network-config.ts';
+import { isSlug, reservedSlugs } from './options/slug.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 import type { LoadOptions } from './load-options.ts';
 

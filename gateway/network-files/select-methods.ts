@@ -1,4 +1,4 @@
-import type { Diagnostic } from './diagnostic.ts';
+import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { namespaceOf } from './namespace-of.ts';
 import { distance, suggest } from '../config/suggest.ts';
 

@@ -1,4 +1,4 @@
-import { splitBaseUrl } from '../network-files/base-url.ts';
+import { splitBaseUrl } from '../network-files/options/base-url.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 
 /** Parsed address of a request: the network, and the text at the position of the key. */

@@ -13,7 +13,12 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
 import { UseCount } from './use-count.ts';
-import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import {
+  chainIdentity,
+  upstreamIdentity,
+  type NetworkConfig,
+  type UpstreamConfig,
+} from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
@@ -50,22 +55,28 @@ export interface NetworkParts {
   /** Shared by all gateways; undefined: not shared. */
   readonly redisCache: RedisCache | undefined;
   readonly localChains: LocalChains;
-  /** All open upstreams. A rebuilt network reuses those of unchanged configurations and adds new ones. */
-  readonly openUpstreams: Map<UpstreamConfig, Upstream>;
+  /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
+  readonly openUpstreams: Map<string, Upstream>;
 }
 
 /**
- * Builds a network from its configuration. Sends no request, and changes nothing in the active networks.
+ * Builds a network from its configuration. Sends no request. In the active networks, it changes nothing but the options of
+ * upstreams with `replaces: 'nothing'`.
  * @param previous the active network with the same slug, if any
  */
 export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): Network {
   const log = parts.log.child({ network: config.slug });
   const upstreams = config.upstreams.flatMap((upstream) => {
-    const opened = parts.openUpstreams.get(upstream) ?? openUpstream(config, upstream, parts, log);
-    if (opened !== undefined) parts.openUpstreams.set(upstream, opened);
-    return opened ?? [];
+    const identity = upstreamIdentity(config, upstream);
+    const opened = parts.openUpstreams.get(identity) ?? openUpstream(config, upstream, parts, log);
+    if (opened === undefined) return [];
+    parts.openUpstreams.set(identity, opened);
+    // The router ranks by the new priorities.
+    opened.config = upstream;
+    return opened;
   });
-  const reusable = previous?.config.chainId === config.chainId ? previous : undefined;
+  const isReusable = previous !== undefined && chainIdentity(previous.config) === chainIdentity(config);
+  const reusable = isReusable ? previous : undefined;
   // The chain is the same, and subscribers depend on its heads.
   const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
   const newestServed = reusable?.newestServed ?? new NewestServedBlock();
@@ -78,7 +89,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     },
     confirmNull: config.confirmNull,
     isDevelopment: isDevelopmentChain(config),
-    hedgeAfterMs: config.hedgeAfterMs,
+    hedgeAfterMs: config.hedge === 'off' ? undefined : config.hedge,
     maxLagBlocks: config.maxLagBlocks,
     metrics: parts.metrics.routing.networkMetrics(config.slug),
     heads,
@@ -207,29 +218,24 @@ function openUpstream(
   { settings, metrics, localChains }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
-  const { name } = upstream;
-  const spawned = localChains.at(upstream);
+  const spawned = localChains.at(upstreamIdentity(config, upstream));
   const url = upstream.url ?? spawned?.url;
   // A spawned node serves HTTP and WebSocket on the same port.
   const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
-  const { headers = {}, batch = false } = upstream;
   // Transports connect with the first call.
-  const http = url === undefined ? undefined : openHttp({ url, headers, batch }, settings);
-  const webSocket = websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+  const http = url === undefined ? undefined : openHttp(url, upstream, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
   const transport = http ?? webSocket;
   // The node was not spawned.
   if (transport === undefined) return undefined;
   return new Upstream({
-    name,
+    config: upstream,
     chainId: config.chainId,
     transport,
-    timeoutMs: upstream.timeoutMs ?? settings.UPSTREAM_TIMEOUT_MS,
-    priority: upstream.priority,
-    archive: upstream.archive,
-    limits: upstream.limits,
+    defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
-    metrics: metrics.upstreamMetrics(config.slug, name),
+    metrics: metrics.upstreamMetrics(config.slug, upstream.name),
     log,
   });
 }

@@ -7,28 +7,24 @@ import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts'
 
 export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
 
-export type Headers = NonNullable<UpstreamConfig['headers']>;
-
 /** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
-export function openTransport(
-  { url, websocketUrl, headers = {}, batch = false }: UpstreamConfig,
-  settings: TransportSettings,
-): Transport | undefined {
-  if (url !== undefined) return openHttp({ url, headers, batch }, settings);
-  return websocketUrl === undefined ? undefined : openWebSocket({ websocketUrl, headers }, settings);
+export function openTransport(upstream: UpstreamConfig, settings: TransportSettings): Transport | undefined {
+  const { url, websocketUrl } = upstream;
+  if (url !== undefined) return openHttp(url, upstream, settings);
+  return websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
 }
 
-export function openHttp(
-  address: { url: string; headers: Headers; batch?: boolean },
-  settings: TransportSettings,
-): Transport {
+/** @param url of the upstream, or of the node that the gateway spawned for it */
+export function openHttp(url: string, { headers, batch }: UpstreamConfig, settings: TransportSettings): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  const http = new HttpUpstream({ ...address, connections, responseMaxBytes });
-  return address.batch === true ? new BatchingUpstream(http) : http;
+  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  return batch ? new BatchingUpstream(http) : http;
 }
 
+/** @param url of the upstream, or of the node that the gateway spawned for it */
 export function openWebSocket(
-  { websocketUrl: url, headers }: { websocketUrl: string; headers: Headers },
+  url: string,
+  { headers }: UpstreamConfig,
   { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
 ): WebSocketUpstream {
   return new WebSocketUpstream({ url, headers, responseMaxBytes });

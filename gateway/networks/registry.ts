@@ -13,7 +13,7 @@ import {
   formatPosition,
 } from '../network-files/load-networks.ts';
 import type { LoadOptions } from '../network-files/load-options.ts';
-import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
+import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import { openNetwork, adoptSharedState, type NetworkParts } from './open-network.ts';
 import type { Network } from './network.ts';
@@ -49,7 +49,7 @@ export class NetworkRegistry {
   /** @param options has the folder to watch */
   constructor(parts: RegistryParts, options: LoadOptions) {
     this.localChains = new LocalChains(parts.settings, parts.log);
-    this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<UpstreamConfig, Upstream>() };
+    this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<string, Upstream>() };
     this.#options = options;
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
@@ -166,10 +166,10 @@ export class NetworkRegistry {
   /** Closes the upstreams that no network uses, and removes their metrics. */
   async #closeUnused(retired?: Network): Promise<void> {
     const { openUpstreams, metrics, usage } = this.#parts;
-    const used = new Set([...this.#open].flatMap(({ config }) => config.upstreams));
-    const unused = [...openUpstreams].filter(([config]) => !used.has(config));
-    for (const [config, upstream] of unused) {
-      openUpstreams.delete(config);
+    const used = new Set([...this.#open].flatMap(({ config }) => identitiesOf(config)));
+    const unused = [...openUpstreams].filter(([identity]) => !used.has(identity));
+    for (const [identity, upstream] of unused) {
+      openUpstreams.delete(identity);
       await upstream.close();
     }
     await this.localChains.keepOnly(used);
@@ -197,4 +197,8 @@ export class NetworkRegistry {
       });
     return this.#queue;
   }
+}
+
+function identitiesOf(config: NetworkConfig): string[] {
+  return config.upstreams.map((upstream) => upstreamIdentity(config, upstream));
 }

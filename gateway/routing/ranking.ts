@@ -1,3 +1,4 @@
+import type { UpstreamConfig } from '../network-files/network-config.ts';
 import { methodGroups, type MethodGroup } from '../spec/method-group.ts';
 import type { LatencyScore } from '../upstreams/latency-score.ts';
 
@@ -11,7 +12,7 @@ const MIN_STAY_MS = 30_000;
 const MAX_STAY_MS = 300_000;
 
 interface Ranked {
-  readonly priority: number;
+  readonly config: Pick<UpstreamConfig, 'priority'>;
   readonly latencyScore: LatencyScore;
 }
 
@@ -38,8 +39,8 @@ export class Ranking<U extends Ranked> {
    * @param previous before a reload; a tier keeps its first upstream if its first upstream in the file is the same
    */
   constructor(inFile: readonly U[], previous?: Ranking<U>) {
-    const priorities = [...new Set(inFile.map(({ priority }) => priority))].sort((a, b) => a - b);
-    const byPriority = priorities.map((priority) => inFile.filter((one) => one.priority === priority));
+    const priorities = [...new Set(inFile.map(({ config }) => config.priority))].sort((a, b) => a - b);
+    const byPriority = priorities.map((priority) => inFile.filter(({ config }) => config.priority === priority));
     const previousTiers = previous === undefined ? undefined : previous.#tiers;
     const tiers = (group: MethodGroup): Tier<U>[] =>
       byPriority.flatMap((members) => {

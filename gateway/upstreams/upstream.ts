@@ -15,6 +15,7 @@ import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
+import type { UpstreamConfig } from '../network-files/network-config.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
@@ -31,8 +32,8 @@ const LARGE_PARAMS_CHARS = 100_000;
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
   readonly name: string;
-  readonly timeoutMs: number;
-  readonly priority: number;
+  /** A reload sets it: of options with `replaces: 'upstream'` all values are equal. */
+  config: UpstreamConfig;
   readonly circuit = new CircuitBreaker();
   readonly latencyScore = new LatencyScore();
   readonly methods: UnsupportedMethods;
@@ -42,7 +43,6 @@ export class Upstream {
   readonly limits: UpstreamLimits | undefined;
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
-  readonly #secrets: readonly string[];
   #localNodeStart: Promise<unknown> | undefined;
   #hasCheckedChain = false;
   #isOnOtherChain = false;
@@ -51,16 +51,19 @@ export class Upstream {
   #id = 0;
 
   constructor(options: UpstreamOptions) {
-    this.name = options.name;
-    this.timeoutMs = options.timeoutMs;
-    this.priority = options.priority ?? 0;
-    this.blocks = new AvailableBlocks(options.archive ?? false);
-    this.methods = new UnsupportedMethods(options.name, options.log);
-    this.limits = options.limits && new UpstreamLimits(options.limits);
+    const { config } = options;
+    this.name = config.name;
+    this.config = config;
+    this.blocks = new AvailableBlocks(config.archive);
+    this.methods = new UnsupportedMethods(config.name, options.log);
+    this.limits = config.limits && new UpstreamLimits(config.limits);
     this.metrics = options.metrics;
     this.#options = options;
-    this.#secrets = options.transport.secrets;
     this.#localNodeStart = options.starting;
+  }
+
+  get timeoutMs(): number {
+    return this.config.timeoutMs ?? this.#options.defaultTimeoutMs;
   }
 
   /**
@@ -77,7 +80,6 @@ export class Upstream {
     group?: MethodGroup,
   ): Promise<UpstreamResponse> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
-    const { metrics } = this;
     const startedAt = performance.now();
     this.limits?.beginRequest(startedAt);
     try {
@@ -85,20 +87,19 @@ export class Upstream {
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const raw = await this.#send(id, method, params, Math.min(remainingMs, this.timeoutMs), cancellation, group);
-      const pause = raw.body.length < LARGE_RESPONSE_BYTES ? undefined : timeSlicer.next();
-      if (pause !== undefined) await pause;
+      if (raw.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
       const response = readResponse(raw.status, raw.body, id, raw.retryAfter);
       this.#respondedAt = performance.now();
-      metrics.succeeded((this.#respondedAt - startedAt) / 1000);
+      this.metrics.succeeded((this.#respondedAt - startedAt) / 1000);
       return response;
     } catch (error) {
-      if (error instanceof Cancelled) metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
+      if (error instanceof Cancelled) this.metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout =
         error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_COUNTED_TIMEOUT_MS);
-      metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
+      this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {
       this.limits?.endRequest();
@@ -123,8 +124,7 @@ export class Upstream {
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
   tryAcquireCall(now: number): boolean {
     if (this.limits?.hasCapacity(now) === false) return false;
-    if (this.circuit.isClosed) return true;
-    return this.circuit.tryBeginTrial(now);
+    return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
   recordSuccess(method: string): void {
@@ -177,9 +177,9 @@ export class Upstream {
 
   /** Opens a subscription. Undefined without a WebSocket. */
   subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
-    const { webSocket, chainId, timeoutMs } = this.#options;
-    const nextId = (): number => ++this.#id;
-    return webSocket && openSubscription(webSocket, { chainId, params, timeoutMs, nextId }, events);
+    const { webSocket, chainId } = this.#options;
+    const options = { chainId, params, timeoutMs: this.timeoutMs, nextId: () => ++this.#id };
+    return webSocket && openSubscription(webSocket, options, events);
   }
 
   async close(): Promise<void> {
@@ -191,27 +191,25 @@ export class Upstream {
    * @returns the remaining time in ms
    */
   async #prepare(deadline: number): Promise<number> {
-    const timedOut = (): UpstreamFailure => new TimedOut();
     if (this.#localNodeStart !== undefined) {
       const started = this.#localNodeStart.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
       });
-      await withTimeout(started, deadline - performance.now(), timedOut);
+      await withTimeout(started, deadline - performance.now(), () => new TimedOut());
       this.#localNodeStart = undefined;
     }
     this.#chainCheck ??= this.#checkChain().finally(() => {
       this.#chainCheck = undefined;
     });
-    await withTimeout(this.#chainCheck, deadline - performance.now(), timedOut);
+    await withTimeout(this.#chainCheck, deadline - performance.now(), () => new TimedOut());
     return deadline - performance.now();
   }
 
   async #checkChain(): Promise<void> {
-    const { chainId, timeoutMs } = this.#options;
     this.limits?.beginRequest(performance.now());
-    const response = await this.#exchange('eth_chainId', '[]', timeoutMs).finally(() => this.limits?.endRequest());
+    const response = await this.#exchange('eth_chainId', '[]', this.timeoutMs).finally(() => this.limits?.endRequest());
     try {
-      checkChain(response, chainId);
+      checkChain(response, this.#options.chainId);
     } catch (error) {
       this.#isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
       throw error;
@@ -224,7 +222,8 @@ export class Upstream {
   withoutSecrets<Kind extends Outcome>(outcome: Kind): Kind {
     const { response } = outcome;
     if (response?.kind !== 'error') return outcome;
-    return { ...outcome, response: { ...response, message: withoutSecrets(response.message, this.#secrets) } };
+    const message = withoutSecrets(response.message, this.#options.transport.secrets);
+    return { ...outcome, response: { ...response, message } };
   }
 
   async #exchange(method: string, params: string, timeLimitMs: number): Promise<UpstreamResponse> {

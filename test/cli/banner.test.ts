@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf, banner, type BannerFacts } from '../../gateway/cli/banner.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
+import { configOf } from '../network-files/load.ts';
 
 const network = (slug: string, more: Partial<NetworkConfig> = {}): NetworkConfig => ({
-  slug,
-  name: slug.toUpperCase(),
-  chainId: 1,
-  baseUrls: [],
-  methods: ['eth_chainId'],
-  confirmNull: 'behind',
-  upstreams: [],
+  ...configOf(slug, { name: slug.toUpperCase(), methods: ['eth_chainId'] }),
   ...more,
 });
 

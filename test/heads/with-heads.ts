@@ -7,6 +7,7 @@ import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { WebSocketUpstream } from '../../gateway/upstreams/transport/websocket-upstream.ts';
+import { configOf } from '../network-files/load.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import type { ScriptedChain } from './scripted-chain.ts';
@@ -75,12 +76,14 @@ export function follow(
   const metrics = new Metrics();
   const upstreams = addresses.map(({ url, webSocketUrl }, index) => {
     const options = { headers: {}, responseMaxBytes: 1_000_000 };
+    const [config] = configOf('test', { upstreams: [{ name: `node-${index}`, url }] }).upstreams;
+    if (config === undefined) throw new Error('the network has no upstream');
     return new Upstream({
-      name: `node-${index}`,
+      config,
       chainId: CHAIN_ID,
       transport: new HttpUpstream({ url, connections: 8, ...options }),
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),
-      timeoutMs: 1_000,
+      defaultTimeoutMs: 1_000,
       metrics: metrics.upstreamMetrics('test', `node-${index}`),
       log,
     });

@@ -10,6 +10,14 @@ export const knownMethods = methods.map(({ name }) => name);
 /** The lines of a valid network file. */
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
 
+/** The configuration of a network with these members of its file. */
+export function configOf(slug: string, members: object = {}): NetworkConfig {
+  const file = { name: slug, chainId: 1, upstreams: [{ name: 'one', url: 'https://one.example' }], ...members };
+  const [config] = loadFiles({ [`${slug}.yaml`]: JSON.stringify(file) });
+  if (config === undefined) throw new Error(`${slug} was not loaded`);
+  return config;
+}
+
 /** Writes the files to a temporary folder and loads it. */
 export function loadFiles(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
   return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));

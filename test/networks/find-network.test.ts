@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NetworkFinder } from '../../gateway/networks/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
-import { good, loadFiles, diagnosticsIn } from '../network-files/load.ts';
+import { configOf, diagnosticsIn, good, loadFiles } from '../network-files/load.ts';
 
 const key = 'gh_0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
@@ -172,15 +172,7 @@ describe('base URLs', () => {
 
 function finderOf(baseUrls: Record<string, string[]>): NetworkFinder<{ config: NetworkConfig }> {
   const networks = Object.entries(baseUrls).map(([slug, urls]) => ({
-    config: {
-      slug,
-      name: slug,
-      chainId: 1,
-      baseUrls: urls,
-      methods: [],
-      confirmNull: 'behind' as const,
-      upstreams: [],
-    },
+    config: { ...configOf(slug), baseUrls: urls },
   }));
   return new NetworkFinder(networks);
 }

@@ -6,7 +6,7 @@ import { withNodes, word } from './with-nodes.ts';
 
 interface RankedUpstream {
   readonly name: string | undefined;
-  readonly priority: number;
+  readonly config: { readonly priority: number };
   readonly latencyScore: LatencyScore;
 }
 
@@ -16,7 +16,7 @@ const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) =
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({
     name: 'abcdef'[index],
-    priority,
+    config: { priority },
     latencyScore: new LatencyScore(),
   }));
   const ranking = new Ranking(all);

@@ -26,6 +26,7 @@ const rows: readonly (readonly string[])[] = [
   ['auth/formats', 'metrics', 'redis'],
   ['spec', 'network-files/chains'],
   ['jsonrpc', 'network-files'],
+  ['network-files/options', 'network-files/diagnostics'],
   ['config'],
 ];
 const FILES_MAX = 15;

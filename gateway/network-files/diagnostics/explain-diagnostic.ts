@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { formatPath, type Diagnostic } from './diagnostic.ts';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../../config/suggest.ts';
 
 /** Converts Ajv's errors about a network file into diagnostics without duplicates. */
 export function explainErrors(errors: readonly ErrorObject[]): Diagnostic[] {
@@ -40,8 +40,10 @@ function explain(error: ErrorObject): Diagnostic {
     const expectation = property.title === undefined ? '' : `: expected ${property.title}`;
     return { path, message: `${formatPath([...path, name])} is missing${expectation}` };
   }
-  if (error.keyword === 'oneOf')
-    return { path, message: `${formatPath(path)}: expected url, websocketUrl or both, or else spawn` };
+  if (error.keyword === 'oneOf') {
+    const titles = (error.schema as readonly { title: string }[]).map(({ title }) => title);
+    return { path, message: `${formatPath(path)}: expected ${titles.join(', or else ')}` };
+  }
   if (error.keyword === 'uniqueItems') {
     const { i, j } = error.params as { i: number; j: number };
     const last = [...path, Math.max(i, j)];

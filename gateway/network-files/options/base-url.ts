@@ -1,4 +1,4 @@
-import { reservedSlugs } from './network-config.ts';
+import { reservedSlugs } from './slug.ts';
 
 /** Returns the host as clients send it, without the scheme's default port, and the path without a trailing slash. */
 export function splitBaseUrl(baseUrl: string): { host: string; path: string } {

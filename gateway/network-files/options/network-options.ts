@@ -1,0 +1,227 @@
+import { checkBaseUrl } from './base-url.ts';
+import { checkHeader, checkUrl } from './check-upstream-text.ts';
+import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
+
+/**
+ * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
+ * diagnostics, reload and docs/networks.md are made from it. Code that uses an option reads it from `UpstreamConfig`.
+ */
+export const upstreamOptions = {
+  name: {
+    title: 'text of 1 to 40 letters, digits, dots, hyphens and underscores',
+    description: 'Name in metrics, logs and pages; the URL is never shown.',
+    type: 'string',
+    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$',
+    isRequired: true,
+    replaces: 'upstream',
+  },
+  url: {
+    title: 'http or https URL',
+    description: 'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment.',
+    type: 'string',
+    pattern: '^(https?://|\\$\\{)[^\\s]+$',
+    hasVariables: true,
+    check: checkUrl('http'),
+    replaces: 'upstream',
+  },
+  websocketUrl: {
+    title: 'ws or wss URL',
+    description:
+      'The same node over WebSocket, for new heads. Without url, all calls use this connection too. It may contain variables.',
+    type: 'string',
+    pattern: '^(wss?://|\\$\\{)[^\\s]+$',
+    hasVariables: true,
+    check: checkUrl('ws'),
+    replaces: 'upstream',
+  },
+  headers: {
+    title: 'map of header names to values',
+    description: 'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment.',
+    type: 'object',
+    propertyNames: { title: 'header name', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+    additionalProperties: { title: 'header value of printable characters', type: 'string', pattern: '^[ -~]*$' },
+    hasVariables: true,
+    default: {},
+    check: checkHeader,
+    replaces: 'upstream',
+  },
+  timeoutMs: {
+    title: 'whole number of milliseconds, 1 to 600000',
+    description: 'Time for one attempt, in ms; default: UPSTREAM_TIMEOUT_MS.',
+    type: 'integer',
+    minimum: 1,
+    maximum: 600_000,
+    replaces: 'nothing',
+  },
+  priority: {
+    title: 'whole number, 0 to 1000',
+    description:
+      'Upstreams with a lower priority are selected first. With equal priority the first in the file is, until another is clearly faster.',
+    type: 'integer',
+    minimum: 0,
+    maximum: 1000,
+    default: 0,
+    replaces: 'nothing',
+  },
+  archive: {
+    title: 'true or false',
+    description: 'The upstream has the state of every block: calls for old state use such upstreams first.',
+    type: 'boolean',
+    default: false,
+    replaces: 'upstream',
+  },
+  batch: {
+    title: 'true or false',
+    description:
+      'Send simultaneous lookups as one JSON-RPC batch of up to 100 calls, for up to 40 % less CPU under load. Only with url.',
+    type: 'boolean',
+    default: false,
+    replaces: 'upstream',
+  },
+  limits: {
+    title: 'map with perSecond, which may have burst beside it, or concurrency',
+    description:
+      "Limits of the provider's plan. At its limit an upstream is skipped; the gateway's own requests, such as head polls, count too.",
+    type: 'object',
+    minProperties: 1,
+    dependentRequired: { burst: ['perSecond'] },
+    properties: {
+      perSecond: {
+        title: 'number above 0',
+        description: 'Requests per second.',
+        type: 'number',
+        exclusiveMinimum: 0,
+      },
+      burst: {
+        title: 'whole number from 1',
+        description: 'Requests that may be sent at once; default: those of one second.',
+        type: 'integer',
+        minimum: 1,
+      },
+      concurrency: {
+        title: 'whole number from 1',
+        description: 'Concurrent requests.',
+        type: 'integer',
+        minimum: 1,
+      },
+    },
+    replaces: 'upstream',
+  },
+  spawn: {
+    title: 'anvil',
+    description: 'Instead of url: a local development chain that starts and stops with the gateway; not in production.',
+    const: 'anvil',
+    replaces: 'upstream',
+  },
+} as const satisfies Readonly<Record<string, UpstreamOption>>;
+
+const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
+
+/** Options of a network, as `upstreamOptions`. Code that uses an option reads it from `NetworkConfig`. */
+export const networkOptions = {
+  name: {
+    title: 'text of 1 to 80 characters',
+    description: 'Display name of the network.',
+    type: 'string',
+    minLength: 1,
+    maxLength: 80,
+    isRequired: true,
+    replaces: 'network',
+  },
+  chainId: {
+    title: 'whole number from 1 to 9007199254740991',
+    description: 'An upstream is used only if its eth_chainId, checked before its first use, is this number.',
+    type: 'integer',
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    isRequired: true,
+    replaces: 'chain',
+  },
+  baseUrls: {
+    title: 'list of base URLs',
+    description:
+      'Base URLs of the network, in addition to http://<gateway>/<slug>, which always works. Matched by host, by port if it is given, and by path.',
+    type: 'array',
+    uniqueItems: true,
+    default: [],
+    items: {
+      title: 'http or https URL without query',
+      type: 'string',
+      pattern: '^https?://[^/?#\\s@]+(/[^?#\\s]*)?$',
+    },
+    check: (baseUrl = '') => checkBaseUrl(baseUrl),
+    replaces: 'network',
+  },
+  methods: {
+    title: 'list of namespaces and methods',
+    description:
+      'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). A method without a schema needs its full name (debug_traceTransaction).',
+    type: 'array',
+    minItems: 1,
+    default: ['eth', 'net', 'web3', 'rpc'],
+    items: {
+      title: 'namespace or method, a minus before it to take it away',
+      type: 'string',
+      pattern: '^-?[a-zA-Z0-9_.]+$',
+    },
+    replaces: 'network',
+  },
+  confirmNull: {
+    title: 'never, behind or always',
+    description:
+      'When a null is confirmed by another upstream. never; always, for lookups by hash; behind: if the upstream lags, lacks a part of the chain, or returns null for a block that was served.',
+    enum: ['never', 'behind', 'always'],
+    default: 'behind',
+    replaces: 'network',
+  },
+  hedge: {
+    title: hedgeTitle,
+    description:
+      'Minimum delay in ms before a slow read is hedged, or off. A read is hedged after this delay and after the 95th percentile of its method; the first response is used.',
+    if: { type: 'integer' },
+    then: { title: hedgeTitle, type: 'integer', minimum: 1, maximum: 60_000 },
+    else: { title: hedgeTitle, const: 'off' },
+    default: 50,
+    replaces: 'network',
+  },
+  maxLagBlocks: {
+    title: 'whole number from 1 to 100000',
+    description:
+      "An upstream further behind the network's head is skipped. Default: 8 blocks, or the blocks of 16 s if those are more.",
+    type: 'integer',
+    minimum: 1,
+    maximum: 100_000,
+    replaces: 'network',
+  },
+  upstreams: {
+    title: 'list of at least one upstream',
+    description: 'The upstreams of the network, best first.',
+    type: 'array',
+    minItems: 1,
+    isRequired: true,
+    items: {
+      title: 'map with name and url',
+      type: 'object',
+      properties: upstreamOptions,
+      oneOf: [
+        {
+          title: 'url, websocketUrl or both',
+          anyOf: [
+            { required: ['url'], properties: { url: true } },
+            { required: ['websocketUrl'], properties: { websocketUrl: true } },
+          ],
+        },
+        { title: 'spawn', required: ['spawn'], properties: { spawn: true } },
+      ],
+    },
+    replaces: 'network',
+  },
+} as const satisfies Readonly<Record<string, NetworkOption>>;
+
+/** A network file as a whole. */
+export const networkFile = {
+  title: 'map with name, chainId and upstreams',
+  description: "One file per network: networks/<slug>.yaml. The slug is the file's name.",
+  type: 'object',
+  properties: networkOptions,
+} as const satisfies OptionSchema;

@@ -1,0 +1,98 @@
+/** The JSON Schema of a value in a network file, as far as network files need JSON Schema. */
+export interface ValueSchema {
+  /** Completes the diagnostic `expected …`. */
+  readonly title: string;
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+  readonly enum?: readonly string[];
+  readonly const?: string;
+  readonly if?: { readonly type: 'integer' };
+  readonly then?: ValueSchema;
+  readonly else?: ValueSchema;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly items?: ValueSchema;
+  /** Of a map with these members and no others. */
+  readonly properties?: Readonly<Record<string, OptionSchema>>;
+  /** Of a map with any names. */
+  readonly additionalProperties?: ValueSchema;
+  readonly propertyNames?: ValueSchema;
+  readonly minProperties?: number;
+  readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
+  /** One of these must match. The titles complete the diagnostic. */
+  readonly oneOf?: readonly { readonly title: string; readonly [keyword: string]: unknown }[];
+}
+
+/** A member of a map. */
+export interface OptionSchema extends ValueSchema {
+  /** For editors and docs/networks.md. */
+  readonly description: string;
+  /** Used if the file has no value. Without a default, the value is undefined. */
+  readonly default?: unknown;
+  readonly isRequired?: true;
+}
+
+/** A row of network-options.ts: the schema of an option, and what the gateway does with its value. */
+export interface Option<Replaced extends string> extends OptionSchema {
+  /** What a reload replaces when the value changes. */
+  readonly replaces: Replaced;
+  /** Each text may contain `${NAME}` from the environment, and is secret. */
+  readonly hasVariables?: true;
+  /**
+   * Checks a text beyond the schema, after expansion; undefined if its variables could not be expanded.
+   * @param name of the member that has the text
+   * @returns the problem, without the text
+   */
+  readonly check?: (text: string | undefined, name: string | number) => string | undefined;
+}
+
+/**
+ * - `chain`: the network with its heads and subscriptions, and all its upstreams
+ * - `network`: routing and caches; upstreams, heads and subscriptions stay
+ */
+export type NetworkOption = Option<'chain' | 'network'>;
+
+/**
+ * - `upstream`: its connections and statistics
+ * - `nothing`: code reads `upstream.config`, so the next call uses the new value
+ */
+export type UpstreamOption = Option<'upstream' | 'nothing'>;
+
+/** The type of a value with this schema. */
+export type ValueOf<Schema> = Schema extends { then: infer Then; else: infer Else }
+  ? ValueOf<Then> | ValueOf<Else>
+  : Schema extends { const: infer Const }
+    ? Const
+    : Schema extends { enum: readonly (infer Member)[] }
+      ? Member
+      : Schema extends { items: infer Item }
+        ? readonly ValueOf<Item>[]
+        : Schema extends { properties: infer Rows }
+          ? ValuesOf<Rows>
+          : Schema extends { additionalProperties: infer Member }
+            ? Readonly<Record<string, ValueOf<Member>>>
+            : Schema extends { type: infer Type }
+              ? ValueOfType<Type>
+              : never;
+
+/** Type of a map with these options. Options without a default are undefined if the file does not set them. */
+export type ValuesOf<Rows> = {
+  readonly [Name in keyof Rows as IsAlwaysSet<Rows[Name]> extends true ? Name : never]: ValueOf<Rows[Name]>;
+} & {
+  readonly [Name in keyof Rows as IsAlwaysSet<Rows[Name]> extends true ? never : Name]?: ValueOf<Rows[Name]>;
+};
+
+type IsAlwaysSet<Row> = Row extends { isRequired: true } | { default: unknown } ? true : false;
+
+type ValueOfType<Type> = Type extends 'string'
+  ? string
+  : Type extends 'integer' | 'number'
+    ? number
+    : Type extends 'boolean'
+      ? boolean
+      : never;

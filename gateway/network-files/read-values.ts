@@ -1,0 +1,97 @@
+import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
+import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+type Report = (path: Path, problem: string) => void;
+type Values = Readonly<Record<string, unknown>>;
+type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
+
+/**
+ * Reads the values of a map with these options. Sets defaults. A value of the wrong type is replaced by the default or an
+ * empty value, so that one run reports all diagnostics.
+ */
+export function readValues(options: Options, given: unknown): Values {
+  const members = isMap(given) ? given : {};
+  const values: Record<string, unknown> = {};
+  for (const [name, option] of Object.entries(options)) {
+    const value = readValue(option, members[name]) ?? option.default ?? (option.isRequired && emptyValue(option));
+    if (value !== undefined) values[name] = value;
+  }
+  return values;
+}
+
+/** @returns undefined if the value is missing or has the wrong type */
+function readValue(schema: ValueSchema, given: unknown): unknown {
+  const { type, items, properties, additionalProperties } = schema;
+  if (schema.then !== undefined && schema.else !== undefined) {
+    return readValue(typeof given === 'number' ? schema.then : schema.else, given);
+  }
+  const allowed: readonly unknown[] | undefined = schema.const === undefined ? schema.enum : [schema.const];
+  if (allowed !== undefined) return allowed.includes(given) ? given : undefined;
+  if (items !== undefined) {
+    return Array.isArray(given) ? given.map((item) => readValue(items, item) ?? emptyValue(items)) : undefined;
+  }
+  if (type === 'object') {
+    if (!isMap(given)) return undefined;
+    if (properties !== undefined) return readValues(properties, given);
+    return additionalProperties && mapMembers(given, (member) => readValue(additionalProperties, member) ?? '');
+  }
+  return typeof given === (type === 'integer' ? 'number' : type) ? given : undefined;
+}
+
+function emptyValue({ type, properties }: ValueSchema): unknown {
+  if (type === 'object') return readValues(properties ?? {}, {});
+  if (type === 'array') return [];
+  return type === 'string' ? '' : 0;
+}
+
+/** Expands `${NAME}` and `${NAME:-default}` from the environment, and runs the checks of the options. */
+export function finishTexts(options: Options, values: Values, path: Path, env: Env, diagnostics: Diagnostic[]): Values {
+  const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
+  return mapMembers(values, (value, name) => {
+    const { hasVariables, check, items } = options[name] ?? {};
+    const { properties } = items ?? {};
+    if (properties !== undefined) {
+      return (value as Values[]).map((item, index) =>
+        finishTexts(properties, item, [...path, name, index], env, diagnostics),
+      );
+    }
+    if (hasVariables === undefined && check === undefined) return value;
+    return mapTexts(value, [...path, name], (text, at) => {
+      const finished = hasVariables === true ? expandText(text, at, env, report) : text;
+      const problem = check?.(finished, at.at(-1) ?? '');
+      if (problem !== undefined) report(at, problem);
+      return finished ?? '';
+    });
+  });
+}
+
+function mapTexts(value: unknown, path: Path, map: (text: string, path: Path) => string): unknown {
+  if (typeof value === 'string') return map(value, path);
+  if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, [...path, index], map));
+  return mapMembers(value as Values, (member, name) => mapTexts(member, [...path, name], map));
+}
+
+/** @returns undefined after it has reported a missing or misspelt variable */
+function expandText(text: string, at: Path, env: Env, report: Report): string | undefined {
+  const problems: string[] = [];
+  const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
+    const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(end === '' ? '' : inside) ?? [];
+    const value = env[name];
+    if (value !== undefined && value !== '') return value;
+    if (fallback !== undefined) return fallback;
+    if (name === '') problems.push('write a variable as ${NAME} or ${NAME:-default}');
+    else problems.push(`the environment has no ${name}; set it, or write \${${name}:-default}`);
+    return '';
+  });
+  for (const gap of problems) report(at, gap);
+  return problems.length === 0 ? expanded : undefined;
+}
+
+function mapMembers(map: Values, to: (value: unknown, name: string) => unknown): Values {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, to(value, name)]));
+}
+
+function isMap(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
