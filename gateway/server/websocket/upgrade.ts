@@ -98,7 +98,7 @@ export class WebSocketUpgrades {
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if ((this.#accounts.get(accountOf(access))?.sockets ?? 0) >= socketsMax) {
-        throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
+        throw new RpcError('too-many-sockets');
       }
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined)
