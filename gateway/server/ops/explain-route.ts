@@ -42,10 +42,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
     if (network === undefined) return undefined;
     network.use.begin();
     try {
-      const explanation = new Explanation(
-        slug,
-        network.upstreams.all.map(({ name }) => name),
-      );
+      const explanation = new Explanation(network);
       const context = {
         ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
