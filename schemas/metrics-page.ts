@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { metricLabels } from '../gateway/metrics/labels.ts';
 import { Metrics } from '../gateway/metrics/metrics.ts';
 import { ReloadMetrics } from '../gateway/metrics/reload-metrics.ts';
 import { code, table } from './markdown-table.ts';
@@ -12,8 +13,13 @@ interface Instrument {
 
 /** The text of docs/metrics.md: every metric of the gateway, by name. */
 export function metricsPage(): string {
-  const own = instruments(everyInstrument()).filter(({ name }) => name.startsWith('gatehouse_'));
-  const rows = own.map(({ name, kind, labels, help }) => [code(name), kind, labels.map(code).join(', '), help]);
+  const rows = instruments().map(({ name, kind, labels, help }) => [
+    code(name),
+    kind,
+    labels.map(code).join(', '),
+    help,
+  ]);
+  const labelRows = Object.entries(metricLabels).map(([label, values]) => [code(label), values]);
   return [
     '# Metrics',
     '',
@@ -26,6 +32,10 @@ export function metricsPage(): string {
     'delay of the event loop.',
     '',
     table([['name', 'kind', 'labels', 'meaning'], ...rows]),
+    '',
+    'The number of series is bounded, because the values of each label are:',
+    '',
+    table([['label', 'values'], ...labelRows]),
     '',
   ].join('\n');
 }
@@ -42,9 +52,11 @@ export function everyInstrument(): Registry {
   return metrics.registry;
 }
 
-function instruments(registry: Registry): Instrument[] {
-  return registry
+/** The metrics of the gateway itself, by name. */
+export function instruments(): Instrument[] {
+  return everyInstrument()
     .getMetricsAsArray()
+    .filter(({ name }) => name.startsWith('gatehouse_'))
     .map((instrument) => {
       const {
         name,

@@ -34,18 +34,45 @@ const catalogue = {
   'rate-limit': { code: -32005, status: 429, message: 'project ID request rate exceeded' },
   'daily-quota': { code: -32005, status: 429, message: 'daily request count exceeded, request rate limited' },
   'monthly-quota': { code: -32005, status: 429, message: 'monthly request count exceeded, request rate limited' },
-  'too-many-sockets': { code: -32005, status: 429, message: 'too many WebSockets with this project id' },
+  'too-many-sockets': {
+    code: -32005,
+    status: 429,
+    retryAfterS: 1,
+    message: 'too many WebSockets with this project id',
+  },
   'too-many-subscriptions': { code: -32005, status: 429, message: 'too many subscriptions with this project id' },
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'response-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
-  'no-upstream': { code: -32603, status: 503, message: 'no upstream could answer' },
-  'key-store-unreachable': { code: -32603, status: 503, message: 'the key cannot be checked at the moment' },
-  'quota-unreachable': { code: -32603, status: 503, message: 'the quota cannot be checked at the moment' },
-  overloaded: { code: -32603, status: 503, message: 'the gateway is overloaded' },
-  stopping: { code: -32603, status: 503, message: 'this gateway is about to stop: connect again' },
+  'no-upstream': { code: -32603, status: 503, retryAfterS: 1, message: 'no upstream could answer' },
+  'key-store-unreachable': {
+    code: -32603,
+    status: 503,
+    retryAfterS: 1,
+    message: 'the key cannot be checked at the moment',
+  },
+  'quota-unreachable': {
+    code: -32603,
+    status: 503,
+    retryAfterS: 1,
+    message: 'the quota cannot be checked at the moment',
+  },
+  overloaded: { code: -32603, status: 503, retryAfterS: 1, message: 'the gateway is overloaded' },
+  stopping: { code: -32603, status: 503, retryAfterS: 1, message: 'this gateway is about to stop: connect again' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
-} as const satisfies Record<string, { code: number; status: number; message: string }>;
+} as const satisfies Record<string, ErrorRow>;
+
+interface Row {
+  readonly code: number;
+  /** Of a single call and of a rejected body. */
+  readonly status: 200 | 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 426 | 429 | 500;
+  readonly message: string;
+  /** Seconds that the caller should wait, for `Retry-After`. Code that throws the error may replace it. */
+  readonly retryAfterS?: number;
+}
+
+/** 503 always has `Retry-After`. */
+type ErrorRow = Row | (Omit<Row, 'status'> & { readonly status: 503; readonly retryAfterS: number });
 
 export type Reason = keyof typeof catalogue;
 
@@ -56,15 +83,15 @@ export class RpcError extends Error {
   readonly reason: Reason;
   readonly code: number;
   readonly status: number;
-  /** Seconds that the caller should wait, for `Retry-After`. */
   readonly retryAfterS: number | undefined;
 
   constructor(reason: Reason, message?: string, options?: { cause?: unknown; retryAfterS?: number }) {
-    super(message ?? catalogue[reason].message, options?.cause === undefined ? undefined : { cause: options.cause });
+    const row: ErrorRow = catalogue[reason];
+    super(message ?? row.message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
-    this.code = catalogue[reason].code;
-    this.status = catalogue[reason].status;
-    this.retryAfterS = options?.retryAfterS;
+    this.code = row.code;
+    this.status = row.status;
+    this.retryAfterS = options?.retryAfterS ?? row.retryAfterS;
   }
 }
 

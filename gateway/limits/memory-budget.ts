@@ -1,9 +1,6 @@
 import type { Socket } from 'node:net';
 import { RpcError } from '../jsonrpc/errors.ts';
 
-/** `Retry-After` of the error: long enough for calls in progress to end. */
-const RETRY_AFTER_S = 1;
-
 /**
  * Bounds the requests in progress and the buffered bytes of all callers together. A request above the bounds is rejected
  * at once, so that neither many callers nor large bodies exhaust the memory of the process.
@@ -24,7 +21,7 @@ export class MemoryBudget {
    * @throws RpcError overloaded; then nothing is counted
    */
   beginRequest(bytes = 0): void {
-    if (this.#requests >= this.#requestsMax) throw overloaded();
+    if (this.#requests >= this.#requestsMax) throw new RpcError('overloaded');
     this.reserve(bytes);
     this.#requests++;
   }
@@ -37,7 +34,7 @@ export class MemoryBudget {
 
   /** @throws RpcError overloaded; then nothing is reserved */
   reserve(bytes: number): void {
-    if (this.#bytes + bytes > this.#bytesMax) throw overloaded();
+    if (this.#bytes + bytes > this.#bytesMax) throw new RpcError('overloaded');
     this.#bytes += bytes;
   }
 
@@ -59,8 +56,4 @@ export class MemoryBudget {
 export function sentBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
   return socket.bytesWritten - socket.writableLength - (handle?.writeQueueSize ?? 0);
-}
-
-function overloaded(): RpcError {
-  return new RpcError('overloaded', undefined, { retryAfterS: RETRY_AFTER_S });
 }

@@ -151,16 +151,11 @@ export class Metrics {
 
   /** @param read the limiter's counts, called at each scrape */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
-    new Counter({
-      name: 'gatehouse_limit_checks_total',
-      help: 'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
-      labelNames: ['outcome'] as const,
-      registers: [this.registry],
-      collect() {
-        this.reset();
-        for (const [outcome, count] of Object.entries(read())) this.inc({ outcome }, count);
-      },
-    });
+    this.#watchOutcomes(
+      'gatehouse_limit_checks_total',
+      'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+      read,
+    );
   }
 
   /** @param read the key store's state and the authenticator's counts, called at each scrape */
@@ -173,14 +168,22 @@ export class Metrics {
         this.set(read().isUp ? 1 : 0);
       },
     });
+    this.#watchOutcomes(
+      'gatehouse_key_lookups_total',
+      'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
+      () => read().counts,
+    );
+  }
+
+  #watchOutcomes(name: string, help: string, read: () => Readonly<Record<string, number>>): void {
     new Counter({
-      name: 'gatehouse_key_lookups_total',
-      help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
+      name,
+      help,
       labelNames: ['outcome'] as const,
       registers: [this.registry],
       collect() {
         this.reset();
-        for (const [outcome, count] of Object.entries(read().counts)) this.inc({ outcome }, count);
+        for (const [outcome, count] of Object.entries(read())) this.inc({ outcome }, count);
       },
     });
   }

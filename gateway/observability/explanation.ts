@@ -63,16 +63,22 @@ class ExplainedCall implements CallObserver {
   }
 }
 
-/** Records, for keys with the `explain` capability, how the calls of one request were routed. */
+/** The network whose calls are explained. */
+interface ExplainedNetwork {
+  readonly config: { readonly slug: string };
+  /** In the order of the network file. */
+  readonly upstreams: { readonly all: readonly { readonly name: string }[] };
+}
+
+/** Records how the calls of one request were routed: for keys with the `explain` capability, and for operators. */
 export class Explanation implements CallObserverFactory {
   readonly #network: string;
   readonly #upstreams: readonly string[];
   readonly #calls: ExplainedCall[] = [];
 
-  /** @param upstreams names in the order of the network file */
-  constructor(network: string, upstreams: readonly string[]) {
-    this.#network = network;
-    this.#upstreams = upstreams;
+  constructor({ config, upstreams }: ExplainedNetwork) {
+    this.#network = config.slug;
+    this.#upstreams = upstreams.all.map(({ name }) => name);
   }
 
   begin(method: string): CallObserver {
@@ -83,25 +89,23 @@ export class Explanation implements CallObserverFactory {
 
   /** Contains all calls. */
   toJSON(): object {
-    return { network: this.#network, upstreams: this.#upstreams, calls: this.#calls };
+    return this.#withCalls(this.#calls.length);
   }
 
-  /**
-   * One line of JSON with as many calls as fit into a header; `more` counts the others. Names of networks, methods and
-   * upstreams are ASCII.
-   */
+  /** One line of JSON with as many calls as fit into a header. Names of networks, methods and upstreams are ASCII. */
   toString(): string {
-    const calls = [...this.#calls];
+    let count = this.#calls.length;
     for (;;) {
-      const more = this.#calls.length - calls.length;
-      const text = JSON.stringify({
-        network: this.#network,
-        upstreams: this.#upstreams.slice(0, 20),
-        calls,
-        ...(more > 0 && { more }),
-      });
-      if (text.length <= MAX_HEADER_BYTES || calls.length === 0) return text;
-      calls.length = Math.min(calls.length - 1, Math.ceil((calls.length * MAX_HEADER_BYTES) / text.length));
+      const text = JSON.stringify({ ...this.#withCalls(count), upstreams: this.#upstreams.slice(0, 20) });
+      if (text.length <= MAX_HEADER_BYTES || count === 0) return text;
+      count = Math.min(count - 1, Math.ceil((count * MAX_HEADER_BYTES) / text.length));
     }
+  }
+
+  /** @param count the first calls to include; `more` counts the others */
+  #withCalls(count: number): object {
+    const more = this.#calls.length - count;
+    const calls = this.#calls.slice(0, count);
+    return { network: this.#network, upstreams: this.#upstreams, calls, ...(more > 0 && { more }) };
   }
 }

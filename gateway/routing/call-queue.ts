@@ -2,7 +2,6 @@ import { RpcError } from '../jsonrpc/errors.ts';
 
 /** A call that waits longer is rejected, because the calls before it make no progress either. */
 const MAX_WAIT_MS = 1_000;
-const RETRY_AFTER_S = 1;
 
 export interface CallQueueOptions {
   /** Maximum number of calls in flight. */
@@ -75,5 +74,5 @@ export class CallQueue {
 }
 
 function overloaded(): RpcError {
-  return new RpcError('overloaded', 'too many calls in flight on this network', { retryAfterS: RETRY_AFTER_S });
+  return new RpcError('overloaded', 'too many calls in flight on this network');
 }

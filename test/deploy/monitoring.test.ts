@@ -131,7 +131,8 @@ describe('each expression of alerts and dashboard', () => {
 });
 
 it('docs/metrics.md is as `npm run generate` writes it', () => {
-  expect(readFileSync(join(packageRoot, 'docs', 'metrics.md'), 'utf8')).toBe(metricsPage());
+  const page = readFileSync(join(packageRoot, 'docs', 'metrics.md'), 'utf8');
+  expect(page, 'docs/metrics.md is stale: run `npm run generate`').toBe(metricsPage());
 });
 
 describe('the dashboard', () => {

@@ -26,6 +26,10 @@ function textOf(page: string): string {
   return readFileSync(join(packageRoot, page), 'utf8');
 }
 
+function stale(page: string): string {
+  return `${page} is stale: run \`npm run generate\``;
+}
+
 function codeUnder(page: string, heading: string, language: string): string {
   const [, section = ''] = textOf(page).split(`\n## ${heading}\n`);
   return section.split(`\n\`\`\`${language}\n`)[1]?.split('\n```')[0] ?? '';
@@ -38,7 +42,7 @@ describe('the generated tables in docs/', () => {
       value === undefined ? 'unset' : `\`${value}\``,
       meaning,
     ]);
-    expect(tableUnder('docs/settings.md', 'Settings')).toEqual(rows);
+    expect(tableUnder('docs/settings.md', 'Settings'), stale('docs/settings.md')).toEqual(rows);
   });
 
   it('errors.md has every error of the gateway', () => {
@@ -46,7 +50,7 @@ describe('the generated tables in docs/', () => {
       const { code, status, message } = new RpcError(reason);
       return [`\`${reason}\``, String(code), String(status), message];
     });
-    expect(tableUnder('docs/errors.md', 'Errors of the gateway')).toEqual(rows);
+    expect(tableUnder('docs/errors.md', 'Errors of the gateway'), stale('docs/errors.md')).toEqual(rows);
   });
 
   it('keys.md has every permission and limit, its flag and its meaning', () => {

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -9,6 +8,7 @@ import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startFakeNode } from '../support/fake-node.ts';
+import { freePort } from '../support/redis.ts';
 
 const log = openLog('silent');
 const onPosix = describe.skipIf(process.platform === 'win32');
@@ -170,13 +170,4 @@ function responses(url: string): Promise<boolean> {
 
 async function until(validity: () => Promise<boolean>): Promise<void> {
   while (!(await validity())) await delay(20); // vitest's time limit ends it
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -77,7 +77,7 @@ function isProcess(node: ts.Expression): boolean {
   );
 }
 
-function visit(node: ts.Node, see: (node: ts.Node) => void): void {
+export function visit(node: ts.Node, see: (node: ts.Node) => void): void {
   see(node);
   ts.forEachChild(node, (child) => {
     visit(child, see);

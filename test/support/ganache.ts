@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { freePort } from './redis.ts';
 
 export interface Ganache {
   readonly url: string;
@@ -38,14 +38,4 @@ export async function startGanache({ chainId }: { chainId: number }): Promise<Ga
       await exited;
     },
   };
-}
-
-/** ganache does not accept port 0. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

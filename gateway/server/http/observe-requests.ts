@@ -7,10 +7,9 @@ import { Explanation } from '../../observability/explanation.ts';
 export function createExplanation(
   { headers, url = '' }: IncomingMessage,
   { capabilities }: KeyAccess,
-  { config, upstreams }: Network,
+  network: Network,
 ): Explanation | undefined {
   if (!capabilities.explain) return undefined;
   const isRequested = headers['x-gatehouse-explain'] !== undefined || /[?&]explain(?:[=&]|$)/.test(url);
-  const names = upstreams.all.map(({ name }) => name);
-  return isRequested ? new Explanation(config.slug, names) : undefined;
+  return isRequested ? new Explanation(network) : undefined;
 }

@@ -22,26 +22,30 @@ import { reserveUntilSent } from './unread-response.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight } from './write-response.ts';
 
-export interface RpcRouteOptions {
+/** What requests over HTTP and WebSocket need. */
+export interface RequestOptions {
   readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Undefined: requests are not logged. */
+  /** Undefined: requests, upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
-  readonly nextRequestId: () => string;
   readonly memory: MemoryBudget;
+  readonly callTimeoutMs: number;
+  readonly batch: BatchLimits;
+  /** Undefined if no spans are exported. */
+  readonly tracing: CallTracing | undefined;
+}
+
+export interface RpcRouteOptions extends RequestOptions {
+  readonly nextRequestId: () => string;
   readonly bodyMaxBytes: number;
   /** Larger responses are gzipped for clients that accept it; undefined: none. */
   readonly compressOverBytes: number | undefined;
-  readonly callTimeoutMs: number;
-  readonly batch: BatchLimits;
   /** Whether a browser that opens an RPC address gets the status page, from a later route. */
   readonly hasPages: boolean;
-  /** Undefined if no spans are exported. */
-  readonly tracing: CallTracing | undefined;
 }
 
 /**

@@ -1,22 +1,15 @@
-import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import { handleBody } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { compileAccess } from '../../auth/key-access.ts';
-import type { Limiter } from '../../limits/limiter.ts';
-import type { NetworkFinder } from '../../networks/find-network.ts';
-import type { Log } from '../../config/log.ts';
-import type { Network } from '../../networks/network.ts';
+import type { RpcRouteOptions } from '../http/rpc-route.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { Explanation } from '../../observability/explanation.ts';
 
-export interface ExplainOptions {
-  readonly networks: NetworkFinder<Network>;
-  readonly limiter: Limiter;
-  readonly log: Log;
-  readonly callTimeoutMs: number;
-  readonly batch: BatchLimits;
-  readonly nextRequestId: () => string;
-}
+export type ExplainOptions = Pick<
+  RpcRouteOptions,
+  'networks' | 'limiter' | 'log' | 'callTimeoutMs' | 'batch' | 'nextRequestId'
+>;
 
 export interface ExplainedResponse {
   /** The response for a key without restrictions; null if the body has only notifications. */
@@ -42,10 +35,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
     if (network === undefined) return undefined;
     network.use.begin();
     try {
-      const explanation = new Explanation(
-        slug,
-        network.upstreams.all.map(({ name }) => name),
-      );
+      const explanation = new Explanation(network);
       const context = {
         ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },

@@ -1,22 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { Log } from '../../config/log.ts';
-import type { BatchLimits } from '../../rpc/handle-body.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
-import type { TrustedProxies } from '../http/trusted-proxies.ts';
-import type { Limiter } from '../../limits/limiter.ts';
-import type { Metrics } from '../../metrics/metrics.ts';
-import type { NetworkFinder } from '../../networks/find-network.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { RequestOptions } from '../http/rpc-route.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
-import type { CallTracing } from '../../observability/tracing.ts';
 import { closeReasonFor } from './close-codes.ts';
 import { Session } from './session.ts';
 
@@ -26,24 +18,12 @@ const TICK_MS = 250;
 const STAGGER_MS = 3_000;
 const STAGGER_GAP_MS = 100;
 
-export interface WebSocketUpgradesOptions {
-  readonly networks: NetworkFinder<Network>;
-  readonly authenticator: Authenticator;
-  readonly limiter: Limiter;
-  readonly proxies: TrustedProxies;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Undefined: upgrades and messages are not logged. */
-  readonly accessLog: Log | undefined;
-  readonly memory: MemoryBudget;
-  readonly callTimeoutMs: number;
-  readonly batch: BatchLimits;
+export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly messageMaxBytes: number;
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
-  readonly tracing: CallTracing | undefined;
 }
 
 /** Open sockets and subscriptions of an account: a key, and the keys that it was rotated to. */
@@ -98,7 +78,7 @@ export class WebSocketUpgrades {
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if ((this.#accounts.get(access.account)?.sockets ?? 0) >= socketsMax) {
-        throw new RpcError('too-many-sockets', undefined, { retryAfterS: 1 });
+        throw new RpcError('too-many-sockets');
       }
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined)

@@ -121,8 +121,9 @@ describe('a gateway that drains', () => {
     const headers = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': 13 };
     const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
     connection.send(head(`GET /main/ws/v3/${gateway.key}`, { ...headers, ...key }).slice(1));
-    const { status, body } = await connection.response();
+    const { status, headers: rejectionHeaders, body } = await connection.response();
     expect([status, body]).toEqual([503, errorText(-32603, 'this gateway is about to stop: connect again')]);
+    expect(rejectionHeaders['retry-after']).toBe('01');
     connection.destroy();
     await drain;
     expect(await busy.closed).toEqual(restart);

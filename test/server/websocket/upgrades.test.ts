@@ -74,6 +74,7 @@ function expectRejected(response: RawResponse, status: number, code: number, mes
     connection: 'close',
   });
   expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
+  if (status === 503) expect(response.headers['retry-after']).toBe('01');
 }
 
 async function open(url = socketUrl(gateway, 'main'), headers: Record<string, string> = {}): Promise<Caller> {

@@ -1,0 +1,68 @@
+import { relative } from 'node:path';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+import { settingRows } from '../../gateway/config/settings.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { reasons } from '../../gateway/jsonrpc/errors.ts';
+import { instruments } from '../../schemas/metrics-page.ts';
+import { GatewayProgram } from './gateway-program.ts';
+
+const program = new GatewayProgram();
+const nodes = program.nodesIn();
+
+it('every row in errors.ts is the reason of an error that some code throws or returns', () => {
+  const known: ReadonlySet<string> = new Set(reasons);
+  const isReason = (node: ts.Node): node is ts.StringLiteral =>
+    ts.isStringLiteral(node) &&
+    known.has(node.text) &&
+    program.allowedAt(node)?.every((text) => known.has(text)) === true;
+  const used = new Set(nodes.filter(isReason).map(({ text }) => text));
+  const unused = reasons.filter((reason) => !used.has(reason));
+  expect(
+    unused.map(
+      (reason) => `gateway/jsonrpc/errors.ts: no code throws new RpcError('${reason}'): add it, or delete the row`,
+    ),
+  ).toEqual([]);
+});
+
+it('every row in settings.ts is read by some code', () => {
+  // In the table itself and where settings are checked against each other, a setting has no effect.
+  const isDeclaration = (node: ts.Node): boolean =>
+    (ts.isVariableDeclaration(node) && node.name.getText() === 'table') ||
+    (ts.isFunctionDeclaration(node) && node.name?.text === 'readSettings');
+  const used = new Set(
+    nodes
+      .filter((node) => ts.isIdentifier(node) && !ts.findAncestor(node, isDeclaration))
+      .map((node) => node.getText()),
+  );
+  const unused = settingRows.filter(({ name }) => !used.has(name));
+  expect(
+    unused.map(
+      ({ name }) => `gateway/config/settings.ts: no code in gateway/ reads ${name}: use it, or delete the row`,
+    ),
+  ).toEqual([]);
+});
+
+it('every metric is recorded by some code', () => {
+  const unused = program.nodesIn('gateway/metrics').flatMap((node) => {
+    const isMember = ts.isMethodSignature(node) || (ts.isMethodDeclaration(node) && ts.isClassDeclaration(node.parent));
+    // prom-client calls the methods in counters.ts.
+    if (!isMember || node.getSourceFile().fileName.endsWith('/counters.ts') || program.isRead(node.name)) return [];
+    const file = relative(packageRoot, node.getSourceFile().fileName);
+    return `${file}: no code calls ${node.name.getText()}(): record the metric there, or delete it`;
+  });
+  expect(unused).toEqual([]);
+});
+
+it('every metric is on docs/metrics.md', () => {
+  const documented = new Set(instruments().map(({ name }) => name));
+  const names = program
+    .nodesIn('gateway/metrics')
+    .filter((node): node is ts.StringLiteral => ts.isStringLiteral(node) && node.text.startsWith('gatehouse_'));
+  expect(names.length).toBeGreaterThan(30);
+  expect(
+    names
+      .filter(({ text }) => !documented.has(text))
+      .map(({ text }) => `schemas/metrics-page.ts: everyInstrument() does not create ${text}: call what creates it`),
+  ).toEqual([]);
+});
