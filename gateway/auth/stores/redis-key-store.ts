@@ -68,10 +68,7 @@ export class RedisKeyStore implements KeyStore {
   /** Whether Redis reports changes of keys on `#changes`; undefined before the first connection. */
   #isTracking: boolean | undefined;
 
-  /**
-   * Connects in the background, without a limit of attempts.
-   * @throws SettingsError for a malformed URL
-   */
+  /** Connects in the background, without a limit of attempts. @throws SettingsError for a malformed URL */
   constructor(url: string, log: Log) {
     const address = parseRedisUrl(url);
     this.#log = log;
