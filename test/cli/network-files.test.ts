@@ -46,7 +46,10 @@ describe('gatehouse networks add', () => {
 
   it('writes a network from the list of known chains', async () => {
     const { code, stdout } = await place.run(['networks', 'add', '10200']);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis-chiado\.yaml\. .* put your own/)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Wrote networks\/gnosis-chiado\.yaml\. .* put your own/),
+    ]);
     const [network] = loadFiles({ 'gnosis-chiado.yaml': readFileSync(file('gnosis-chiado'), 'utf8') });
     expect(network).toMatchObject({ name: 'Gnosis Chiado', chainId: 10_200, upstreams: [{ name: 'public' }] });
   });
