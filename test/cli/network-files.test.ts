@@ -45,10 +45,13 @@ describe('gatehouse networks add', () => {
   });
 
   it('writes a network from the list of known chains', async () => {
-    const { code, stdout } = await place.run(['networks', 'add', '100']);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote networks\/gnosis\.yaml\. .* put your own/)]);
-    const [network] = loadFiles({ 'gnosis.yaml': readFileSync(file('gnosis'), 'utf8') });
-    expect(network).toMatchObject({ name: 'Gnosis', chainId: 100, upstreams: [{ name: 'public' }] });
+    const { code, stdout } = await place.run(['networks', 'add', '10200']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Wrote networks\/gnosis-chiado\.yaml\. .* put your own/),
+    ]);
+    const [network] = loadFiles({ 'gnosis-chiado.yaml': readFileSync(file('gnosis-chiado'), 'utf8') });
+    expect(network).toMatchObject({ name: 'Gnosis Chiado', chainId: 10_200, upstreams: [{ name: 'public' }] });
   });
 
   it('writes the shipped file if there is one', () => {

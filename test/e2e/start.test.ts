@@ -1,32 +1,21 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { version } from '../../gateway/config/package.ts';
+import { packageRoot, version } from '../../gateway/config/package.ts';
 import { runCurlLine } from './curl.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
 const keyForm = /gh_[0-9A-Za-z]{32}/;
 const counterIs42 = { jsonrpc: '2.0', id: 1, result: `0x${'2a'.padStart(64, '0')}` };
 
-/** In the order of slugs. */
-const networks = [
-  ['Arbitrum One', 'arbitrum-one'],
-  ['Avalanche C-Chain', 'avalanche'],
-  ['Base', 'base'],
-  ['BNB Smart Chain', 'bnb-smart-chain'],
-  ['Celo', 'celo'],
-  ['Ethereum Mainnet', 'ethereum-mainnet'],
-  ['Hoodi', 'hoodi'],
-  ['Linea', 'linea'],
-  ['Local', 'local'],
-  ['Mantle', 'mantle'],
-  ['OP Mainnet', 'op-mainnet'],
-  ['Polygon', 'polygon'],
-  ['Scroll', 'scroll'],
-  ['Sepolia', 'sepolia'],
-  ['zkSync Era', 'zksync-era'],
-  ['zkSync Era Sepolia', 'zksync-sepolia'],
-] as const;
+/** Name and slug of the included networks, in the order of slugs. */
+const networks = readdirSync(join(packageRoot, 'networks'))
+  .sort()
+  .map((file) => {
+    const [, name = ''] = /^name: (.+)$/m.exec(readFileSync(join(packageRoot, 'networks', file), 'utf8')) ?? [];
+    return [name, basename(file, '.yaml')] as const;
+  });
+const nameWidth = Math.max(...networks.map(([name]) => name.length));
 
 describe('a first start, without settings and files', () => {
   let place: Workplace;
@@ -47,7 +36,7 @@ describe('a first start, without settings and files', () => {
       `Gatehouse ${version} listens on ${gateway.address}`,
       '',
       'Networks',
-      ...networks.map(([name, slug]) => `  ${name.padEnd(18)}  ${base(slug)}`),
+      ...networks.map(([name, slug]) => `  ${name.padEnd(nameWidth)}  ${base(slug)}`),
       '',
       'Keys: in .gatehouse/keys.json, as digests only',
       `Development key, for this machine only: ${key}`,

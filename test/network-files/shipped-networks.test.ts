@@ -87,7 +87,11 @@ describe('the included networks', () => {
 
   it.each(reachable)('$slug names the documentation of each endpoint, by its operator', ({ slug, upstreams }) => {
     const cited = [...fileOf(slug).matchAll(/^ {2}- name: (\S+) # (https:\/\/[^\s,]+)(?:, .+)?\n {4}url: (\S+)$/gm)];
-    expect(cited.map(([, name, , url]) => ({ name, url }))).toEqual(upstreams.map(({ name, url }) => ({ name, url })));
+    const step = `write each upstream of networks/${slug}.yaml as: - name: <name> # <URL of its documentation>`;
+    expect(
+      cited.map(([, name, , url]) => ({ name, url })),
+      step,
+    ).toEqual(upstreams.map(({ name, url }) => ({ name, url })));
     for (const [, , source = '', url = ''] of cited) {
       const domain = domainOf(new URL(url).host);
       expect(domainOf(new URL(source).host)).toBe(documentedAt[domain] ?? domain);
