@@ -87,17 +87,27 @@ function expectAllFailed(entry: Recorded, { result, error }: JsonRpcResponse): v
     return;
   }
   switch (failure) {
-    case 'unsupported':
-      { expect(error).toMatchObject({ code: -32_601 }); return; }
-    case 'too-large':
-      { expect(error).toMatchObject({ code: -32_005, message }); return; }
-    case 'node-state':
-      { expect(error).toMatchObject({ code: -32_603 }); return; }
+    case 'unsupported': {
+      expect(error).toMatchObject({ code: -32_601 });
+      return;
+    }
+    case 'too-large': {
+      expect(error).toMatchObject({ code: -32_005, message });
+      return;
+    }
+    case 'node-state': {
+      expect(error).toMatchObject({ code: -32_603 });
+      return;
+    }
     case 'no-block':
-    case 'unknown':
-      { expect(error?.message).toContain(message); return; }
-    default:
-      { expect(error).toMatchObject({ code: -32_603, message: 'no upstream could answer' }); return; }
+    case 'unknown': {
+      expect(error?.message).toContain(message);
+      return;
+    }
+    default: {
+      expect(error).toMatchObject({ code: -32_603, message: 'no upstream could answer' });
+      return;
+    }
   }
 }
 
