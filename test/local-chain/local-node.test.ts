@@ -11,7 +11,6 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
 
 const log = openLog('silent');
-const onPosix = describe.skipIf(process.platform === 'win32');
 
 describe('a local node', () => {
   it('responds with the configured chain id', async () => {
@@ -43,7 +42,7 @@ describe('a local node', () => {
   });
 });
 
-onPosix('a local node of a gateway', () => {
+describe('a local node of a gateway', () => {
   // Instead of a gateway, a process that starts a node in the same way, and ignores Ctrl-C like a draining gateway.
   const gateway = `
     const { file, args, options } = JSON.parse(process.argv[1]);

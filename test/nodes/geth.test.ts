@@ -18,11 +18,12 @@ const CHAIN_ID = 7771;
 
 const allowed = [...onEveryNode, ...onGeth];
 const used = new Set<AllowedDifference>();
-const suite = suiteFolder();
 let binary: string;
+let suite: string;
 
 beforeAll(() => {
   binary = findGeth();
+  suite = suiteFolder();
 });
 
 describe(`a development chain of geth ${GETH_VERSION}`, () => {
@@ -74,40 +75,32 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
   });
 });
 
-// A checkout of execution-apis with a chain is not part of this repository.
-if (suite === undefined) {
-  process.stderr.write(
-    'Not compared: the chain of execution-apis. EXECUTION_APIS names the folder with its chain.rlp.\n',
-  );
-} else {
-  describe(`the chain of execution-apis on geth ${GETH_VERSION}`, () => {
-    let geth: Geth;
-    let gateway: TestGateway;
-    let node: RpcEndpoint;
+describe(`the chain of execution-apis on geth ${GETH_VERSION}`, () => {
+  let geth: Geth;
+  let gateway: TestGateway;
+  let node: RpcEndpoint;
 
-    beforeAll(async () => {
-      geth = await startSuiteGeth(binary, suite);
-      node = httpEndpoint('geth', geth.url);
-      const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
-      gateway = await startGateway({ main: network(chainId, [geth.url]) });
-    });
-    afterAll(async () => {
-      await gateway.stop();
-      await geth.stop();
-    });
-
-    it('responses are those of geth, from the cache too', async () => {
-      const facts = await readChain(node);
-      const isForwarded = new Set(methods.filter(({ handledBy }) => handledBy === undefined).map(({ name }) => name));
-      const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
-      const http = httpEndpoint('HTTP', gateway.url('main'));
-      expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
-      expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
-    });
+  beforeAll(async () => {
+    geth = await startSuiteGeth(binary, suite);
+    node = httpEndpoint('geth', geth.url);
+    const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
+    gateway = await startGateway({ main: network(chainId, [geth.url]) });
   });
-}
+  afterAll(async () => {
+    await gateway.stop();
+    await geth.stop();
+  });
+
+  it('responses are those of geth, from the cache too', async () => {
+    const facts = await readChain(node);
+    const isForwarded = new Set(methods.filter(({ handledBy }) => handledBy === undefined).map(({ name }) => name));
+    const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
+    const http = httpEndpoint('HTTP', gateway.url('main'));
+    expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
+    expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);
+  });
+});
 
 it('every allowed difference is met', () => {
-  const expected = suite === undefined ? allowed.filter(({ needsSuite }) => needsSuite !== true) : allowed;
-  expect(expected.filter((row) => !used.has(row)).map(({ reason }) => reason)).toEqual([]);
+  expect(allowed.filter((row) => !used.has(row)).map(({ reason }) => reason)).toEqual([]);
 });

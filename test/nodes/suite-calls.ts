@@ -3,10 +3,16 @@ import { join, resolve } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { coreMethods, type CoreCall } from '../parity/core-calls.ts';
 
-/** The folder with the official test suite of execution-apis: its chain and its conversations. Undefined: not present. */
-export function suiteFolder(): string | undefined {
+/**
+ * The folder with the official test suite of execution-apis: its chain and its conversations.
+ * @throws Error that names what is missing
+ */
+export function suiteFolder(): string {
   const folder = resolve(packageRoot, process.env['EXECUTION_APIS'] ?? '../shared/data/execution-apis-suite');
-  return existsSync(join(folder, 'chain.rlp')) ? folder : undefined;
+  if (existsSync(join(folder, 'chain.rlp'))) return folder;
+  throw new Error(
+    'npm run test:nodes needs the tests of ethereum/execution-apis: set EXECUTION_APIS to the folder with their chain.rlp.',
+  );
 }
 
 /** Every request of the suite to a core method except `eth_sendRawTransaction`. */

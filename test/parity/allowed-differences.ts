@@ -96,14 +96,12 @@ export const onGeth: readonly AllowedDifference[] = [
     at: /^\.error\.message$/,
     fits: (_, gateway) => isText(gateway, 'invalid params: '),
     reason: 'Parameters are rejected in the words of the contract, section 1.',
-    needsSuite: true,
   },
   {
     methods: ['eth_getStorageAt'],
     at: /^\.(result|error)$/,
     fits: (node, gateway) => isText(node, '0x') || (node === undefined && isMissingBlock(gateway)),
     reason: 'eth_getStorageAt requires its block parameter (contract, section 2).',
-    needsSuite: true,
   },
 ];
 

@@ -9,8 +9,6 @@ export interface AllowedDifference {
   /** Undefined: the value is absent. */
   fits(node: Json | undefined, gateway: Json | undefined): boolean;
   readonly reason: string;
-  /** It applies only to the chain of execution-apis. */
-  readonly needsSuite?: true;
 }
 
 interface Difference {

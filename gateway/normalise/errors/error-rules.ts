@@ -1,6 +1,15 @@
+import { failureOfStatus } from '../../upstreams/transport/upstream-response.ts';
 import type { ErrorRule } from './error-rule.ts';
 import { lookupRules } from './lookup-rules.ts';
 import { stateRules } from './state-rules.ts';
+
+/** For errors with a text that matches no other row: the HTTP status decides. */
+export const statusRules: readonly ErrorRule[] = Object.entries(failureOfStatus).map(([status, means]) => ({
+  means,
+  status: [Number(status)],
+  client: 'all',
+  source: 'RFC 9110, RFC 6585',
+}));
 
 /** The first matching row decides. Reverts and EVM halts are classified before. */
 export const errorRules: readonly ErrorRule[] = [
@@ -127,7 +136,7 @@ export const errorRules: readonly ErrorRule[] = [
     // A malformed filter is not described as limited.
     means: 'too-large',
     methods: 'eth_getLogs',
-    codes: [-32602, -32600],
+    codes: [-32602, -32600, -32701],
     text: /^(?=[^]*?\b(?:limit(?:ed|s)?|exceed(?:s|ed)?|restrict\w*|upgrade|paid|plan|tier|dedicated|specify an address)\b)/i,
     client: 'any, with unrecorded texts: publicnode and others',
     source: 'derived from the row for eth_getLogs; erpc architecture/evm/error_normalizer.go',
@@ -152,12 +161,7 @@ export const errorRules: readonly ErrorRule[] = [
     source: 'zksync-era web3/backend_jsonrpsee/middleware.rs; erpc networks_test.go#L5117',
   },
 
-  // No text matches: the HTTP status decides.
-  { means: 'rate', status: [429], client: 'all', source: 'RFC 6585' },
-  { means: 'quota', status: [402], client: 'Infura', source: 'RFC 9110' },
-  { means: 'auth', status: [401, 403], client: 'all; never the caller’s', source: 'RFC 9110' },
-  { means: 'too-large', status: [413], client: 'all', source: 'RFC 9110' },
-  { means: 'transport', status: [408, 502, 503, 504, 520, 521, 522, 523, 524], client: 'all', source: 'RFC 9110' },
+  ...statusRules,
 
   // Databases, caches and proxies use these texts for their own data: they do not prove that the object does not exist.
   {

@@ -3,10 +3,13 @@ import type { NestedError } from './nested-errors.ts';
 const SECOND_MS = 1_000;
 
 /** Members of `error.data` in which providers give the waiting time, in place of `Retry-After`. */
-const fields: readonly { readonly path: readonly string[]; readonly client: string; readonly source: string }[] = [
+export const retryHintFields: readonly {
+  readonly path: readonly string[];
+  readonly client: string;
+  readonly source: string;
+}[] = [
   { path: ['rate', 'backoff_seconds'], client: 'Infura', source: 'INFURA/infura#201' },
   { path: ['try_again_in'], client: 'Chainstack', source: 'Chainstack docs, limits' },
-  { path: ['retry_after'], client: 'providers behind Cloudflare', source: 'Cloudflare docs, error 1015' },
 ];
 
 /** "retry in 10s" (Ankr), "try again in 2 seconds", "retry after 500ms". */
@@ -15,7 +18,7 @@ const hintInMessage = /\b(?:retry|again) (?:in|after) (?<amount>\d{1,6}(?:\.\d+)
 /** Finds the waiting time in a rate limit error, in ms. */
 export function findRetryHint(nestedErrors: readonly NestedError[]): number | undefined {
   for (const { message, data } of nestedErrors) {
-    for (const { path } of fields) {
+    for (const { path } of retryHintFields) {
       const ms = parseDurationMs(valueAt(data, path));
       if (ms !== undefined) return ms;
     }

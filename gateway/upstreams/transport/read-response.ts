@@ -1,8 +1,8 @@
 import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
 import {
+  failureOfStatus,
   UpstreamFailure,
   type ErrorResponse,
-  type FailureClass,
   type UpstreamResponse,
   type ResultResponse,
 } from './upstream-response.ts';
@@ -156,19 +156,11 @@ function codeFor(status: number): number {
   return status === 429 || status === 402 || status === 503 ? status : -32000;
 }
 
-const classOfStatus: Readonly<Record<number, FailureClass>> = {
-  401: 'auth',
-  402: 'quota',
-  403: 'auth',
-  408: 'transport',
-  413: 'too-large',
-  429: 'rate',
-};
-
 /** A proxy's page or an empty body. It contains no text of a contract. */
 function missingResponse(status: number, text: string, retryAfter: string | undefined): UpstreamFailure {
   const isLimit = /too many requests|rate limit/i.test(text.slice(0, 1_000));
-  const failure = classOfStatus[status] ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
+  const known = status < 500 ? failureOfStatus[status] : undefined;
+  const failure = known ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
   return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC response`, false, retryAfterMs(retryAfter));
 }
 

@@ -55,6 +55,24 @@ export type FailureClass =
   | 'no-block' // the upstream reports that the block does not exist
   | 'unknown'; // an error that matches no rule
 
+/** The failure class of an HTTP status, for responses whose text has no class. 520 to 524 are Cloudflare's. */
+export const failureOfStatus: Readonly<Record<number, FailureClass>> = {
+  401: 'auth',
+  402: 'quota',
+  403: 'auth',
+  408: 'transport',
+  413: 'too-large',
+  429: 'rate',
+  502: 'transport',
+  503: 'transport',
+  504: 'transport',
+  520: 'transport',
+  521: 'transport',
+  522: 'transport',
+  523: 'transport',
+  524: 'transport',
+};
+
 /** No usable response. Only `Router` catches it. The message is for the log, and contains no host. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
