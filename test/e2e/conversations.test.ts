@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { namespaceOf } from '../../gateway/network-files/namespace-of.ts';
+import { readSources } from '../../schemas/read-sources.ts';
 import { responseTo, gatewayFor, readConversation, type Exchange } from './conversation.ts';
 
 interface Named extends Exchange {
@@ -31,6 +33,13 @@ describe('the conversations in test/cases match exactly', () => {
     for (const exchange of exchanges) {
       expect.soft(await responseTo(gateway, exchange), exchange.title).toBe(exchange.response);
     }
+  });
+
+  it('that are named after a method name one of the schemas', () => {
+    const known = new Set(readSources(join(packageRoot, 'schemas')).methods.map(({ name }) => name));
+    const named = files.map((file) => file.replace('.io', '')).filter((name) => name.includes('_'));
+    const unknown = named.filter((name) => !known.has(name));
+    expect(unknown.map((name) => `${name}: add it to schemas/methods/${namespaceOf(name)}.yaml`)).toEqual([]);
   });
 
   it('cover each method of the specification', () => {
