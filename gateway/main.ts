@@ -6,7 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './server/app.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
-import { curlLine, demoLines, DemoError, removeDemo, writeDemo } from './cli/demo.ts';
+import { demoLines, DemoError, removeDemo, storageLine, writeDemo } from './cli/demo.ts';
 import { fetchActiveConfiguration, reachable } from './cli/running-gateway.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
@@ -173,9 +173,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
       log.warn(causeOf(error), 'DATA_DIR cannot be written: `gatehouse demo` will not work');
     }
-    const { address, numberPosition } = chain.counter;
-    const url = `${base(slug)}/v3/${developmentKey ?? '<key>'}`;
-    exampleCommand = curlLine(url, 'eth_getStorageAt', [address, numberPosition, 'latest']);
+    exampleCommand = storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
   }
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;

@@ -3,7 +3,7 @@ import { adminDocument } from './admin-document.ts';
 import { networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
-import { methodTable } from './method-table.ts';
+import { methodTable, nodeMethods } from './method-table.ts';
 import type { Sources } from './read-sources.ts';
 
 /** The texts of the generated files, by path from the package's root. Equal sources give equal bytes. */
@@ -15,7 +15,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
-    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources))],
+    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources))],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
@@ -23,12 +23,19 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   ]);
 }
 
-function tableModule(table: readonly MethodSpec[]): string {
+function tableModule(table: readonly MethodSpec[], byRole: Readonly<Record<string, string>>): string {
+  const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
     "import type { MethodSpec } from './method-spec.ts';",
     '',
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
+    '',
+    '/** The methods that the gateway itself sends to upstreams, by `role`. */',
+    `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
+    '',
+    '/** The methods that the gateway handles itself, and by which part: `answer`. */',
+    `export type HandledMethods = ${JSON.stringify(Object.fromEntries(handled), undefined, 2)};`,
     '',
   ].join('\n');
 }

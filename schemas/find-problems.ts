@@ -93,7 +93,7 @@ function extensionProblems({ methods, types }: Sources): string[] {
     ),
   );
   const inMethods = methods.flatMap((method) => {
-    const { identity = {}, details = {}, cache } = method['x-gatehouse'] ?? {};
+    const { identity = {}, details = {}, tracks = {}, cache } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const badIdentity = Object.entries(identity).filter(
       ([field, name]) =>
@@ -107,6 +107,9 @@ function extensionProblems({ methods, types }: Sources): string[] {
       ...badDetails.map(
         ([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`,
       ),
+      ...Object.entries(tracks)
+        .filter(([, name]) => !method.params.some((param) => param.name === name))
+        .map(([of]) => `${method.name}: tracks.${of} must name a parameter`),
       ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
         ? [`${method.name}: cache.at must name a parameter`]
         : []),
@@ -115,7 +118,8 @@ function extensionProblems({ methods, types }: Sources): string[] {
       ),
     ];
   });
-  return [...capped, ...inMethods];
+  const roles = methods.flatMap((method) => method['x-gatehouse']?.role ?? []);
+  return [...capped, ...inMethods, ...duplicatesIn(roles).map((role) => `two methods have the role ${role}`)];
 }
 
 function exampleProblems(sources: Sources): string[] {

@@ -12,8 +12,16 @@ export function methodTable(sources: Sources): MethodSpec[] {
   return sources.methods.map((method) => methodSpec(method, sources));
 }
 
+/** The names of the methods with a role, by role. */
+export function nodeMethods({ methods }: Sources): Record<string, string> {
+  return Object.fromEntries(
+    methods.flatMap(({ name, 'x-gatehouse': notes }) => (notes?.role === undefined ? [] : [[notes.role, name]])),
+  );
+}
+
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, executes, identity, details, unsupported, weight, cache } = method['x-gatehouse'] ?? {};
+  const { answer, send, executes, resultIs, tracks, identity, details, unsupported, weight, cache } =
+    method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
@@ -30,6 +38,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(send !== undefined && { sends: true }),
     ...(looksUpHash(method) && { looksUpHash: true }),
     ...(executes !== undefined && { executes }),
+    ...(resultIs !== undefined && { resultIs }),
+    ...(tracks !== undefined && { tracks: trackOf(tracks, method) }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
     ...(pattern !== undefined && { resultPattern: pattern }),
@@ -68,6 +78,11 @@ function detailsOf(
 ): NonNullable<MethodSpec['details']> {
   const [[field, param] = ['', '']] = Object.entries(details);
   return { field, param: indexOfParam(method, param) };
+}
+
+function trackOf(tracks: Readonly<Record<string, string>>, method: MethodSource): NonNullable<MethodSpec['tracks']> {
+  const [[of, param] = ['', '']] = Object.entries(tracks);
+  return { of: of === 'sender' ? 'sender' : 'transaction', param: indexOfParam(method, param) };
 }
 
 function cacheRule(cache: CacheSource, method: MethodSource): CacheRule {

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
-import type { LocalHandler } from '../gateway/spec/method-spec.ts';
+import type { LocalHandler, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 
 export interface ParamSource {
@@ -41,6 +41,12 @@ export interface MethodExtension {
   readonly send?: 'once';
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
+  /** The gateway itself sends this method to upstreams. The method's name in `nodeMethods`. */
+  readonly role?: string;
+  /** What the result says about the chain: see `MethodSpec.resultIs`. */
+  readonly resultIs?: ResultMeaning;
+  /** The parameter with the hash of a sent transaction, or with a sender: see `MethodSpec.tracks`. */
+  readonly tracks?: { readonly transaction: string } | { readonly sender: string };
   /** Fields of the result, or of each object in it, that must equal a parameter: parameter by field. */
   readonly identity?: Readonly<Record<string, string>>;
   /** A field with whole objects if a parameter is true, and with their hashes if it is false: parameter by field. */

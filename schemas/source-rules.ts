@@ -1,3 +1,5 @@
+import { resultMeanings } from '../gateway/spec/method-spec.ts';
+
 /** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */
 const named = { name: { type: 'string', minLength: 1 } };
 const anySchema = { type: 'object' };
@@ -37,6 +39,15 @@ const extension = {
     answer: { enum: ['local', 'socket', 'filters', 'document'] },
     send: { const: 'once' },
     executes: { const: true },
+    role: { type: 'string', pattern: '^[a-z][a-zA-Z]*$' },
+    resultIs: { enum: resultMeanings },
+    tracks: {
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 1,
+      additionalProperties: false,
+      properties: { transaction: { type: 'string' }, sender: { type: 'string' } },
+    },
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },

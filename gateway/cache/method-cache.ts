@@ -141,7 +141,7 @@ export class MethodCache {
   /** Whether the canonical chain has another block with this number. */
   #isOnOtherBranch(result: string | Buffer): boolean {
     // An uncle always differs from the canonical block of its number.
-    if (this.#options.spec.name.startsWith('eth_getUncle')) return false;
+    if (this.#options.spec.resultIs === 'uncle') return false;
     const block = blockInResult(jsonResponse(result));
     const canonical = block && this.#options.chain.at(block.number);
     return canonical !== undefined && canonical.hash !== block?.hash;
@@ -208,7 +208,7 @@ export class MethodCache {
     const { head } = chain;
     if (head === undefined) return undefined;
     const now = performance.now();
-    const isNumber = spec.name === 'eth_blockNumber' && response.kind === 'result';
+    const isNumber = spec.resultIs === 'head-number' && response.kind === 'result';
     const number = isNumber ? BigInt(response.result as string) : head.number;
     newestServed.record(number, head.number, now);
     if (number !== head.number || head.hash !== headHash || newestServed.isAbove(head.number, now)) return undefined;

@@ -55,7 +55,7 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
   // No quotes or brackets in the comments: zsh takes a pasted comment for a command.
   return [
     `# Storage: the number of the counter, in slot 0, is ${counter.value}`,
-    curlLine(url, 'eth_getStorageAt', [counter.address, counter.numberPosition, 'latest']),
+    storageLine(url, demo.chain),
     '# Storage: the same number in the mapping of the counter, at the keccak of key and slot',
     curlLine(url, 'eth_getStorageAt', [counter.address, counter.setByPosition, 'latest']),
     '# A block, with the hashes of its three transactions',
@@ -84,6 +84,11 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
 /** The demo cannot be shown. The message is one line for the operator. */
 export class DemoError extends Error {
   override readonly name = 'DemoError';
+}
+
+/** Makes the shell line that reads the number of the counter from the storage of the local chain. */
+export function storageLine(url: string, { counter }: DemoChain): string {
+  return curlLine(url, 'eth_getStorageAt', [counter.address, counter.numberPosition, 'latest']);
 }
 
 /** Makes a POSIX shell line that sends a JSON-RPC call; curl adds a line break to the response. */

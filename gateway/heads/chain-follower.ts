@@ -1,3 +1,4 @@
+import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainChange } from './canonical-chain.ts';
 import type { HeadSource } from './head-follower.ts';
 import { parseHeader, type Header } from './header.ts';
@@ -126,7 +127,7 @@ export class ChainFollower {
       if (ring.has(parentHash) || number === oldest) return branch;
       const known = between.get(parentHash);
       if (known === undefined && ++walked > MAX_WALK) return 'too-long';
-      const parent = known ?? (await fetchHeader('eth_getBlockByHash', parentHash, sources));
+      const parent = known ?? (await fetchHeader(nodeMethods.blockByHash, parentHash, sources));
       if (parent?.hash !== parentHash) return 'unknown';
       branch.unshift(parent);
     }
@@ -138,7 +139,7 @@ export class ChainFollower {
     let next = from;
     const worker = async (): Promise<void> => {
       while (next < to) {
-        const header = await fetchHeader('eth_getBlockByNumber', `0x${(next++).toString(16)}`, sources);
+        const header = await fetchHeader(nodeMethods.blockByNumber, `0x${(next++).toString(16)}`, sources);
         if (header !== undefined) found.set(header.hash, header);
       }
     };

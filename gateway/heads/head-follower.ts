@@ -1,4 +1,5 @@
 import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import type { HeadTimes } from './head-times.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
@@ -141,7 +142,7 @@ export class HeadFollower {
     this.#polledAt = sentAt;
     try {
       const polled = parsePolledHead(
-        await this.source.fetchResult('eth_getBlockByNumber', '["latest",false]'),
+        await this.source.fetchResult(nodeMethods.blockByNumber, '["latest",false]'),
         performance.now(),
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;

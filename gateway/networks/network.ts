@@ -7,6 +7,7 @@ import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
+import type { Handler } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
@@ -42,10 +43,10 @@ export interface Network {
 export interface NetworkMethod {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
+  /** Undefined: calls are sent to upstreams. */
+  readonly handler: Handler | undefined;
   /** The result as JSON text, for methods that need no upstream. */
   readonly localResult: string | undefined;
-  /** Handled by the client's WebSocket session. */
-  readonly isSocketMethod: boolean;
   /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
   /** Whether a call may change the results of later calls. */

@@ -22,7 +22,8 @@ import {
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
-import { localResults } from '../spec/local-results.ts';
+import { handlerOf, notificationMethod } from '../spec/handlers.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
@@ -108,7 +109,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     heads,
     newestServed,
     subscriptions,
-    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf('eth_getLogs', parts.specs) }),
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
     document: lazyDocument(config),
     // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
@@ -139,7 +140,7 @@ function openCaches(
   { cache, redisCache, specs, metrics }: NetworkParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
   if (cache === undefined) return () => undefined;
-  const byNumber = specOf('eth_getBlockByNumber', specs);
+  const byNumber = specOf(nodeMethods.blockByNumber, specs);
   const finalized = async (): Promise<unknown> => {
     const response = parseResponse(
       await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)),
@@ -161,9 +162,11 @@ function openSubscriptions(
   return new NetworkSubscriptions({
     chain,
     upstreams,
-    spec: (method) => specOf(method, specs),
+    blockShape: specOf(nodeMethods.blockByHash, specs).shape,
+    logs: specOf(nodeMethods.logs, specs),
+    transactionByHash: specOf(nodeMethods.transactionByHash, specs),
     metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
-    usage: usage.methodUsage(slug, 'eth_subscription'),
+    usage: usage.methodUsage(slug, notificationMethod),
   });
 }
 
@@ -172,14 +175,13 @@ function openMethods(
   { specs, checks, metrics, usage }: NetworkParts,
   cacheOf: (spec: MethodSpec) => MethodCache | undefined,
 ): Map<string, NetworkMethod> {
-  const results = localResults(config);
   return new Map(
     config.methods.map((name) => {
       const spec = specOf(name, specs);
       const check = checks.get(name) ?? acceptAnyParams;
-      const localResult = spec.handledBy === 'local' ? results.get(name) : undefined;
+      const handler = handlerOf(spec);
+      const localResult = handler?.by === 'local' ? handler.result(config) : undefined;
       const metric = metrics.calls.metric(config.slug, name);
-      const isSocketMethod = spec.handledBy === 'socket';
       const [cache, methodUsage] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
       const [isCoalescable, changes] = [canCoalesce(spec), changesChain(spec)];
       return [
@@ -187,8 +189,8 @@ function openMethods(
         {
           spec,
           check,
+          handler,
           localResult,
-          isSocketMethod,
           isCoalescable,
           changesChain: changes,
           metric,

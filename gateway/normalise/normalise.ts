@@ -1,4 +1,5 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FollowUp, Outcome } from '../upstreams/outcome.ts';
 import { classify, isFinal } from './errors/classify.ts';
@@ -36,7 +37,7 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
     revert === undefined ? classify(method, nestedErrors, response.status ?? 200) : meaningWithoutReverts(method);
   if (meaning === 'final') return { final: true, response: error };
   if (meaning === 'null') return { final: true, response: { kind: 'result', result: null } };
-  const guess = meaning === 'unknown' && revert === undefined ? guessRevert(method.name, nestedErrors) : undefined;
+  const guess = meaning === 'unknown' && revert === undefined ? guessRevert(method, nestedErrors) : undefined;
   if (guess !== undefined) return guessOutcome(params, guess);
   const retryAfterMs = response.retryAfterMs ?? (meaning === 'rate' ? findRetryHint(nestedErrors) : undefined);
   return { final: false, failure: meaning, response: error, ...(retryAfterMs !== undefined && { retryAfterMs }) };
@@ -67,7 +68,7 @@ function meaningWithoutReverts(method: MethodSpec): Meaning {
 
 function revertOutcome(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
   const outcome = { final: true, response: revertResponse(payload ?? rebuilt) } as const;
-  if (payload !== undefined || method.name === 'eth_call') return outcome;
+  if (payload !== undefined || method.name === nodeMethods.call) return outcome;
   return { ...outcome, followUp: revertPayloadFollowUp(params) };
 }
 
@@ -80,7 +81,7 @@ function guessOutcome(params: readonly unknown[], { payload, rebuilt }: Revert):
 /** Some nodes omit the payload in an estimate, but not in eth_call: ganache-cli 6, parity, nethermind, ethermint. */
 function revertPayloadFollowUp([call, block, ...overrides]: readonly unknown[]): FollowUp {
   return {
-    method: 'eth_call',
+    method: nodeMethods.call,
     params: [call, block ?? 'latest', ...overrides],
     complete: (response) => {
       const revert =

@@ -17,7 +17,7 @@ export function needsNullConfirmation(
 ): boolean {
   if (response.kind !== 'result') return false;
   // `false` of one upstream is enough: calls are sent to upstreams that are not behind.
-  if (method.name === 'eth_syncing') return response.result !== false;
+  if (method.resultIs === 'sync-status') return response.result !== false;
   if (response.result !== null || !method.nullable || policy === 'never') return false;
   if (policy === 'always' && method.looksUpHash === true) return true;
   return isBehind() || hasServed();

@@ -68,8 +68,8 @@ export class MonotonicReads<U extends object> {
 
   /** Records the block number in a response that is served to a caller. */
   recordServed(upstream: U, { method, params, blocks }: RoutedCall, response: UpstreamResponse, now: number): void {
-    const isHead = method.name === 'eth_blockNumber';
-    const isLogs = method.name === 'eth_getLogs';
+    const isHead = method.resultIs === 'head-number';
+    const isLogs = method.resultIs === 'logs';
     if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
     // The number of the pending block is not yet that of a block.
     if (params[0] === 'pending' || response.kind === 'error') return;
@@ -105,9 +105,9 @@ export class MonotonicReads<U extends object> {
     return response;
   }
 
-  /** Raises the result of eth_blockNumber to the newest served block, if that is higher. */
-  raiseToServed({ name }: MethodSpec, response: UpstreamResponse): UpstreamResponse {
-    if (name !== 'eth_blockNumber') return response;
+  /** Raises the number of the head in a response to the newest served block, if that is higher. */
+  raiseToServed({ resultIs }: MethodSpec, response: UpstreamResponse): UpstreamResponse {
+    if (resultIs !== 'head-number') return response;
     const { newest } = this;
     const number = quantityIn(response);
     return number === undefined || number >= newest ? response : { kind: 'result', result: `0x${newest.toString(16)}` };
@@ -140,8 +140,8 @@ class NewestTagged<U extends object> {
 }
 
 /** Whether null means that the block does not exist. */
-function isBlockLookup({ name, shape }: MethodSpec): boolean {
-  return shape?.type === 'Block' || name === 'eth_getBlockReceipts';
+function isBlockLookup({ resultIs, shape }: MethodSpec): boolean {
+  return shape?.type === 'Block' || resultIs === 'block-objects';
 }
 
 function quantityIn(response: UpstreamResponse): bigint | undefined {

@@ -1,4 +1,5 @@
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { groupOf, isRead, type MethodGroup } from '../spec/method-group.ts';
@@ -70,7 +71,7 @@ export function createRoutedCall(
 }
 
 const head: MethodSpec = {
-  name: 'eth_getBlockByNumber',
+  name: nodeMethods.blockByNumber,
   namespace: 'eth',
   nullable: true,
   reverts: false,

@@ -138,7 +138,7 @@ export class Router {
       const isUnsupported = this.#isUnsupportedByAll(method.name);
       if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return unsupportedResponse(method);
       const blocks = this.all.length > 1 ? blocksNamedBy(method, call.params) : undefined;
-      const acceptedBy = this.#sent.upstreamFor(method.name, call.params);
+      const acceptedBy = this.#sent.upstreamFor(method, call.params);
       const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
       const routedCall = createRoutedCall(call, blocks, preferred);
       let unconfirmed: UpstreamResponse | undefined;

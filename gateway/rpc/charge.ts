@@ -1,7 +1,9 @@
 import { precheckCall, type CallContext } from './handle-call.ts';
 import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
+import type { NetworkMethod } from '../networks/network.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
 /** Items that are charged without yielding: about 1 ms of work. */
@@ -43,12 +45,16 @@ interface Cost {
 }
 
 function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimits, context: CallContext): void {
-  const units = 'rejection' in item ? 0 : requestUnitsOf(item, context);
+  if ('rejection' in item) return;
+  const networkMethod = context.network.methods.get(item.method);
+  const units = networkMethod === undefined ? 0 : requestUnitsOf(item, networkMethod, context);
   if (units === 0) return;
   cost.units += units;
-  // A log filter is read with eth_getLogs, so the rate of that method applies.
-  const method = (item as Call).method === 'eth_getFilterLogs' ? 'eth_getLogs' : (item as Call).method;
-  if (methodRates?.has(method) !== true) return;
+  if (methodRates === undefined) return;
+  // A log filter is read with a request for logs, so the rate of that method applies.
+  const handler = networkMethod?.handler;
+  const method = handler?.by === 'filters' && handler.action === 'logs' ? nodeMethods.logs : item.method;
+  if (!methodRates.has(method)) return;
   cost.byMethod ??= new Map();
   cost.byMethod.set(method, (cost.byMethod.get(method) ?? 0) + units);
 }
@@ -63,10 +69,9 @@ function charge(
 
 const noMethods: ReadonlyMap<string, number> = new Map();
 
-function requestUnitsOf(call: Call, { network, access }: CallContext): number {
-  const { id, method } = call;
-  const networkMethod = network.methods.get(method);
-  if (networkMethod === undefined || (id === undefined && networkMethod.spec.sends !== true)) return 0;
-  if (networkMethod.localResult !== undefined || networkMethod.spec.handledBy === 'document') return 0;
-  return precheckCall(networkMethod, call, access) === 'none' ? (networkMethod.spec.requestUnits ?? 1) : 0;
+function requestUnitsOf(call: Call, method: NetworkMethod, { access }: CallContext): number {
+  const { spec, localResult, handler } = method;
+  if (call.id === undefined && spec.sends !== true) return 0;
+  if (localResult !== undefined || handler?.by === 'document') return 0;
+  return precheckCall(method, call, access) === 'none' ? (spec.requestUnits ?? 1) : 0;
 }

@@ -179,7 +179,7 @@ function handleItem(item: Call | InvalidItem, context: CallContext): MaybeRespon
 /** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */
 function hasEffect(item: Call | InvalidItem, { network }: CallContext): boolean {
   const method = 'rejection' in item ? undefined : network.methods.get(item.method);
-  return method !== undefined && (method.isSocketMethod || method.spec.sends === true);
+  return method !== undefined && (method.handler?.by === 'socket' || method.spec.sends === true);
 }
 
 /** Builds the response to a call that is rejected before `handleCall`, and counts it in metrics and usage. */

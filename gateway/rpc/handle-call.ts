@@ -16,6 +16,8 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { DeduplicatedCalls } from './deduplicate-batch.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
+import type { SocketAction } from '../spec/handlers.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { lowerHashes } from '../spec/prepare-params.ts';
 import { rejectionOverHttp, type SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import type { CallObserver, CallObserverFactory } from '../observability/call-observer.ts';
@@ -69,9 +71,9 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
     if (call.id === undefined && method.spec.sends !== true) outcome = 'notification';
     else if (call.id !== undefined && method.localResult !== undefined) {
       delivered = resultResponse(call.id, method.localResult);
-    } else if (method.isSocketMethod && call.id !== undefined) {
+    } else if (method.handler?.by === 'socket' && call.id !== undefined) {
       requestUnits = method.spec.requestUnits ?? 1;
-      delivered = resultResponse(call.id, await callSocket(method, call.params, context));
+      delivered = resultResponse(call.id, await callSocket(method, method.handler.action, call.params, context));
     } else {
       requestUnits = method.spec.requestUnits ?? 1;
       const response = await upstreamResponseTo(method, call, context, observer);
@@ -122,9 +124,14 @@ function checkCall(
   return permissions?.allowParams(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
-async function callSocket({ spec }: NetworkMethod, params: readonly unknown[], context: CallContext): Promise<string> {
-  if (context.subscriptions === undefined) throw rejectionOverHttp(spec);
-  return context.subscriptions.call(spec, params, context);
+async function callSocket(
+  { spec }: NetworkMethod,
+  action: SocketAction,
+  params: readonly unknown[],
+  context: CallContext,
+): Promise<string> {
+  if (context.subscriptions === undefined) throw rejectionOverHttp(action);
+  return context.subscriptions.call(spec, action, params, context);
 }
 
 function upstreamResponseTo(
@@ -134,24 +141,25 @@ function upstreamResponseTo(
   observer: CallObserver | undefined,
 ): Promise<UpstreamResponse | CachedResponse> | UpstreamResponse | CachedResponse {
   const { network, deduplicated } = context;
-  if (method.spec.handledBy === 'filters') {
+  const { handler } = method;
+  if (handler?.by === 'filters') {
     const requestLogs = (filter: unknown): Promise<UpstreamResponse | CachedResponse> =>
       requestFilterLogs(filter, context, observer);
-    return network.filters.handle(method.spec, call.params, { access: context.access, requestLogs });
+    return network.filters.handle(handler.action, call.params, { access: context.access, requestLogs });
   }
-  if (method.spec.handledBy === 'document') return network.document();
+  if (handler?.by === 'document') return network.document();
   if (deduplicated === undefined) return requestUpstreams(method, call.params, call.text, context, observer);
   return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
 }
 
-/** Reads the logs of a filter. Permissions for `eth_getLogs` apply to it. @throws RpcError */
+/** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError */
 async function requestFilterLogs(
   filter: unknown,
   context: CallContext,
   observer: CallObserver | undefined,
 ): Promise<UpstreamResponse | CachedResponse> {
-  const logs = context.network.methods.get('eth_getLogs');
-  if (logs === undefined) throw methodNotFound('eth_getLogs');
+  const logs = context.network.methods.get(nodeMethods.logs);
+  if (logs === undefined) throw methodNotFound(nodeMethods.logs);
   const rejection = checkCall(logs, [filter], undefined, context.access.calls);
   if (rejection !== 'none') throw rejection;
   return requestUpstreams(logs, [filter], undefined, context, observer);

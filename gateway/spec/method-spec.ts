@@ -21,6 +21,13 @@ export interface MethodSpec {
   readonly sends?: true;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
+  /** What the result says about the chain, if the type of the result does not show it. */
+  readonly resultIs?: ResultMeaning;
+  /**
+   * The position of a transaction's hash, or of a sender's address. The upstream that accepted the transaction gets the
+   * call first.
+   */
+  readonly tracks?: { readonly of: 'transaction' | 'sender'; readonly param: number };
   /** The first parameter is the hash of the requested object or of its block. The result may be null. */
   readonly looksUpHash?: true;
   /** If no upstream supports the method, the result is null instead of the error -32601. Many nodes have no uncles. */
@@ -63,6 +70,15 @@ export interface MethodSpec {
  * as long as the block in this parameter (tag, number, hash or EIP-1898 object).
  */
 export type CacheRule = 'head' | 'result' | { readonly param: number };
+
+/**
+ * `head-number`: the number of the head. `sync-status`: false, or the progress of a node that is behind. `logs`: logs in
+ * chain order. `block-objects`: objects of the requested block; null if there is no such block. `uncle`: a block that is
+ * not canonical. `gas-estimate`: the gas of an executed transaction, which is never 0.
+ */
+export type ResultMeaning = (typeof resultMeanings)[number];
+
+export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-objects', 'uncle', 'gas-estimate'] as const;
 
 /** The spec of a pass-through method: its parameters and result are forwarded unchanged. */
 export function passThrough(name: string): MethodSpec {

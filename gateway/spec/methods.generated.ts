@@ -190,6 +190,7 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
+    "resultIs": "uncle",
     "nullWhenUnsupported": true,
     "resultKinds": [
       "object"
@@ -268,6 +269,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
+    "tracks": {
+      "of": "transaction",
+      "param": 0
+    },
     "resultKinds": [
       "object"
     ],
@@ -354,6 +359,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": true,
+    "resultIs": "gas-estimate",
     "resultKinds": [
       "string"
     ],
@@ -393,6 +399,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
+    "tracks": {
+      "of": "transaction",
+      "param": 0
+    },
     "resultKinds": [
       "object"
     ],
@@ -504,6 +514,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
+    "resultIs": "head-number",
     "resultKinds": [
       "string"
     ],
@@ -722,6 +733,10 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
+    "tracks": {
+      "of": "sender",
+      "param": 0
+    },
     "resultKinds": [
       "string"
     ],
@@ -924,6 +939,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
+    "resultIs": "logs",
     "resultKinds": [
       "array"
     ],
@@ -977,6 +993,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "resultIs": "block-objects",
     "resultKinds": [
       "array"
     ],
@@ -1299,6 +1316,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": true,
     "reverts": false,
+    "resultIs": "uncle",
     "nullWhenUnsupported": true,
     "resultKinds": [
       "object"
@@ -1413,6 +1431,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": false,
+    "resultIs": "sync-status",
     "resultKinds": [
       "object",
       "boolean"
@@ -1757,3 +1776,36 @@ export const methods: readonly MethodSpec[] = [
     ]
   }
 ];
+
+/** The methods that the gateway itself sends to upstreams, by `role`. */
+export const nodeMethods = {
+  "blockByHash": "eth_getBlockByHash",
+  "transactionByHash": "eth_getTransactionByHash",
+  "chainId": "eth_chainId",
+  "blockByNumber": "eth_getBlockByNumber",
+  "call": "eth_call",
+  "logs": "eth_getLogs",
+  "subscribe": "eth_subscribe",
+  "unsubscribe": "eth_unsubscribe",
+  "newPendingFilter": "eth_newPendingTransactionFilter",
+  "filterChanges": "eth_getFilterChanges",
+  "removeFilter": "eth_uninstallFilter"
+} as const;
+
+/** The methods that the gateway handles itself, and by which part: `answer`. */
+export type HandledMethods = {
+  "eth_chainId": "local",
+  "eth_accounts": "local",
+  "eth_subscribe": "socket",
+  "eth_unsubscribe": "socket",
+  "eth_newFilter": "filters",
+  "eth_newBlockFilter": "filters",
+  "eth_newPendingTransactionFilter": "filters",
+  "eth_getFilterChanges": "filters",
+  "eth_getFilterLogs": "filters",
+  "eth_uninstallFilter": "filters",
+  "net_version": "local",
+  "net_listening": "local",
+  "rpc.discover": "document",
+  "web3_clientVersion": "local"
+};

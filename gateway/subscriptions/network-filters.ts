@@ -1,6 +1,7 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
@@ -11,13 +12,14 @@ import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe'>;
+  /** The method that requests logs. */
   readonly logs: MethodSpec;
 }
 
 /** The caller of a filter method. A key finds only its own filters. */
 export interface FilterCaller {
   readonly access: KeyAccess;
-  /** Requests logs as a call of `eth_getLogs` does, with the same checks. @throws RpcError */
+  /** Requests logs as a caller does, with the same checks. @throws RpcError */
   readonly requestLogs: (filter: unknown) => Promise<UpstreamResponse | CachedResponse>;
 }
 
@@ -42,34 +44,34 @@ export class NetworkFilters {
   }
 
   /**
-   * Executes a filter method (`handledBy` is `filters`).
+   * Executes the action of a filter method.
    * @param params validated by the schema
    * @throws RpcError (rejects with it)
    */
   async handle(
-    method: MethodSpec,
+    action: FilterAction,
     params: readonly unknown[],
     { access, requestLogs }: FilterCaller,
   ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
-    switch (method.name) {
-      case 'eth_uninstallFilter':
+    switch (action) {
+      case 'remove':
         return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
-      case 'eth_getFilterChanges':
+      case 'changes':
         return jsonResponse(`[${(await this.#findFilter(id, access).takeResults()).join()}]`);
-      case 'eth_getFilterLogs': {
+      case 'logs': {
         const { filterParams: given } = this.#findFilter(id, access);
         // geth returns the same error for filters of other kinds (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
         return requestLogs(given);
       }
       default:
-        return { kind: 'result', result: await this.#openFilter(method.name, params[0], access) };
+        return { kind: 'result', result: await this.#openFilter(action.open, params[0], access) };
     }
   }
 
-  async #openFilter(method: string, param: unknown, { record }: KeyAccess): Promise<string> {
-    const subscription = subscriptionParamsOf(method, param);
+  async #openFilter(kind: FilterKind, param: unknown, { record }: KeyAccess): Promise<string> {
+    const subscription = subscriptionParamsOf(kind, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
@@ -123,8 +125,8 @@ export class NetworkFilters {
   }
 }
 
-function subscriptionParamsOf(method: string, param: unknown): SubscriptionParams {
-  if (method === 'eth_newBlockFilter') return { kind: 'newHeads' };
-  if (method === 'eth_newPendingTransactionFilter') return { kind: 'newPendingTransactions', isFull: param === true };
-  return { kind: 'logs', filter: parseLogFilter(param ?? {}) };
+function subscriptionParamsOf(kind: FilterKind, param: unknown): SubscriptionParams {
+  if (kind === 'newHeads') return { kind };
+  if (kind === 'newPendingTransactions') return { kind, isFull: param === true };
+  return { kind, filter: parseLogFilter(param ?? {}) };
 }

@@ -1,7 +1,7 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
+import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
 import { createCall, type UpstreamCall } from '../routing/routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
@@ -22,9 +22,12 @@ export interface SubscriptionSources {
 export interface NetworkSubscriptionsOptions {
   readonly chain: CanonicalChain;
   readonly upstreams: SubscriptionSources;
-  readonly spec: (method: 'eth_getLogs' | 'eth_getTransactionByHash' | 'eth_getBlockByHash') => MethodSpec;
+  readonly blockShape: ObjectShape | undefined;
+  /** The method that requests logs. */
+  readonly logs: MethodSpec;
+  readonly transactionByHash: MethodSpec;
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
-  /** Usage of each key: notifications count as calls of `eth_subscription`. */
+  /** Usage of each key: notifications count as calls of their method. */
   readonly usage: MethodUsage;
 }
 
@@ -40,18 +43,18 @@ export class NetworkSubscriptions {
   readonly #logs: LogsFeed;
   readonly #pending: PendingFeed;
 
-  constructor({ chain, upstreams, spec, metrics, usage }: NetworkSubscriptionsOptions) {
+  constructor(options: NetworkSubscriptionsOptions) {
+    const { chain, upstreams, blockShape, logs, transactionByHash, metrics, usage } = options;
     this.metrics = metrics;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
-    this.#heads = new HeadsFeed(chain, spec('eth_getBlockByHash').shape);
-    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.request(...call), spec('eth_getLogs')));
-    const byHash = spec('eth_getTransactionByHash');
+    this.#heads = new HeadsFeed(chain, blockShape);
+    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.request(...call), logs));
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>
-        this.request(byHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
+        this.request(transactionByHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
           (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
           () => undefined,
         ),

@@ -1,5 +1,6 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
@@ -31,14 +32,14 @@ export class SocketSubscriptions {
   }
 
   /**
-   * `eth_subscribe` or `eth_unsubscribe`.
+   * Executes the action of a subscription method.
    * @param params validated by the schema
    * @param message identifies the client's message; `startNotifications` gets the same object after the response
    * @returns the result as JSON text
    * @throws RpcError (rejects with it)
    */
-  async call(method: MethodSpec, params: readonly unknown[], message: object): Promise<string> {
-    if (method.name === 'eth_subscribe') return JSON.stringify(await this.#subscribe(method, params, message));
+  async call(method: MethodSpec, action: SocketAction, params: readonly unknown[], message: object): Promise<string> {
+    if (action === 'subscribe') return JSON.stringify(await this.#subscribe(method, params, message));
     const subscription = this.#open.get(String(params[0]));
     if (subscription === undefined) throw new RpcError('subscription-not-found');
     this.#close(subscription);
@@ -107,7 +108,7 @@ export class SocketSubscriptions {
   }
 }
 
-/** A key with contract permissions may subscribe to logs only with addresses in the filter, as with `eth_getLogs`. */
+/** A key with contract permissions may subscribe to logs only with addresses in the filter, as with requests for logs. */
 function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): boolean {
   if (calls === undefined) return true;
   if (!calls.allowMethod(method)) return false;
@@ -117,6 +118,6 @@ function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: Subscriptio
 }
 
 /** The error over HTTP, equal to geth's (rpc/handler.go): HTTP has no subscriptions. */
-export function rejectionOverHttp({ name }: MethodSpec): RpcError {
-  return new RpcError(name === 'eth_subscribe' ? 'no-notifications' : 'subscription-not-found');
+export function rejectionOverHttp(action: SocketAction): RpcError {
+  return new RpcError(action === 'subscribe' ? 'no-notifications' : 'subscription-not-found');
 }

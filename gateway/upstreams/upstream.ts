@@ -7,6 +7,7 @@ import { withoutSecrets } from './transport/credentials.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { HttpResponse } from './transport/http-upstream.ts';
 import type { MethodGroup } from '../spec/method-group.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
@@ -207,7 +208,9 @@ export class Upstream {
 
   async #checkChain(): Promise<void> {
     this.limits?.beginRequest(performance.now());
-    const response = await this.#exchange('eth_chainId', '[]', this.timeoutMs).finally(() => this.limits?.endRequest());
+    const response = await this.#exchange(nodeMethods.chainId, '[]', this.timeoutMs).finally(() =>
+      this.limits?.endRequest(),
+    );
     try {
       checkChain(response, this.#options.chainId);
     } catch (error) {

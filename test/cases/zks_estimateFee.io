@@ -23,3 +23,7 @@
 // no sender
 >> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction.from: expected 20-byte address"}}
+
+// a fee with a state override
+>> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x04"},{"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a":{"balance":"0x1"}}]}
+<< {"jsonrpc":"2.0","id":1,"result":{"gas_limit":"0x1ea9a9","max_fee_per_gas":"0x17d7840","max_priority_fee_per_gas":"0x0","gas_per_pubdata_limit":"0x5340"}}

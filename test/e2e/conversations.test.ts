@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { namespaceOf } from '../../gateway/network-files/namespace-of.ts';
+import { readSources } from '../../schemas/read-sources.ts';
 import { responseTo, gatewayFor, readConversation } from './conversation.ts';
 
 describe('the conversations in test/cases match exactly', () => {
@@ -16,18 +19,16 @@ describe('the conversations in test/cases match exactly', () => {
     }
   });
 
+  it('that are named after a method name one of the schemas', () => {
+    const known = new Set(readSources(join(packageRoot, 'schemas')).methods.map(({ name }) => name));
+    const named = files.map((file) => file.replace('.io', '')).filter((name) => name.includes('_'));
+    const unknown = named.filter((name) => !known.has(name));
+    expect(unknown.map((name) => `${name}: add it to schemas/methods/${namespaceOf(name)}.yaml`)).toEqual([]);
+  });
+
   it('cover each method of the specification', () => {
-    const names = files.map((file) => file.replace('.io', ''));
-    for (const method of [
-      'eth_getStorageAt',
-      'eth_getBlockByHash',
-      'eth_getUncleByBlockHashAndIndex',
-      'eth_getTransactionReceipt',
-      'eth_estimateGas',
-      'eth_getTransactionByHash',
-      'zks_estimateFee',
-    ]) {
-      expect(names).toContain(method);
-    }
+    const tables = parse(readFileSync(join(packageRoot, 'test/spec/field-tables.yaml'), 'utf8')) as { methods: object };
+    const missing = Object.keys(tables.methods).filter((method) => !files.includes(`${method}.io`));
+    expect(missing.map((method) => `${method}: add test/cases/${method}.io`)).toEqual([]);
   });
 });

@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { readSources } from '../../schemas/read-sources.ts';
+import { readConversation } from './conversation.ts';
+import { nodeCalls } from './node-calls.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -33,73 +35,25 @@ async function result(method: string, params: unknown[]): Promise<unknown> {
   return given;
 }
 
-/** Calls that a real node can serve, and a part of the expected result. */
-function calls(): [method: string, params: unknown[], validity: unknown][] {
-  const { caller, other, counter, blockHash, setTransaction, transferTransaction } = anvil.chain;
-  const call = { from: caller, to: counter.address, data: counter.calls.number };
-  const stored = `0x${counter.value.toString(16).padStart(64, '0')}`;
-  const quantity = expect.stringMatching(/^0x[0-9a-f]+$/) as string;
-  const log = expect.objectContaining({ transactionHash: setTransaction, removed: false }) as unknown;
-  return [
-    ['eth_blockNumber', [], number],
-    ['eth_getBlockByNumber', [number, false], { hash: blockHash, nonce: '0x0000000000000000' }],
-    ['eth_getBlockByNumber', [number, true], { hash: blockHash, transactions: { length: 3 } }],
-    ['eth_getBlockByNumber', ['0x0', true], { number: '0x0', transactions: [] }],
-    ['eth_getBlockByNumber', ['latest', false], { hash: blockHash }],
-    ['eth_getBlockByNumber', ['pending', true], { parentHash: blockHash }],
-    ['eth_getBalance', [other, 'latest'], quantity],
-    ['eth_getBalance', [other, { blockHash }], quantity],
-    ['eth_getCode', [counter.address, 'latest'], expect.stringMatching(/^0x60/)],
-    ['eth_getCode', [caller, number], '0x'],
-    ['eth_getStorageAt', [counter.address, '0x0', { blockNumber: number }], stored],
-    ['eth_getTransactionCount', [caller, 'pending'], '0x4'],
-    ['eth_call', [call, 'latest'], stored],
-    ['eth_call', [call], stored],
-    ['eth_call', [call, blockHash], stored],
-    ['eth_call', [{ data: '0x' }, 'latest'], '0x'],
-    ['eth_call', [call, 'latest', { [counter.address]: { code: '0x5f5ff3' } }], '0x'],
-    [
-      'eth_call',
-      [{ data: '0x425f5260205ff3' }, 'latest', {}, { time: '0x70000000' }],
-      `0x${'70000000'.padStart(64, '0')}`,
-    ],
-    ['eth_createAccessList', [call, 'latest'], { accessList: [{ address: counter.address }], gasUsed: quantity }],
-    [
-      'eth_simulateV1',
-      [{ blockStateCalls: [{ calls: [call] }], traceTransfers: true }, 'latest'],
-      [{ calls: [{ status: '0x1', gasUsed: quantity }] }],
-    ],
-    ['eth_estimateGas', [call], quantity],
-    ['eth_gasPrice', [], quantity],
-    ['eth_maxPriorityFeePerGas', [], quantity],
-    ['eth_blobBaseFee', [], '0x1'],
-    ['eth_feeHistory', ['0x2', 'latest', [20.5, 95]], { reward: { length: 2 }, oldestBlock: quantity }],
-    ['eth_feeHistory', [2, number], { baseFeePerGas: { length: 3 } }],
-    ['eth_getLogs', [{ blockHash }], [log]],
-    ['eth_getLogs', [{ fromBlock: 'earliest', toBlock: number, address: counter.address, topics: [null, []] }], [log]],
-    ['eth_getLogs', [{ address: [caller, other] }], []],
-    ['eth_getBlockReceipts', [number], { length: 3 }],
-    ['eth_getBlockReceipts', [{ blockHash }], { length: 3 }],
-    ['eth_getBlockReceipts', [blockHash], { length: 3 }],
-    ['eth_getTransactionByHash', [setTransaction], { blockHash }],
-    ['eth_getTransactionReceipt', [setTransaction], { blockHash }],
-    ['eth_getBlockByHash', [blockHash, true], { number }],
-    ['eth_getTransactionByBlockHashAndIndex', [blockHash, '0x0'], { hash: transferTransaction }],
-    ['eth_getTransactionByBlockNumberAndIndex', [number, '0x0'], { hash: transferTransaction }],
-    ['eth_getTransactionByBlockNumberAndIndex', ['latest', '0x00'], { hash: transferTransaction }],
-    ['eth_getBlockTransactionCountByHash', [blockHash], '0x3'],
-    ['eth_getBlockTransactionCountByNumber', [number], '0x3'],
-    ['eth_getUncleCountByBlockHash', [blockHash], '0x0'],
-    ['eth_getUncleCountByBlockNumber', ['latest'], '0x0'],
-    ['eth_syncing', [], false],
-    ['eth_getProof', [counter.address, [stored], 'latest'], { address: counter.address, storageProof: { length: 1 } }],
-  ];
+const methods = readSources(join(packageRoot, 'schemas')).methods.map(({ name, params, 'x-gatehouse': notes }) => ({
+  name,
+  params,
+  answer: notes?.answer,
+}));
+
+/** Method and parameters of each exchange, without requests that the gateway rejects. */
+function exchangesIn(folder: string): [method: string, params: unknown[]][] {
+  return readdirSync(folder)
+    .flatMap((file) => readConversation(readFileSync(join(folder, file), 'utf8')))
+    .filter(({ response }) => !response.includes('invalid params'))
+    .map(({ request }) => JSON.parse(request) as { method: string; params?: unknown[] })
+    .map(({ method, params = [] }) => [method, params]);
 }
 
 describe('on a real node', () => {
   it('the result of every method matches its schema', async () => {
     const ajv = strictAjv();
-    for (const [method, params, validity] of calls()) {
+    for (const [method, params, validity] of nodeCalls(anvil.chain, number)) {
       const given = await result(method, params);
       const where = `${method} ${JSON.stringify(params)}`;
       const fits = ajv.compile(schemas[method] as object);
@@ -109,14 +63,17 @@ describe('on a real node', () => {
     }
   });
 
-  it('every forwarded method is tested here, except for the one that sends transactions', () => {
-    const called = new Set(calls().map(([method]) => method));
-    const forwarded = methods.filter(
-      ({ namespace, handledBy: response }) => namespace === 'eth' && response === undefined,
-    );
-    expect(forwarded.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([
-      ...['eth_getUncleByBlockHashAndIndex', 'eth_sendRawTransaction', 'eth_getUncleByBlockNumberAndIndex'],
-    ]);
+  it('every method that is no filter or subscription is called, with the fewest and with the most parameters', () => {
+    const calls = [...nodeCalls(anvil.chain, number), ...exchangesIn(join(packageRoot, 'test/cases'))];
+    const tested = methods.filter(({ answer }) => answer === undefined || answer === 'local');
+    const missing = tested.flatMap(({ name, params }) => {
+      const counts = calls.flatMap(([method, given]) => (method === name ? [given.length] : []));
+      const required = params.filter((param) => param.required).length;
+      return [...new Set([required, params.length])].flatMap((count) =>
+        counts.includes(count) ? [] : [`${name}: add test/cases/${name}.io with a request of ${count} parameters`],
+      );
+    });
+    expect(missing).toEqual([]);
   });
 
   it.each([

@@ -45,10 +45,7 @@ export interface Tables {
   readonly encodings: Readonly<Record<string, Encoding>>;
   readonly objects: Readonly<Record<string, ObjectTable>>;
   readonly methods: Readonly<Record<string, MethodTable>>;
-  readonly beyond: {
-    readonly types: Readonly<Record<string, { readonly type: string; readonly reason: string }>>;
-    readonly methods: Readonly<Record<string, MethodTable & { readonly reason: string }>>;
-  };
+  readonly beyond: { readonly types: Readonly<Record<string, { readonly type: string; readonly reason: string }>> };
 }
 
 type Comparison = (tables: Tables, document: OpenRpcDocument) => string[];
@@ -57,18 +54,18 @@ type Comparison = (tables: Tables, document: OpenRpcDocument) => string[];
 export const compareTables: Comparison = (tables, document) => [
   ...compareNames(tables, document),
   ...Object.keys(tables.objects).flatMap((name) => compareObject(name, tables, document)),
-  ...Object.keys(methodsOf(tables)).flatMap((name) => compareMethod(name, tables, document)),
+  ...Object.keys(tables.methods).flatMap((name) => compareMethod(name, tables, document)),
 ];
 
 const compareNames: Comparison = (tables, document) => [
-  ...bothWays(
+  ...missing(
     'type',
     words(tables).map(([, type]) => type),
     Object.keys(document.components.schemas),
   ),
-  ...bothWays(
+  ...missing(
     'method',
-    Object.keys(methodsOf(tables)),
+    Object.keys(tables.methods),
     document.methods.map(({ name }) => name),
   ),
 ];
@@ -102,7 +99,7 @@ function compareObject(name: string, tables: Tables, document: OpenRpcDocument):
 }
 
 function compareMethod(name: string, tables: Tables, document: OpenRpcDocument): string[] {
-  const table = tables.methods[name] ?? tables.beyond.methods[name];
+  const table = tables.methods[name];
   const method = document.methods.find((candidate) => candidate.name === name);
   if (table === undefined || method === undefined) return [`${name}: there is no such method`];
   const rows: Rows = { ...table.params, ...table.beyond };
@@ -161,10 +158,6 @@ function words(tables: Tables): Words {
   return made;
 }
 
-function methodsOf({ methods, beyond }: Tables): Readonly<Record<string, MethodTable>> {
-  return { ...methods, ...beyond.methods };
-}
-
 function rowsOf(table: ObjectTable, tables: Tables): Rows {
   const { fields, beyond } = tables.objects[table.sameAs ?? ''] ?? table;
   const rows = { ...fields, ...beyond, ...table.fields, ...table.beyond };
@@ -173,9 +166,15 @@ function rowsOf(table: ObjectTable, tables: Tables): Rows {
 
 function bothWays(what: string, inTables: readonly string[], inSchemas: readonly string[]): string[] {
   return [
-    ...inTables.filter((name) => !inSchemas.includes(name)).map((name) => `${what} ${name} is missing in the schemas`),
+    ...missing(what, inTables, inSchemas),
     ...inSchemas.filter((name) => !inTables.includes(name)).map((name) => `${what} ${name} is not in the tables`),
   ];
+}
+
+function missing(what: string, inTables: readonly string[], inSchemas: readonly string[]): string[] {
+  return inTables
+    .filter((name) => !inSchemas.includes(name))
+    .map((name) => `${what} ${name} is missing in the schemas`);
 }
 
 function same(what: string, expected: unknown, found: unknown): string[] {

@@ -103,6 +103,16 @@ test('details that are no field of the result, or no parameter, are found', () =
   expect(problemsOf('transactions', 'transactionDetails')).toEqual([]);
 });
 
+test('a tracked parameter that does not exist, and a role of two methods, are found', () => {
+  const problemsOf = (extension: object): string[] =>
+    withMethod('eth_getTransactionByHash', () => ({ 'x-gatehouse': extension }));
+  expect(problemsOf({ tracks: { sender: 'hash' } })).toEqual([
+    'eth_getTransactionByHash: tracks.sender must name a parameter',
+  ]);
+  expect(problemsOf({ tracks: { transaction: 'transactionHash' } })).toEqual([]);
+  expect(problemsOf({ role: 'logs' })).toEqual(['two methods have the role logs']);
+});
+
 test('an invalid example is found', () => {
   const examples = [{ name: 'wrong', params: [], result: { name: 'chainId', value: 1 } }];
   expect(withMethod('eth_chainId', () => ({ examples }))).toEqual([

@@ -66,8 +66,8 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
       return method.looksUpHash === true;
     case 'reads':
       return isRead(method);
-    default:
-      return method.name === methods;
+    case 'logs':
+      return method.resultIs === 'logs';
   }
 }
 

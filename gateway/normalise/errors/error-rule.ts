@@ -11,8 +11,8 @@ export interface ErrorRule {
   readonly text?: RegExp;
   /** HTTP status. */
   readonly status?: readonly number[];
-  /** A method or a group. `reads` have a schema and execute no code: their errors have no contract text. */
-  readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | (string & {});
+  /** A group of methods. `reads` have a schema and execute no code: their errors have no contract text. */
+  readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | 'logs';
   readonly client: string;
   readonly source: string;
 }

@@ -38,7 +38,7 @@ export const errorRules: readonly ErrorRule[] = [
   },
   {
     means: 'unsupported',
-    methods: 'eth_getLogs',
+    methods: 'logs',
     codes: [-32005],
     text: /^limit exceeded$/,
     client: 'public endpoints of BNB Smart Chain: the method is disabled, so waiting does not help',
@@ -53,7 +53,7 @@ export const errorRules: readonly ErrorRule[] = [
   {
     // Not anchored, because eth_getLogs executes no code. Its limits concern ranges, results, addresses and topics.
     means: 'too-large',
-    methods: 'eth_getLogs',
+    methods: 'logs',
     text: /^(?=[^]*?\b(?:blocks?|ranges?|blockranges?|results?|logs?|response|entries|records|address(?:es)?|topics?|filters?)\b)(?=[^]*?\b(?:exceed(?:s|ed|ing)?|limit(?:s|ed|ation)?|max\w*|too (?:many|large|wide|big|high|long|far|broad)|(?:more|larger|bigger|greater|wider) than (?:the )?\d+|over \d+|up to|at most|narrow\w*|smaller|reduce|paginat\w+|blocks? distance|should work)\b)/i,
     client:
       'erigon, reth, geth 1.16, nitro, coreth, Alchemy, QuickNode, Chainstack, dRPC, Cloudflare, public endpoints: each with its own limit',
@@ -135,7 +135,7 @@ export const errorRules: readonly ErrorRule[] = [
   {
     // A malformed filter is not described as limited.
     means: 'too-large',
-    methods: 'eth_getLogs',
+    methods: 'logs',
     codes: [-32602, -32600, -32701],
     text: /^(?=[^]*?\b(?:limit(?:ed|s)?|exceed(?:s|ed)?|restrict\w*|upgrade|paid|plan|tier|dedicated|specify an address)\b)/i,
     client: 'any, with unrecorded texts: publicnode and others',

@@ -106,11 +106,10 @@ export const revertRules: readonly RevertRule[] = [
 
 /**
  * An error whose whole text is a contract's reason, or the payload. Its code only indicates an execution, and proxies
- * use the same code. A payload proves the revert; a reason is only a guess, for calls without a usable response. Texts
+ * use the same code. A payload proves the revert; a reason is only a guess, for gas estimates without a usable response. Texts
  * about timeouts, capacity or synchronisation are excluded: for them, the upstream's own error is passed on.
  */
-export const bareReason: RevertRule & { readonly method: string } = {
-  method: 'eth_estimateGas',
+export const bareReason: RevertRule = {
   text: /^(?!gateway timeout$|Dependent service returned immature records|VM execution error\.?$|VM Exception |Transaction execution error\.?$|[^]*\b(?:time(?:d )?-?out|deadline|cancell?ed|aborted|sync(?:ed|ing)|busy|overload\w*|capacity|concurren\w+|too many|connection|(?:un|not )available|not ready|peers|internal (?:server )?error|down|lag\w*|limit\w*|quota|exhaust\w*|unreachable|offline|backend|upstream|node|server|plan|memory|no response|slow down)\b)(?:(?<payload>0x(?:[\da-f]{2})*)|(?<reason>[^]+))$/i,
   codes: [-32015],
   client: 'nethermind 1.21-1.31',

@@ -1,3 +1,4 @@
+import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { NestedError } from './nested-errors.ts';
 import { findPayload } from './find-payload.ts';
 import { encodePanic, encodeReason, isPayload, decodeReason } from './revert-payload.ts';
@@ -45,9 +46,9 @@ export function findRevertByCode(nestedErrors: readonly NestedError[]): Revert |
   return undefined;
 }
 
-/** Guesses a revert from an error with an execution code and a text without a rule. */
-export function guessRevert(method: string, nestedErrors: readonly NestedError[]): Revert | undefined {
-  if (method !== bareReason.method) return undefined;
+/** Guesses a revert in a gas estimate, from an error with an execution code and a text without a rule. */
+export function guessRevert(method: MethodSpec, nestedErrors: readonly NestedError[]): Revert | undefined {
+  if (method.resultIs !== 'gas-estimate') return undefined;
   for (const { code, message } of nestedErrors) {
     const match = matchRule(bareReason, code, [message]);
     if (match !== undefined) return makeRevert(nestedErrors, match);

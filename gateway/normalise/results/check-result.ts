@@ -29,9 +29,9 @@ export function checkResult(method: MethodSpec, params: readonly unknown[], resp
 }
 
 function checkText(method: MethodSpec, text: string, response: ResultResponse): Outcome {
-  const { name, padResult, resultPattern, resultIsQuantity } = method;
+  const { resultIs, padResult, resultPattern, resultIsQuantity } = method;
   // Erigon returns 0x0 for a block that it does not have. No transaction needs zero gas.
-  if (name === 'eth_estimateGas' && /^0x0+$/.test(text)) return fail('node-state', text);
+  if (resultIs === 'gas-estimate' && /^0x0+$/.test(text)) return fail('node-state', text);
   const padded = padResult === undefined ? text : padHex(text, padResult);
   if (resultPattern !== undefined && !compilePattern(resultPattern).test(padded)) return fail('malformed', text);
   if (resultIsQuantity === true && isPadded(text)) return final(withoutZeros(text));

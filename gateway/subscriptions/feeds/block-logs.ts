@@ -28,7 +28,7 @@ export class BlockLogs {
   #bloomMatches = 0;
   #isBloomWrong = false;
 
-  /** @param method the spec of `eth_getLogs` */
+  /** @param method the method that requests logs */
   constructor(request: LogSource['request'], method: MethodSpec) {
     this.#request = request;
     this.#method = method;

@@ -1,3 +1,5 @@
+import { nodeMethods } from '../../spec/methods.generated.ts';
+
 /** The part of an upstream that pending transactions use. */
 export interface PendingSource {
   readonly circuit: { readonly isClosed: boolean };
@@ -50,13 +52,13 @@ function openSubscription(source: PendingSource, events: StreamEvents): Promise<
 
 /** @throws Error (rejects with it) if the upstream does not support filters */
 async function openPolledFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
-  const id = await source.fetchResult('eth_newPendingTransactionFilter', '[]');
+  const id = await source.fetchResult(nodeMethods.newPendingFilter, '[]');
   if (typeof id !== 'string') throw new Error('the upstream returned no filter id');
   const params = JSON.stringify([id]);
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
   const poll = async (): Promise<void> => {
-    const hashes = await source.fetchResult('eth_getFilterChanges', params).catch(() => undefined);
+    const hashes = await source.fetchResult(nodeMethods.filterChanges, params).catch(() => undefined);
     if (isClosed) return;
     if (!Array.isArray(hashes)) {
       isClosed = true;
@@ -72,7 +74,7 @@ async function openPolledFilter(source: PendingSource, events: StreamEvents): Pr
       if (isClosed) return;
       isClosed = true;
       clearTimeout(timer);
-      source.fetchResult('eth_uninstallFilter', params).catch(() => undefined);
+      source.fetchResult(nodeMethods.removeFilter, params).catch(() => undefined);
     },
   };
 }

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { nodeMethods } from '../../spec/methods.generated.ts';
 import { UpstreamFailure } from '../transport/upstream-response.ts';
 import type { Outcome } from '../outcome.ts';
 import { classifySendRejection } from './send-rules.ts';
@@ -69,22 +71,19 @@ export class SentTransactions {
   }
 
   /** The upstream to select first: it accepted the transaction of the lookup, or the sender's last transaction. */
-  upstreamFor(method: string, params: readonly unknown[]): Upstream | undefined {
+  upstreamFor(method: MethodSpec, params: readonly unknown[]): Upstream | undefined {
     if (this.#byHash.size === 0) return undefined;
     const upstream = this.#find(method, params);
     return upstream !== undefined && this.#all.includes(upstream) ? upstream : undefined;
   }
 
-  #find(method: string, params: readonly unknown[]): Upstream | undefined {
-    switch (method) {
-      case 'eth_getTransactionByHash':
-      case 'eth_getTransactionReceipt':
-        return this.#byHash.get(String(params[0]));
-      case 'eth_getTransactionCount':
-        return params[1] === 'pending' ? this.#bySender.get(String(params[0]).toLowerCase()) : undefined;
-      default:
-        return undefined;
-    }
+  #find({ tracks, blockAt }: MethodSpec, params: readonly unknown[]): Upstream | undefined {
+    if (tracks === undefined) return undefined;
+    const value = String(params[tracks.param]);
+    if (tracks.of === 'transaction') return this.#byHash.get(value);
+    // Only the pending state has transactions that one upstream has accepted.
+    const isPending = blockAt !== undefined && params[blockAt.param] === 'pending';
+    return isPending ? this.#bySender.get(value.toLowerCase()) : undefined;
   }
 
   /** @param hash from the node's response, which is right also for types that the gateway cannot hash */
@@ -105,7 +104,7 @@ export class SentTransactions {
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
   try {
-    const response = await upstream.request('eth_getTransactionByHash', `["${hash}"]`, deadline - performance.now());
+    const response = await upstream.request(nodeMethods.transactionByHash, `["${hash}"]`, deadline - performance.now());
     const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null) : null;
     return String(found?.hash).toLowerCase() === hash;
   } catch (error) {

@@ -1,10 +1,11 @@
+import { nodeMethods } from '../../spec/methods.generated.ts';
 import { UpstreamFailure, type UpstreamResponse } from './upstream-response.ts';
 
 /** @throws UpstreamFailure if the response to eth_chainId is malformed or has another chain id */
 export function checkChain(response: UpstreamResponse, chainId: number): void {
   const result = response.kind === 'result' ? response.result : undefined;
   if (typeof result !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(result)) {
-    throw new UpstreamFailure('malformed', 'eth_chainId returned no chain id');
+    throw new UpstreamFailure('malformed', `${nodeMethods.chainId} returned no chain id`);
   }
   const returned = BigInt(result);
   if (returned !== BigInt(chainId))

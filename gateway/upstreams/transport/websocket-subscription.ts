@@ -1,3 +1,4 @@
+import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from './check-chain.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { readResponse } from './read-response.ts';
@@ -81,9 +82,9 @@ export function openSubscription(
     },
   });
   const begin = async (): Promise<void> => {
-    checkChain(await request('eth_chainId', '[]'), chainId);
-    const response = await request('eth_subscribe', params);
-    if (response.kind !== 'result' || hasEnded) throw new Error('eth_subscribe was rejected');
+    checkChain(await request(nodeMethods.chainId, '[]'), chainId);
+    const response = await request(nodeMethods.subscribe, params);
+    if (response.kind !== 'result' || hasEnded) throw new Error('the subscription was rejected');
     subscription = response.result;
     events.started();
     for (const notification of earlyNotifications) deliver(notification);
@@ -96,7 +97,7 @@ export function openSubscription(
     close: () => {
       if (end() && subscription !== undefined) {
         // A failure does not matter: the subscription also ends with the connection.
-        request('eth_unsubscribe', JSON.stringify([subscription])).catch(() => undefined);
+        request(nodeMethods.unsubscribe, JSON.stringify([subscription])).catch(() => undefined);
       }
     },
   };

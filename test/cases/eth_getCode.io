@@ -1,0 +1,3 @@
+// without a block, which geth reads as latest
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x6001"}

@@ -1,0 +1,7 @@
+// the chain id of Sepolia
+>> {"jsonrpc":"2.0","id":1,"method":"zks_L1ChainId","params":[]}
+<< {"jsonrpc":"2.0","id":1,"result":"0xaa36a7"}
+
+// a parameter
+>> {"jsonrpc":"2.0","id":1,"method":"zks_L1ChainId","params":[1]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: expected no parameters"}}
