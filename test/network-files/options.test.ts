@@ -42,7 +42,7 @@ describe('an option of a network file', () => {
     expect(unused, step).toEqual([]);
   });
 
-  it.each(rows)('$table.$name has one diagnostic if its value has the wrong type', ({ table, name, option }) => {
+  it.each(rows)('$table: $name has one diagnostic if its value has the wrong type', ({ table, name, option }) => {
     const value = option.type === 'object' ? 5 : { wrong: 'map' };
     const path = table === 'networkOptions' ? name : `upstreams[0].${name}`;
     // Only one of url and spawn is valid.
@@ -52,21 +52,24 @@ describe('an option of a network file', () => {
     ]);
   });
 
-  it.each(optional)('$table.$name has its default, or no value, if the file has none', ({ table, name, option }) => {
+  it.each(optional)('$table: $name has its default, or no value, if the file has none', ({ table, name, option }) => {
     const network = configOf('base', fileWith(table, {}));
     const values = table === 'networkOptions' ? network : network.upstreams[0];
     expect(values).toHaveProperty('name');
     expect(values?.[name as keyof typeof values]).toEqual(option.default);
   });
 
-  it.each(rows)('$table.$name: a change replaces the $option.replaces, and nothing else', ({ table, name, option }) => {
-    const [upstreamBefore, upstreamAfter] = changedIn<UpstreamConfig>('upstreamOptions', table, name);
-    const [before, after] = changedIn<NetworkConfig>('networkOptions', table, name);
-    expect(chainIdentity(before) === chainIdentity(after)).toBe(option.replaces !== 'chain');
-    expect(upstreamIdentity(before, upstreamBefore) === upstreamIdentity(after, upstreamAfter)).toBe(
-      !['chain', 'upstream'].includes(option.replaces),
-    );
-  });
+  it.each(rows)(
+    '$table: $name: a change replaces the $option.replaces, and nothing else',
+    ({ table, name, option }) => {
+      const [upstreamBefore, upstreamAfter] = changedIn<UpstreamConfig>('upstreamOptions', table, name);
+      const [before, after] = changedIn<NetworkConfig>('networkOptions', table, name);
+      expect(chainIdentity(before) === chainIdentity(after)).toBe(option.replaces !== 'chain');
+      expect(upstreamIdentity(before, upstreamBefore) === upstreamIdentity(after, upstreamAfter)).toBe(
+        !['chain', 'upstream'].includes(option.replaces),
+      );
+    },
+  );
 });
 
 /** The values of a table before and after a change of one option, of this or another table. */
