@@ -7,7 +7,7 @@ import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export const silent = pino({ level: 'silent' });

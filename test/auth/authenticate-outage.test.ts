@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { freePort } from '../support/redis.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   address,
   addKey,

@@ -11,7 +11,7 @@ import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { RedisServer } from '../support/redis.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   address,
   addKey,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readTable, writeTable } from '../support/page-table.ts';
 import { castClient } from './cast-client.ts';
 import type { Client, OpenClient } from './client.ts';

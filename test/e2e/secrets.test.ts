@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { body, cutInBody, cutInHeaders, hang, status, withId } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';

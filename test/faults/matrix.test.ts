@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
-import { until } from '../routing/with-nodes.ts';
+import { eventually } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { pause, withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
 
@@ -13,7 +13,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
   );
   const { heads, nodes } = all;
   heads.markUsed(performance.now());
-  await until(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
+  await eventually(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
     const block = chain.mine();
@@ -24,7 +24,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
 
 /** Uses the network until a condition is true. */
 async function untilUsed({ heads }: WithHeads, condition: () => boolean): Promise<void> {
-  await until(() => {
+  await eventually(() => {
     heads.markUsed(performance.now());
     return condition();
   });

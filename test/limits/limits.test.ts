@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { estimate, limited, receipt, storage, type Limited, type Sent } from './limited.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { limited, storage } from './limited.ts';
 

@@ -8,6 +8,7 @@ import { openLog } from '../../gateway/config/log.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 
 const log = openLog('silent');
@@ -60,7 +61,7 @@ onPosix('a local node of a gateway', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
-    await until(() => responses(url));
+    await eventually(() => responses(url));
 
     process.kill(-(parent.pid ?? 0), 'SIGINT');
     await once(parent.stdout, 'data');
@@ -69,7 +70,7 @@ onPosix('a local node of a gateway', () => {
 
     parent.kill('SIGKILL');
     await once(parent, 'exit');
-    await until(async () => !(await responses(url)));
+    await eventually(async () => !(await responses(url)));
   });
 });
 
@@ -166,10 +167,6 @@ function responses(url: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function until(validity: () => Promise<boolean>): Promise<void> {
-  while (!(await validity())) await delay(20); // vitest's time limit ends it
 }
 
 async function freePort(): Promise<number> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FolderWatcher } from '../../gateway/network-files/watch-folder.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** Longer than any test takes, so that only file-system events report changes. */
 const never = 3_600_000;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { slow } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';

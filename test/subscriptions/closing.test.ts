@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';

@@ -6,7 +6,7 @@ import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode } from '../support/fake-node.ts';

@@ -11,7 +11,7 @@ import { withFileLock } from '../../../gateway/auth/stores/file-lock.ts';
 import { FileKeyStore } from '../../../gateway/auth/stores/file-key-store.ts';
 import { KeyFileError } from '../../../gateway/auth/stores/key-file.ts';
 import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startFileWriter } from './file-writer.ts';
 import { keyStoreContract } from './key-store.contract.ts';
 

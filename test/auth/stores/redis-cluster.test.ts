@@ -10,7 +10,7 @@ import { network, startGateway, type TestGateway } from '../../support/gateway.t
 import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../../support/redis-cluster.ts';
 import type { RedisServer } from '../../support/redis.ts';
 import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { silent } from '../auth-setup.ts';
 
 const storage = { method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { errorText } from './expect-response.ts';
 import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { hang, slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';

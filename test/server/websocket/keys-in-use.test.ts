@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';

@@ -2,10 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionTimes } from '../../../gateway/upstreams/transport/websocket-connection.ts';
 import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
 import { startAnvil } from '../../support/anvil.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../../support/fake-websocket-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../../support/gateway.ts';
-import { CHAIN_ID, shiftClock, until, word } from '../../routing/with-nodes.ts';
+import { CHAIN_ID, shiftClock, word } from '../../routing/with-nodes.ts';
 
 const address = `0x${'11'.repeat(20)}`;
 
@@ -350,7 +351,7 @@ describe('a connection', () => {
     expect(node.sockets.size).toBe(1);
     let code = 0;
     for (const socket of node.sockets) socket.on('close', (given) => (code = given));
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
     expect(code).toBe(1000);
     expect(node.handshakes).toHaveLength(1);
     await send();
@@ -438,7 +439,7 @@ describe('a connection', () => {
     node.rejectUpgradesWith(undefined);
     await send();
     for (const socket of node.sockets) socket.terminate();
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
     node.rejectUpgradesWith(503);
     await send();
     node.rejectUpgradesWith(undefined);
@@ -451,10 +452,10 @@ describe('a connection', () => {
     await send();
     node.onCall(() => undefined);
     const waiting = send();
-    await until(() => node.calls.length === 2);
+    await eventually(() => node.calls.length === 2);
     await Promise.all([upstream.close(), expect(waiting).rejects.toMatchObject({ failure: 'transport' })]);
     await expect(send()).rejects.toMatchObject({ failure: 'transport', message: 'closed' });
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
   });
 });
 
