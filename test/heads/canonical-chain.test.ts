@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { status } from '../support/behaviours.ts';
 import { startAnvil } from '../support/anvil.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, follow, pause, replay, withHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, replay, withHeads } from './with-heads.ts';
 
 describe('the canonical chain', () => {
   it('grows block by block from the head at the time of watching', async () => {
@@ -51,7 +51,7 @@ describe('the canonical chain', () => {
     await watch();
     for (const node of nodes) await node.refuse();
     chain.mine(7);
-    await pause(60);
+    await staysTrueFor(60, () => heads.head?.number === 100n);
     await nodes[1]?.listen();
     await eventually(() => heads.head?.number === 107n);
     expect(replay(changes)).toHaveLength(7);

@@ -1,13 +1,13 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway } from '../support/gateway.ts';
 import { storageParams, word } from '../routing/with-nodes.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, pause, scriptedNode, notifyHead, withHeads } from './with-heads.ts';
+import { CHAIN_ID, scriptedNode, notifyHead, withHeads } from './with-heads.ts';
 
 it('the first call of a network starts polls of its heads only, and polls are counted apart from calls', async () => {
   const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
@@ -21,8 +21,7 @@ it('the first call of a network starts polls of its heads only, and polls are co
   const gateway = await startGateway({ used: network(one, two), idle: network(three) }, { CACHE_MAX_BYTES: '0' });
   onTestFinished(() => gateway.stop());
   await gateway.call('idle', 'eth_chainId');
-  await pause(50);
-  expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
+  await staysTrueFor(50, () => nodes.every(({ calls }) => calls.length === 0));
   for (let calls = 0; calls < 5; calls++) await gateway.call('used', 'eth_getStorageAt', storageParams);
   await eventually(() => nodes[0]?.polls() === 1 && nodes[1]?.polls() === 1);
   await expect

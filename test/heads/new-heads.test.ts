@@ -1,13 +1,17 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, follow, pause, replay, scriptedNode, notifyHead, withNewHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, replay, scriptedNode, notifyHead, withNewHeads } from './with-heads.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after 150 ms. */
-async function subscribed() {
+/** Silence that no pause of a slow machine reaches. */
+const longMs = 5_000;
+
+/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after `silenceMs`. */
+async function subscribed(silenceMs = 150) {
   const chain = new ScriptedChain({ secondsApart: 0 });
-  const all = await withNewHeads(chain, { silenceMs: 150 });
+  const all = await withNewHeads(chain, { silenceMs });
   const { node, feed, heads } = all;
   await all.watch();
   await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
@@ -24,12 +28,12 @@ async function subscribed() {
 const methodsOf = (calls: readonly { method: string }[]) => calls.map(({ method }) => method);
 
 it('an upstream with a WebSocket sends its heads as notifications, and is not polled', async () => {
-  const { node, feed, changes, mine, metrics } = await subscribed();
+  const { node, feed, changes, mine, metrics } = await subscribed(longMs);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(feed.calls[1]?.params).toEqual(['newHeads']);
   for (let block = 0; block < 8; block++) {
     await mine();
-    await pause(30);
+    await staysTrueFor(30, () => node.polls() === 2);
   }
   // One poll at the start, and one after the subscription, for blocks between them.
   expect([node.polls(), node.fetched()]).toEqual([2, 0]);
@@ -40,7 +44,7 @@ it('an upstream with a WebSocket sends its heads as notifications, and is not po
 });
 
 it('polls replace a lost WebSocket until it is back', async () => {
-  const { node, feed, chain, heads, changes, mine } = await subscribed();
+  const { node, feed, chain, heads, changes, mine } = await subscribed(longMs);
   await feed.stop();
   chain.mine(3);
   await eventually(() => heads.head?.number === chain.number);
@@ -53,9 +57,8 @@ it('polls replace a lost WebSocket until it is back', async () => {
   const polls = node.polls();
   for (let block = 0; block < 5; block++) {
     await mine();
-    await pause(30);
+    await staysTrueFor(30, () => node.polls() === polls);
   }
-  expect(node.polls()).toBe(polls);
   expect(replay(changes)).toHaveLength(10);
 });
 
@@ -88,7 +91,7 @@ it('an upstream without notifications is polled while others advance, and its la
   await watch();
   await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.polls() === 2);
   // For a fast network, the last poll is long ago now.
-  await pause(60);
+  await scenarioPause(60);
   chain.mine(2);
   await eventually(() => heads.lagOf(upstreams[1] as never) === 2);
   expect(heads.number).toBe(102n);
@@ -112,6 +115,5 @@ it('a WebSocket is closed when the network is no longer in use', async () => {
   stop();
   await eventually(() => methodsOf(feed.calls).includes('eth_unsubscribe'));
   const calls = node.calls.length;
-  await pause(100);
-  expect([node.calls.length, feed.handshakes.length]).toEqual([calls, 1]);
+  await staysTrueFor(100, () => node.calls.length === calls && feed.handshakes.length === 1);
 });

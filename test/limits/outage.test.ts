@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
@@ -34,14 +33,17 @@ it('after an outage Redis is charged once for the calls in between, in few round
   const one = await limited({ REDIS_URL: redis.url });
   await one.setPermissions({ rate: '0.01', burst: '50' });
   await one.send(storage);
+  const connections = async (): Promise<number> => (await redis.cli('CLIENT', 'LIST')).split('\n').length;
+  const before = await connections();
   await redis.kill();
-  await sleep(300);
+  await eventually(() => !one.gateway.gateway.keys.isAvailable);
   for (let count = 0; count < 20; count++) expect((await one.send(storage)).status).toBe(200);
   await redis.restart();
   // Redis lost the key: it is added again, as an operator would do.
   await eventually(() => one.gateway.gateway.keys.isAvailable, 3_000);
   await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '50');
-  await sleep(700);
+  // The limiter is connected again, too.
+  await eventually(async () => (await connections()) >= before);
   const sent = await Promise.all(Array.from({ length: 20 }, () => one.send(storage)));
   expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 200));
   const limit = `gatehouse:limit:${one.id}`;
@@ -57,7 +59,7 @@ it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis i
   await one.setPermissions({ daily: '1000' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
-  await sleep(300);
+  await eventually(() => !one.gateway.gateway.keys.isAvailable);
   const rejected = await one.send(storage);
   expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '01']);
   expect(rejected.body).toMatchObject({
@@ -74,7 +76,7 @@ it('by default quotas are counted in memory while Redis is unavailable', async (
   await one.setPermissions({ daily: '3' });
   expect((await one.send(storage)).status).toBe(200);
   await redis.kill();
-  await sleep(300);
+  await eventually(() => !one.gateway.gateway.keys.isAvailable);
   const statuses = [];
   for (let count = 0; count < 3; count++) statuses.push((await one.send(storage)).status);
   expect(statuses).toEqual([200, 200, 429]);

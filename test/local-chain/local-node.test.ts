@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 
 const log = openLog('silent');
@@ -65,8 +64,7 @@ onPosix('a local node of a gateway', () => {
 
     process.kill(-(parent.pid ?? 0), 'SIGINT');
     await once(parent.stdout, 'data');
-    await delay(100);
-    expect(await responses(url)).toBe(true);
+    await staysTrueFor(100, () => responses(url));
 
     parent.kill('SIGKILL');
     await once(parent, 'exit');

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { slow } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -83,8 +83,7 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
   // A file saved without changes, and other files in the folder, trigger no reload.
   writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
-  await new Promise((resolve) => setTimeout(resolve, 700));
-  expect(await rejected()).toBe(1);
+  await staysTrueFor(700, async () => (await rejected()) === 1);
   const page = await readMetrics(gateway.address);
   expect(page.value('gatehouse_config_last_reload_successful')).toBe(0);
 

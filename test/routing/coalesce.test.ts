@@ -1,5 +1,4 @@
 import { request as httpRequest } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { CoalescedCalls } from '../../gateway/routing/coalesce.ts';
@@ -9,6 +8,7 @@ import { status, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { storageParams, withNodes, word } from './with-nodes.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** Holds requests to a node until they are released. */
 function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; release: () => void } {
@@ -194,7 +194,7 @@ it('the other participants are settled even if sending the call again fails', as
   let requests = 0;
   const send = (): Promise<never> => {
     if (++requests > 1) throw new RpcError('overloaded');
-    return delay(60).then(() => {
+    return scenarioPause(60).then(() => {
       throw new RpcError('no-upstream');
     });
   };

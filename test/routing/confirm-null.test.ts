@@ -3,6 +3,7 @@ import { hang, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { CHAIN_ID, shiftClock, withNodes } from './with-nodes.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
 const transaction = { hash, blockHash: `0x${'cd'.repeat(32)}`, blockNumber: '0x11' };
@@ -19,8 +20,14 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
   two.response('eth_getBlockByNumber', head(second));
   await all.request();
   const polled = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
-  await eventually(() => polled.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await eventually(async () => {
+    const { value } = await readMetrics(all.gateway.address);
+    return polled.every((node) => {
+      const upstream = `node-${all.nodes.indexOf(node)}`;
+      return value('gatehouse_head_polls_total', { upstream, outcome: 'response' }) === 1;
+    });
+  });
+  expect(polled.map((node) => node.callsOf('eth_getBlockByNumber').length)).toEqual(polled.map(() => 1));
   const find = async () => (await all.send('eth_getTransactionByHash', [hash])).response.result;
   const finds = (): number[] => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length);
   return { ...all, one, two, find, finds };

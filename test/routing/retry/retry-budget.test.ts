@@ -63,7 +63,8 @@ describe('an outage of all upstreams', () => {
 });
 
 it('a call skips an upstream with a half-open circuit if the budget is used up, and is sent to one with a closed circuit', async () => {
-  const clock = shiftClock();
+  // With a stopped clock, failures that arrive late on a slow machine do not extend the cooldown.
+  const clock = shiftClock({ isStopped: true });
   const all = await withNodes(3, {}, { hedge: 'off' });
   await all.request();
   const held: Exchange[] = [];
