@@ -59,7 +59,8 @@ it('a response that its client reads slowly is not dropped', async () => {
     caller.socket.resume();
     await eventually(() => caller.socket.bytesRead > bytesRead + 1_000_000);
     caller.socket.pause();
-    await eventually(() => unreadBytes(caller.socket) < before);
+    // Nothing is left in the gateway once the kernel has the rest.
+    await eventually(() => unreadBytes(caller.socket) < before || unreadBytes(caller.socket) === 0);
     vi.advanceTimersByTime(10_000);
   }
   caller.socket.resume();
