@@ -84,7 +84,7 @@ it('a call skips an upstream with a half-open circuit if the budget is used up, 
 });
 
 it('the failure of one upstream of two affects no caller, however many calls are in flight', async () => {
-  const all = await withNodes(2);
+  const all = await withNodes(2, {}, { hedge: 'off' });
   await all.request();
   all.nodes[0]?.always(status(503));
   const responses = await Promise.all(Array.from({ length: 200 }, all.request));
