@@ -33,7 +33,7 @@ it('while Redis hangs, limits are counted in memory after one timeout of 100 ms'
 it('after an outage Redis is charged once for the calls in between, in few round trips', async () => {
   const redis = await ownRedis();
   const one = await limited({ REDIS_URL: redis.url });
-  await one.setPermissions({ rate: '0.01', burst: '50' });
+  await one.setPermissions({ rate: '0.01', burst: '500' });
   await one.send(storage);
   const connections = async (): Promise<number> => (await redis.cli('CLIENT', 'LIST')).split('\n').length;
   const before = await connections();
@@ -43,16 +43,23 @@ it('after an outage Redis is charged once for the calls in between, in few round
   await redis.restart();
   // Redis lost the key: it is added again, as an operator would do.
   await eventually(() => one.gateway.gateway.keys.isAvailable, 3_000);
-  await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '50');
+  await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '500');
   // The limiter is connected again, too.
   await eventually(async () => (await connections()) >= before);
   const sent = await Promise.all(Array.from({ length: 20 }, () => one.send(storage)));
   expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 200));
   const limit = `gatehouse:limit:${one.id}`;
-  const missing = (Number(await redis.cli('HGET', limit, 'fullAt')) - Date.now()) / 100_000;
-  expect(Math.round(missing)).toBe(40);
+  const missing = async (): Promise<number> =>
+    Math.round((Number(await redis.cli('HGET', limit, 'fullAt')) - Date.now()) / 100_000);
+  // Some of the calls may have been sent before the limiter was connected: the next one charges for them, too.
+  let more = 0;
+  await eventually(async () => {
+    more++;
+    await one.send(storage);
+    return (await missing()) === 40 + more;
+  });
   const trips = /cmdstat_evalsha:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1];
-  expect(Number(trips)).toBeLessThan(20);
+  expect(Number(trips)).toBeLessThan(20 + more);
 });
 
 it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis is unavailable, and counts them', async () => {

@@ -134,7 +134,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     for (let time = 0; time < 9; time += 1) expect(await send()).toBe(200);
     place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
     // The calls until now are stored within about a second; the gateway stores no more when it is killed.
-    await eventually(async () => (await rows(id))[0]?.units === 10, 3_000);
+    await eventually(async () => (await rows(id))[0]?.units === 10);
     gateway.signal('SIGKILL');
     await gateway.ended;
     const [storageRow] = await rows(id);
