@@ -6,9 +6,8 @@ export default defineConfig({
     // `npm run test:clients` and `test:nodes` run these: they need further packages, and geth.
     exclude: ['test/clients/**', 'test/nodes/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
-    // Tests start real processes on shared machines, so that a pause may fail a test about seconds. A test that passes only
-    // in the second attempt is reported as such.
-    retry: 1,
+    // A test without an assertion fails. No test is repeated (test/structure/tests.test.ts checks it).
+    expect: { requireAssertions: true },
     // Tests mostly wait for processes and time. On 2 cores, two workers take 360 s, three 280 s.
     maxWorkers: 3,
     testTimeout: 20_000,

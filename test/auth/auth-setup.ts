@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, expect } from 'vitest';
 import { RpcError, type Reason } from '../../gateway/jsonrpc/errors.ts';
@@ -7,8 +6,9 @@ import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 export const silent = pino({ level: 'silent' });
 export const createdAt = '2026-01-02T03:04:05.678Z';
@@ -64,7 +64,7 @@ export async function addKey(redis: RedisServer, key = makeKey()): Promise<strin
 export async function fillCache(auth: AuthSetup, ...keys: string[]): Promise<void> {
   await eventually(async () => {
     for (const key of keys) expect(await auth.try(key)).toBe('valid');
-    await sleep(20);
+    await scenarioPause(20);
     const { hit } = auth.authenticator.counts;
     for (const key of keys) await auth.try(key);
     return auth.authenticator.counts.hit === hit + keys.length;

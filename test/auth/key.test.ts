@@ -51,7 +51,7 @@ describe('a key', () => {
       fc.property(keys, fc.nat(33), (key, at) => {
         const [a = '', b = ''] = [key[at], key[at + 1]];
         fc.pre(a !== b);
-        return !isWellFormedKey(key.slice(0, at) + b + a + key.slice(at + 2));
+        expect(isWellFormedKey(key.slice(0, at) + b + a + key.slice(at + 2))).toBe(false);
       }),
     );
   });
@@ -60,7 +60,7 @@ describe('a key', () => {
     fc.assert(
       fc.property(keys, fc.string({ minLength: 1, maxLength: 8 }), (key, more) => {
         const others = [key + more, more + key, key.slice(0, -1), key.slice(1), key.toUpperCase(), `${key}\n`];
-        return others.every((other) => !isWellFormedKey(other));
+        expect(others.filter(isWellFormedKey)).toEqual([]);
       }),
     );
   });
@@ -74,7 +74,11 @@ describe('a key', () => {
   });
 
   it('is malformed if it is any other text', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => !isWellFormedKey(text)));
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+        expect(isWellFormedKey(text)).toBe(false);
+      }),
+    );
   });
 });
 

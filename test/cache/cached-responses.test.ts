@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';

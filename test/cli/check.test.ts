@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/redis.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 

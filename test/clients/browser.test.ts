@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Ethers from 'ethers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { makeWorld, type World } from './world.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 let world: World;
 let site: Server;
@@ -74,7 +74,7 @@ describe('a page of another origin, in Chromium,', () => {
     const preflight = await fetch(world.connection.http, { method: 'OPTIONS', headers });
     expect(preflight.headers.get('access-control-max-age')).toBe('86400');
     const before = world.proxy.requests.length;
-    await sleep(5_500);
+    await scenarioPause(5_500);
     await inPage(post, { url: world.connection.http, bodies: [call('eth_chainId')] });
     expect(verbs(before)).toEqual(['POST']);
   });

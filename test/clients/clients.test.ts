@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readTable, writeTable } from '../support/page-table.ts';
 import { castClient } from './cast-client.ts';
 import type { Client, OpenClient } from './client.ts';
@@ -16,6 +15,7 @@ import { wagmiClient } from './wagmi-client.ts';
 import { web3Client } from './web3-client.ts';
 import { account, makeWorld, type World } from './world.ts';
 import { zksyncClient } from './zksync-client.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 const clients: readonly Client[] = [
   ...[ethersClient, viemClient, wagmiClient, web3Client],
@@ -108,7 +108,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     const sendUntilSeen = async (...sent: number[]): Promise<unknown> =>
       eventually(async () => {
         const all = [...sent, await send()];
-        for (let waits = 0; waits < 15 && !all.every(hasSeen); waits++) await sleep(100);
+        for (let waits = 0; waits < 15 && !all.every(hasSeen); waits++) await scenarioPause(100);
         return all.every(hasSeen);
       }, 30_000);
     await sendUntilSeen();

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { JsonRpcProvider, Wallet, WebSocketProvider, type JsonRpcApiProvider, type Log } from 'ethers';
 import type { CallObject, Client, OpenClient } from './client.ts';
 
@@ -56,7 +56,7 @@ export function ethersDay(
       return () => watching().off({ address }, onLog);
     },
     close: async () => {
-      await sleep(0);
+      await turn();
       await Promise.allSettled(requests);
       provider.destroy();
       // WebSocketProvider.destroy returns a promise.

@@ -1,6 +1,6 @@
 import type { LocalAccount } from 'viem';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallObject, OpenClient, Stop } from './client.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** `request` of EIP-1193. */
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
@@ -35,7 +35,7 @@ export function providerDay(request: Request, account: LocalAccount, close: () =
         const receipt = (await request('eth_getTransactionReceipt', [hash])) as Record<string, string> | null;
         if (receipt !== null)
           return { hasSucceeded: receipt['status'] === '0x1', block: Number(receipt['blockNumber']) };
-        await sleep(50);
+        await scenarioPause(50);
       }
     },
     watchBlocks: (seen) =>
@@ -55,7 +55,7 @@ export function providerDay(request: Request, account: LocalAccount, close: () =
     const poll = async (): Promise<void> => {
       while (!isStopped) {
         for (const change of (await request('eth_getFilterChanges', [id])) as unknown[]) await onChange(change);
-        await sleep(100);
+        await scenarioPause(100);
       }
       await request('eth_uninstallFilter', [id]);
     };

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/clients/*.test.ts'],
-    retry: 1,
+    expect: { requireAssertions: true },
     // These tests mostly wait.
     maxWorkers: 2,
     maxConcurrency: 4,

@@ -1,6 +1,6 @@
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../auth/tcp-proxy.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway } from '../support/gateway.ts';

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { productionPackages } from '../support/production-packages.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { commandOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';

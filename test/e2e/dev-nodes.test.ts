@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { encodePanic, encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { startGanache, type Ganache } from '../support/ganache.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
 
 const CHAIN_ID = 1337;
 
@@ -107,10 +108,13 @@ describe('anvil and ganache have the same responses through the gateway', () => 
 async function deploy(url: string, data: string): Promise<string> {
   const [from] = (await sendCall(url, 'eth_accounts')) as string[];
   const hash = await sendCall(url, 'eth_sendTransaction', { from, data, gas: '0x30d40' });
-  return vi.waitUntil(async () => {
+  let address: string | undefined;
+  await eventually(async () => {
     const receipt = (await sendCall(url, 'eth_getTransactionReceipt', hash)) as { contractAddress: string } | null;
-    return receipt?.contractAddress;
+    address = receipt?.contractAddress;
+    return address !== undefined;
   });
+  return address as unknown as string;
 }
 
 async function sendCall(url: string, method: string, ...params: unknown[]): Promise<unknown> {

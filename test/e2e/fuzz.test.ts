@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -9,6 +8,8 @@ import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { breachOf, type ContractOptions, type FuzzResponse } from './fuzz-contract.ts';
 import { callText, fuzzRequests, goodCalls, type FuzzRequest } from './fuzz-requests.ts';
+import { eventually } from '../support/eventually.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 1);
@@ -56,7 +57,7 @@ it('the responses to a thousand valid and invalid calls follow the contract, and
   expectMix(responses);
 
   expect((await sendAll(good)).map(({ text }) => text)).toEqual(responsesBefore);
-  expect(await socketsAtRest()).toBeLessThanOrEqual(socketsBefore);
+  await eventually(() => openSockets() <= socketsBefore);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_calls_in_flight', { network: 'local' })).toBe(0);
   expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
@@ -104,14 +105,21 @@ function expectMix(responses: readonly FuzzResponse[]): void {
   }
 }
 
-/** Number of sockets of this process, gateway and test together, once it is constant. */
+/** Number of sockets of this process, gateway and test together. */
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;
+}
+
+/** The same, once it is constant. */
 async function socketsAtRest(): Promise<number> {
-  for (let last = -1; ;) {
-    const now = process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;
-    if (now === last) return now;
-    last = now;
-    await sleep(200);
-  }
+  let last = -1;
+  await eventually(async () => {
+    const before = last;
+    await scenarioPause(200);
+    last = openSockets();
+    return last === before;
+  });
+  return last;
 }
 
 function shown({ kind, verb, path, body, chunked }: FuzzRequest): string {

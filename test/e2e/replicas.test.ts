@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import type { Balancer } from '../support/balancer.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';

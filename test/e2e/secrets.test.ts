@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { body, cutInBody, cutInHeaders, hang, status, withId } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
@@ -136,6 +136,7 @@ describe('no key and no upstream’s address is shown', () => {
       [`${gateway.address}/v3/${key}`, { method: 'POST', body: '{}' }],
       [`${gateway.address}/fake?key=${key}`, { method: 'GET' }],
     ];
+    const before = outputs.length;
     for (const [address, request] of requests) await logEntry(await fetch(address, request));
     for (const line of [
       `POST /fake/v3/${key} HTTP/9.9\r\n\r\n`,
@@ -145,6 +146,8 @@ describe('no key and no upstream’s address is shown', () => {
     ]) {
       outputs.push(await sendRaw(line));
     }
+    // The last test looks for secrets in all outputs.
+    expect(outputs.length - before).toBe(requests.length + 4);
   });
 
   it('in metrics and in health', async () => {

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
@@ -8,6 +7,7 @@ import { shiftClock } from '../routing/with-nodes.ts';
 import { CHAIN_ID, goodResponses, head, type BadUpstream } from './bad-upstream.ts';
 import { faults, storage, type ExpectedCall, type Fault } from './faults.ts';
 import { rowOf, writeTable, type Row } from './fault-table.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
 const SILENT_TIMEOUT_MS = 250;
@@ -85,7 +85,7 @@ async function fail(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNod
     await eventually(async () => (await pollsOf(slug)) === (good === undefined ? 2 : 4), 3_000);
   }
   // Time for closed connections and responses to arrive.
-  await sleep(20);
+  await scenarioPause(20);
 }
 
 /** The number of completed head polls of a network's upstreams. */

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { startRedisWithSentinel } from '../support/redis-cluster.ts';
 import { startFaultProxy, type ConnectionFault } from './fault-proxy.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** One way in which the Redis for keys and limits fails: a row of the table `redis` in docs/faults.md. */
 export interface RedisFault {
@@ -78,7 +78,7 @@ async function failsOver(): Promise<BadRedis> {
   // Waits until the replica has all writes.
   const fail = async (): Promise<void> => {
     await primary.cli('WAIT', '1', '1000');
-    await sleep(10);
+    await scenarioPause(10);
     await primary.kill();
   };
   return { url, primary, fail, mend: nothing, stop };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, goodResponses } from './bad-upstream.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { status } from '../support/behaviours.ts';
 import { startAnvil } from '../support/anvil.ts';
-import { until } from '../routing/with-nodes.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, follow, pause, replay, withHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, replay, withHeads } from './with-heads.ts';
 
 describe('the canonical chain', () => {
   it('grows block by block from the head at the time of watching', async () => {
@@ -13,7 +13,7 @@ describe('the canonical chain', () => {
     expect(heads.head).toMatchObject({ number: 100n, hash: chain.head.hash });
     expect(heads.head?.block).not.toHaveProperty('transactions');
     chain.mine();
-    await until(() => heads.head?.number === 101n);
+    await eventually(() => heads.head?.number === 101n);
     expect(changes).toMatchObject([{ removed: [], added: [{ hash: chain.head.hash }] }]);
     expect(heads.at(100n)?.hash).toBe(chain.head.parentHash);
     expect(heads.has(chain.head.hash)).toBe(true);
@@ -28,10 +28,10 @@ describe('the canonical chain', () => {
     const stop = await watch();
     await watch();
     chain.mine();
-    await until(() => changes.length === 2);
+    await eventually(() => changes.length === 2);
     stop();
     chain.mine();
-    await until(() => changes.length === 3);
+    await eventually(() => changes.length === 3);
     expect(heads.head?.hash).toBe(chain.head.hash);
   });
 
@@ -40,7 +40,7 @@ describe('the canonical chain', () => {
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     await watch();
     chain.mine(30);
-    await until(() => heads.head?.number === 130n);
+    await eventually(() => heads.head?.number === 130n);
     expect(replay(changes)).toHaveLength(30);
     expect(nodes[0]?.fetched()).toBe(29);
   });
@@ -51,14 +51,14 @@ describe('the canonical chain', () => {
     await watch();
     for (const node of nodes) await node.refuse();
     chain.mine(7);
-    await pause(60);
+    await staysTrueFor(60, () => heads.head?.number === 100n);
     await nodes[1]?.listen();
-    await until(() => heads.head?.number === 107n);
+    await eventually(() => heads.head?.number === 107n);
     expect(replay(changes)).toHaveLength(7);
     expect(nodes[0]?.fetched()).toBe(0);
     await nodes[0]?.listen();
     chain.mine();
-    await until(() => heads.head?.number === 108n);
+    await eventually(() => heads.head?.number === 108n);
     expect(replay(changes)).toHaveLength(8);
   });
 
@@ -79,7 +79,7 @@ describe('the canonical chain', () => {
       onlyLatest(() => old),
     );
     chain.mine(3);
-    await until(() => heads.head?.number === 103n);
+    await eventually(() => heads.head?.number === 103n);
     expect(replay(changes)).toHaveLength(3);
     expect(nodes[1]?.callsOf('eth_getBlockByHash')).toHaveLength(2);
     // After one failure, the upstream gets no request for the next block.
@@ -91,10 +91,10 @@ describe('the canonical chain', () => {
     const { heads, changes, watch } = await withHeads([chain]);
     await watch();
     chain.mine(5);
-    await until(() => heads.head?.number === 105n);
+    await eventually(() => heads.head?.number === 105n);
     const old = heads.head?.hash ?? '';
     chain.reorganise(depth);
-    await until(() => heads.head?.hash === chain.head.hash);
+    await eventually(() => heads.head?.hash === chain.head.hash);
     const last = changes.at(-1);
     expect(last?.removed.map(({ number }) => Number(number))).toEqual([105, 104, 103].slice(0, depth));
     expect(last?.added).toHaveLength(depth + 1);
@@ -108,7 +108,7 @@ describe('the canonical chain', () => {
     chain.mine();
     await watch();
     chain.reorganise(1, 1);
-    await until(() => heads.head?.hash === chain.head.hash);
+    await eventually(() => heads.head?.hash === chain.head.hash);
     expect(changes.map(({ removed, added }) => [removed.length, added.length])).toEqual([[1, 1]]);
   });
 
@@ -122,13 +122,13 @@ describe('the canonical chain', () => {
     await watch();
     // The second upstream reports the head.
     second.chain.mine();
-    await until(() => heads.head?.hash === second.chain.head.hash);
+    await eventually(() => heads.head?.hash === second.chain.head.hash);
     one.mine();
     const polls = first.polls();
-    await until(() => first.polls() > polls + 3);
+    await eventually(() => first.polls() > polls + 3);
     expect([changes.length, heads.head?.hash]).toEqual([1, second.chain.head.hash]);
     one.mine();
-    await until(() => heads.head?.hash === one.head.hash);
+    await eventually(() => heads.head?.hash === one.head.hash);
     expect(changes.map(({ removed, added }) => [removed.length, added.length])).toEqual([
       [0, 1],
       [1, 2],
@@ -140,14 +140,14 @@ describe('the canonical chain', () => {
     const { heads, changes, watch } = await withHeads([chain]);
     await watch();
     chain.mine(5);
-    await until(() => heads.head?.number === 105n);
+    await eventually(() => heads.head?.number === 105n);
     chain.goBack(4);
-    await until(() => heads.head?.number === 101n);
+    await eventually(() => heads.head?.number === 101n);
     expect(changes.at(-1)).toMatchObject({ added: [] });
     expect(changes.at(-1)?.removed.map(({ number }) => Number(number))).toEqual([105, 104, 103, 102]);
-    await until(() => heads.number === 101n);
+    await eventually(() => heads.number === 101n);
     chain.mine();
-    await until(() => heads.head?.number === 102n);
+    await eventually(() => heads.head?.number === 102n);
     expect(replay(changes)).toHaveLength(2);
   });
 
@@ -159,7 +159,7 @@ describe('the canonical chain', () => {
     let polls = 0;
     const older = chain.byNumber('0x68');
     nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 3 === 2 ? chain.head : older));
-    await until(() => polls > 12);
+    await eventually(() => polls > 12);
     expect([changes, heads.number, heads.head?.hash]).toEqual([[], 105n, chain.head.hash]);
   });
 
@@ -168,15 +168,15 @@ describe('the canonical chain', () => {
     const { heads, nodes, changes, watch } = await withHeads([chain]);
     await watch();
     chain.mine(600);
-    await until(() => heads.head?.number === 700n);
+    await eventually(() => heads.head?.number === 700n);
     expect(changes).toMatchObject([{ removed: [], added: [{ number: 700n }], hasGap: true }]);
     expect(nodes[0]?.fetched()).toBe(0);
     const [node] = nodes;
     if (node !== undefined) node.chain = new ScriptedChain({ from: 0 });
-    await until(() => heads.head?.number === 0n);
+    await eventually(() => heads.head?.number === 0n);
     expect(changes.at(-1)).toMatchObject({ removed: [], hasGap: true });
     node?.chain.mine();
-    await until(() => heads.head?.number === 1n);
+    await eventually(() => heads.head?.number === 1n);
     expect(replay(changes)).toHaveLength(2);
   });
 });
@@ -196,16 +196,16 @@ it('anvil is followed by polls and by newHeads, through evm_revert and anvil_res
   const before = polled.heads.number ?? 0n;
   const snapshot = await call('evm_snapshot');
   await call('anvil_mine', ['0x3']);
-  await until(() => all.every(({ heads }) => heads.head?.number === before + 3n));
+  await eventually(() => all.every(({ heads }) => heads.head?.number === before + 3n));
   await call('evm_revert', [snapshot]);
-  await until(() => polled.heads.head?.number === before);
+  await eventually(() => polled.heads.head?.number === before);
   expect(replay(polled.changes)).toEqual([]);
   // There is no newHeads notification of a revert, only of the next block.
   await call('anvil_mine', ['0x1']);
-  await until(() => all.every(({ heads }) => heads.head?.number === before + 1n));
+  await eventually(() => all.every(({ heads }) => heads.head?.number === before + 1n));
   for (const { changes } of all) expect(replay(changes)).toHaveLength(1);
   await call('anvil_reset');
   await call('anvil_mine', ['0x1']);
-  await until(() => all.every(({ heads }) => heads.head?.number === 1n && heads.number === 1n));
+  await eventually(() => all.every(({ heads }) => heads.head?.number === 1n && heads.number === 1n));
   for (const { changes } of all) expect(changes).toContainEqual(expect.objectContaining({ removed: [], hasGap: true }));
 });

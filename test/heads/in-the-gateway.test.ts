@@ -1,12 +1,13 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway } from '../support/gateway.ts';
-import { storageParams, until, word } from '../routing/with-nodes.ts';
+import { storageParams, word } from '../routing/with-nodes.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, pause, scriptedNode, notifyHead, withHeads } from './with-heads.ts';
+import { CHAIN_ID, scriptedNode, notifyHead, withHeads } from './with-heads.ts';
 
 it('the first call of a network starts polls of its heads only, and polls are counted apart from calls', async () => {
   const nodes = await Promise.all([new ScriptedChain(), new ScriptedChain(), new ScriptedChain()].map(scriptedNode));
@@ -20,10 +21,9 @@ it('the first call of a network starts polls of its heads only, and polls are co
   const gateway = await startGateway({ used: network(one, two), idle: network(three) }, { CACHE_MAX_BYTES: '0' });
   onTestFinished(() => gateway.stop());
   await gateway.call('idle', 'eth_chainId');
-  await pause(50);
-  expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
+  await staysTrueFor(50, () => nodes.every(({ calls }) => calls.length === 0));
   for (let calls = 0; calls < 5; calls++) await gateway.call('used', 'eth_getStorageAt', storageParams);
-  await until(() => nodes[0]?.polls() === 1 && nodes[1]?.polls() === 1);
+  await eventually(() => nodes[0]?.polls() === 1 && nodes[1]?.polls() === 1);
   await expect
     .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block', { network: 'used' }))
     .toBe(100);
@@ -48,8 +48,8 @@ it('an upstream with url and websocketUrl notifies of heads over the WebSocket, 
     await feed.stop();
   });
   await gateway.call('test', 'eth_getStorageAt', storageParams);
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
-  await until(() => node.callsOf('eth_getBlockByNumber').length === 2);
+  await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
+  await eventually(() => node.callsOf('eth_getBlockByNumber').length === 2);
   chain.mine();
   notifyHead(feed, chain);
   await expect
@@ -76,11 +76,11 @@ it('a poll after the cooldown closes the circuit of an upstream that gets no cal
     performance.now(),
   );
   const polls = nodes[1]?.polls() ?? 0;
-  await until(() => (nodes[1]?.polls() ?? 0) > polls + 2);
+  await eventually(() => (nodes[1]?.polls() ?? 0) > polls + 2);
   // Responses to polls do not end the cooldown.
   expect(upstreams[1]?.circuit.isClosed).toBe(false);
   await expect.poll(() => upstreams[1]?.circuit.isClosed, { timeout: 3_000 }).toBe(true);
   const after = nodes[1]?.polls() ?? 0;
-  await until(() => (nodes[1]?.polls() ?? 0) > after + 1);
+  await eventually(() => (nodes[1]?.polls() ?? 0) > after + 1);
   expect(lines).toMatchObject([{ msg: 'upstream recovered', upstream: 'node-1' }]);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
-import { until } from '../routing/with-nodes.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { pause, withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
+import { withHeads, type ScriptedNode, type WithHeads } from './with-heads.ts';
 
 /** A network in use with this many nodes, each with its own copy of one chain, after the first polls. */
 async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (...on: number[]) => void }> {
@@ -13,7 +13,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
   );
   const { heads, nodes } = all;
   heads.markUsed(performance.now());
-  await until(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
+  await eventually(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
     const block = chain.mine();
@@ -24,7 +24,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
 
 /** Uses the network until a condition is true. */
 async function untilUsed({ heads }: WithHeads, condition: () => boolean): Promise<void> {
-  await until(() => {
+  await eventually(() => {
     heads.markUsed(performance.now());
     return condition();
   });
@@ -39,9 +39,8 @@ async function morePolls(all: WithHeads, more: number, nodes: readonly ScriptedN
 describe('the network’s head', () => {
   it('is unknown before the network is used, and no request is sent', async () => {
     const { heads, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
-    await pause(80);
+    await staysTrueFor(80, () => nodes.every(({ calls }) => calls.length === 0));
     expect([heads.number, heads.head]).toEqual([undefined, undefined]);
-    expect(nodes.flatMap(({ calls }) => calls)).toEqual([]);
   });
 
   it('follows the upstreams while the network is in use', async () => {
@@ -180,13 +179,11 @@ describe('an upstream', () => {
 describe('polls', () => {
   it('become rarer after the last call, and stop', async () => {
     const all = await inUse(1, { idleAfterMs: 600 });
-    await pause(800);
-    const [node] = all.nodes;
-    const before = node?.polls() ?? 0;
+    const polls = (): number => all.nodes[0]?.polls() ?? 0;
     // At 0, 60, 180 and 540 ms instead of every 60 ms.
-    expect(before).toBeLessThanOrEqual(6);
-    await pause(150);
-    expect(node?.polls()).toBe(before);
+    await staysTrueFor(1_000, () => polls() <= 6);
+    const before = polls();
+    await staysTrueFor(150, () => polls() === before);
     all.mine(0);
     await untilUsed(all, () => all.heads.number === 101n);
   });
@@ -196,16 +193,13 @@ describe('polls', () => {
     const stops = [await watch(), await watch(), await watch()];
     const start = performance.now();
     const before = nodes[0]?.polls() ?? 0;
-    await pause(300);
-    const rounds = (performance.now() - start) / 40;
-    const seen = (nodes[0]?.polls() ?? 0) - before;
-    expect(seen).toBeGreaterThan(1);
-    expect(seen).toBeLessThanOrEqual(rounds + 2);
+    const polls = (): number => (nodes[0]?.polls() ?? 0) - before;
+    await staysTrueFor(300, () => polls() <= (performance.now() - start) / 40 + 2);
+    await eventually(() => polls() > 1);
     for (const stop of stops) stop();
-    await pause(100);
-    const after = nodes[0]?.polls();
-    await pause(100);
-    expect(nodes[0]?.polls()).toBe(after);
+    // At most the one in progress.
+    const after = polls();
+    await staysTrueFor(200, () => polls() <= after + 1);
     expect(heads.number).toBe(100n);
   });
 
@@ -213,9 +207,9 @@ describe('polls', () => {
     const { heads, nodes } = await withHeads([new ScriptedChain()]);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
     for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
-    await pause(150);
+    await eventually(() => nodes[0]?.polls() === 1);
+    await staysTrueFor(150, () => nodes[0]?.polls() === 1);
     for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
-    await pause(20);
-    expect(nodes[0]?.polls()).toBe(1);
+    await staysTrueFor(50, () => nodes[0]?.polls() === 1);
   });
 });

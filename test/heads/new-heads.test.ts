@@ -1,21 +1,25 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
-import { until } from '../routing/with-nodes.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { CHAIN_ID, follow, pause, replay, scriptedNode, notifyHead, withNewHeads } from './with-heads.ts';
+import { CHAIN_ID, follow, replay, scriptedNode, notifyHead, withNewHeads } from './with-heads.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after 150 ms. */
-async function subscribed() {
+/** Silence that no pause of a slow machine reaches. */
+const longMs = 5_000;
+
+/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after `silenceMs`. */
+async function subscribed(silenceMs = 150) {
   const chain = new ScriptedChain({ secondsApart: 0 });
-  const all = await withNewHeads(chain, { silenceMs: 150 });
+  const all = await withNewHeads(chain, { silenceMs });
   const { node, feed, heads } = all;
   await all.watch();
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
-  await until(() => node.polls() === 2);
+  await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
+  await eventually(() => node.polls() === 2);
   const mine = async (): Promise<void> => {
     chain.mine();
     notifyHead(feed, chain);
-    await until(() => heads.head?.hash === chain.head.hash);
+    await eventually(() => heads.head?.hash === chain.head.hash);
   };
   await mine();
   return { ...all, chain, mine };
@@ -24,12 +28,12 @@ async function subscribed() {
 const methodsOf = (calls: readonly { method: string }[]) => calls.map(({ method }) => method);
 
 it('an upstream with a WebSocket sends its heads as notifications, and is not polled', async () => {
-  const { node, feed, changes, mine, metrics } = await subscribed();
+  const { node, feed, changes, mine, metrics } = await subscribed(longMs);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(feed.calls[1]?.params).toEqual(['newHeads']);
   for (let block = 0; block < 8; block++) {
     await mine();
-    await pause(30);
+    await staysTrueFor(30, () => node.polls() === 2);
   }
   // One poll at the start, and one after the subscription, for blocks between them.
   expect([node.polls(), node.fetched()]).toEqual([2, 0]);
@@ -40,31 +44,30 @@ it('an upstream with a WebSocket sends its heads as notifications, and is not po
 });
 
 it('polls replace a lost WebSocket until it is back', async () => {
-  const { node, feed, chain, heads, changes, mine } = await subscribed();
+  const { node, feed, chain, heads, changes, mine } = await subscribed(longMs);
   await feed.stop();
   chain.mine(3);
-  await until(() => heads.head?.number === chain.number);
+  await eventually(() => heads.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(4);
   await feed.listen();
-  await until(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
+  await eventually(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
   // The chain id is checked after each reconnect.
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe', 'eth_chainId', 'eth_subscribe']);
   await mine();
   const polls = node.polls();
   for (let block = 0; block < 5; block++) {
     await mine();
-    await pause(30);
+    await staysTrueFor(30, () => node.polls() === polls);
   }
-  expect(node.polls()).toBe(polls);
   expect(replay(changes)).toHaveLength(10);
 });
 
 it('polls replace notifications that stop, and the subscription is renewed', async () => {
   const { feed, chain, heads, changes, mine } = await subscribed();
   chain.mine(2);
-  await until(() => heads.head?.number === chain.number);
+  await eventually(() => heads.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(3);
-  await until(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
+  await eventually(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
   expect(methodsOf(feed.calls)).toContain('eth_unsubscribe');
   await mine();
   expect(replay(changes)).toHaveLength(4);
@@ -73,7 +76,7 @@ it('polls replace notifications that stop, and the subscription is renewed', asy
 it('a subscription of a network without new blocks is not considered broken', async () => {
   const { node, feed, heads } = await subscribed();
   const polls = node.polls();
-  await until(() => node.polls() > polls + 3);
+  await eventually(() => node.polls() > polls + 3);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(heads.number).toBe(101n);
 });
@@ -86,11 +89,11 @@ it('an upstream without notifications is polled while others advance, and its la
   const addresses = nodes.map(({ url }, index) => ({ url, webSocketUrl: index === 1 ? feed.url : undefined }));
   const { heads, upstreams, watch } = follow(addresses, { silenceMs: 60_000 });
   await watch();
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.polls() === 2);
+  await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.polls() === 2);
   // For a fast network, the last poll is long ago now.
-  await pause(60);
+  await scenarioPause(60);
   chain.mine(2);
-  await until(() => heads.lagOf(upstreams[1] as never) === 2);
+  await eventually(() => heads.lagOf(upstreams[1] as never) === 2);
   expect(heads.number).toBe(102n);
 });
 
@@ -99,7 +102,7 @@ it('a WebSocket of another chain is ignored, and gets no subscription', async ()
   const { node, feed, heads, watch } = await withNewHeads(chain, {}, 8);
   await watch();
   chain.mine();
-  await until(() => heads.number === 101n);
+  await eventually(() => heads.number === 101n);
   expect(new Set(methodsOf(feed.calls))).toEqual(new Set(['eth_chainId']));
   expect(node.polls()).toBeGreaterThan(1);
 });
@@ -108,10 +111,9 @@ it('a WebSocket is closed when the network is no longer in use', async () => {
   const chain = new ScriptedChain();
   const { node, feed, watch } = await withNewHeads(chain, { idleAfterMs: 10 });
   const stop = await watch();
-  await until(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && node.polls() === 2);
+  await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && node.polls() === 2);
   stop();
-  await until(() => methodsOf(feed.calls).includes('eth_unsubscribe'));
+  await eventually(() => methodsOf(feed.calls).includes('eth_unsubscribe'));
   const calls = node.calls.length;
-  await pause(100);
-  expect([node.calls.length, feed.handshakes.length]).toEqual([calls, 1]);
+  await staysTrueFor(100, () => node.calls.length === calls && feed.handshakes.length === 1);
 });

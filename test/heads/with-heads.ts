@@ -155,7 +155,3 @@ export function replay(changes: readonly ChainChange[]): string[] {
   }
   return chain;
 }
-
-export async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms));
-}

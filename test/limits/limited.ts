@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 

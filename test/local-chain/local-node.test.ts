@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { encodeErrorResult, keccak256, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
 
@@ -59,16 +59,15 @@ describe('a local node of a gateway', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
-    await until(() => responses(url));
+    await eventually(() => responses(url));
 
     process.kill(-(parent.pid ?? 0), 'SIGINT');
     await once(parent.stdout, 'data');
-    await delay(100);
-    expect(await responses(url)).toBe(true);
+    await staysTrueFor(100, () => responses(url));
 
     parent.kill('SIGKILL');
     await once(parent, 'exit');
-    await until(async () => !(await responses(url)));
+    await eventually(async () => !(await responses(url)));
   });
 });
 
@@ -165,8 +164,4 @@ function responses(url: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function until(validity: () => Promise<boolean>): Promise<void> {
-  while (!(await validity())) await delay(20); // vitest's time limit ends it
 }

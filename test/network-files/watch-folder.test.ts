@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FolderWatcher } from '../../gateway/network-files/watch-folder.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** Longer than any test takes, so that only file-system events report changes. */
 const never = 3_600_000;
@@ -35,8 +35,7 @@ async function watch(checkIntervalMs: number, settleMs = 20): Promise<void> {
 /** Expects exactly one reported change. */
 async function expectOneChange(): Promise<void> {
   await eventually(() => changeCount === 2, 5_000);
-  await sleep(100);
-  expect(changeCount).toBe(2);
+  await staysTrueFor(100, () => changeCount === 2);
 }
 
 const changes: Record<string, () => void> = {
@@ -96,10 +95,10 @@ describe('a watcher of the network files', () => {
   });
 
   it('reports once the files are unchanged for the settle time', async () => {
-    await watch(never, 200);
+    await watch(never, 1_000);
     for (let step = 0; step < 10; step++) {
       writeFileSync(join(folder, 'a.yaml'), 'x'.repeat(step));
-      await sleep(20);
+      await scenarioPause(20);
     }
     expect(changeCount).toBe(1);
     await expectOneChange();
@@ -110,15 +109,13 @@ describe('a watcher of the network files', () => {
     writeFileSync(join(folder, 'a.yaml~'), 'x');
     writeFileSync(join(folder, '.a.yaml.swp'), 'x');
     mkdirSync(join(folder, 'data'));
-    await sleep(150);
-    expect(changeCount).toBe(1);
+    await staysTrueFor(150, () => changeCount === 1);
   });
 
   it('reports nothing after close', async () => {
     await watch(20);
     watcher?.close();
     writeFileSync(join(folder, 'a.yaml'), 'two');
-    await sleep(100);
-    expect(changeCount).toBe(1);
+    await staysTrueFor(100, () => changeCount === 1);
   });
 });

@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { keccak256 } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { head, openRaw } from '../server/http/raw-connection.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { hang, slow, status } from '../support/behaviours.ts';

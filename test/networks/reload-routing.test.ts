@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { asUsual, status, type Exchange } from '../support/behaviours.ts';
 import { network } from '../support/gateway.ts';
-import { CHAIN_ID, until, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
+import { CHAIN_ID, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
 
 /** Replaces the network file: these upstream names with these nodes, in this order. */
 async function reload({ gateway, nodes }: WithNodes, named: Record<string, number>, more: object = {}): Promise<void> {
@@ -19,7 +19,7 @@ it('late calls at a replaced upstream do not change the circuit state of the new
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
   const late = [all.request(), all.request()];
-  await until(() => held.length === 2);
+  await eventually(() => held.length === 2);
   await reload(all, { own: 1 });
   const states = async (): Promise<unknown> => {
     const { value } = await readMetrics(all.gateway.address);
@@ -61,7 +61,7 @@ it('a reload does not refill the retry budget', async () => {
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
   const calls = Array.from({ length: 50 }, all.request);
-  await until(() => held.length === 50);
+  await eventually(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   for (const call of calls) expect(await call).toMatchObject({ result: word(2) });
   await reload(all, { 'node-0': 0, 'node-1': 1 }, { hedge: 'off', confirmNull: 'never' });

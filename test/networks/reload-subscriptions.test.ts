@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../subscriptions/chain-node.ts';
 import { findProblems, remainingLogs, remainingHeads, expectedEvents } from '../subscriptions/replay.ts';

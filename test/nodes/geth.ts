@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../support/redis.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** A geth process with a chain in a temporary folder, which `stop()` deletes. */
 export interface Geth {
@@ -98,9 +98,9 @@ async function startGeth(
   const stop = async (): Promise<void> => {
     process.off('exit', killAtExit);
     child.kill('SIGTERM');
-    const kill = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    if (child.exitCode === null && child.signalCode === null) await ended;
-    clearTimeout(kill);
+    const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+    await eventually(hasEnded, STOP_TIMEOUT_MS).catch(() => child.kill('SIGKILL'));
+    if (!hasEnded()) await ended;
     rmSync(folder, { recursive: true, force: true });
   };
 
@@ -116,15 +116,12 @@ async function startGeth(
 }
 
 async function untilResponding(url: string, isRunning: () => boolean): Promise<void> {
-  const deadline = performance.now() + READY_TIMEOUT_MS;
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}';
   const headers = { 'content-type': 'application/json' };
-  while (isRunning() && performance.now() < deadline) {
-    const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
-    if (response?.ok === true) return;
-    await delay(50);
-  }
-  throw new Error('no response');
+  await eventually(async () => {
+    if (!isRunning()) throw new Error('the process has ended');
+    return (await fetch(url, { method: 'POST', headers, body }).catch(() => undefined))?.ok === true;
+  }, READY_TIMEOUT_MS);
 }
 
 /** The engine API requires a JSON Web Token with the current time. */

@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/nodes/*.test.ts'],
+    expect: { requireAssertions: true },
     maxWorkers: 1,
     testTimeout: 300_000,
     // The installation of geth.

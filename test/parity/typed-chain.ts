@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
 import { makeBlobTransaction } from './blob-transaction.ts';
 import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
+import { eventually } from '../support/eventually.ts';
 
 const account = privateKeyToAccount(`0x${'7'.repeat(64)}`);
 /** The sender of all transactions. It needs ether, or a node with an unlocked account that has some. */
@@ -112,11 +112,10 @@ function hasShortSignature(raw: `0x${string}`): boolean {
 }
 
 export async function receiptOf(node: RpcEndpoint, hash: string): Promise<Receipt> {
-  const deadline = performance.now() + RECEIPT_TIMEOUT_MS;
-  while (performance.now() < deadline) {
-    const receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);
-    if (receipt !== null) return receipt;
-    await delay(20);
-  }
-  throw new Error(`no receipt of ${hash} within ${RECEIPT_TIMEOUT_MS / 1000} s`);
+  let receipt: Receipt | null = null;
+  await eventually(async () => {
+    receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);
+    return receipt !== null;
+  }, RECEIPT_TIMEOUT_MS);
+  return receipt as unknown as Receipt;
 }

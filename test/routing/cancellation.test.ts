@@ -2,10 +2,11 @@ import { request as httpRequest } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour, type Exchange } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
-import { CHAIN_ID, storageParams, until, withNodes, word } from './with-nodes.ts';
+import { CHAIN_ID, storageParams, withNodes, word } from './with-nodes.ts';
 
 const storage = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
 /** Different calls, because identical calls of a batch are deduplicated. */
@@ -56,7 +57,7 @@ describe('when a client disconnects before the response', () => {
     const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
     const client = openClient(gateway, several(3));
-    await until(() => requestCounts()[0] === 4);
+    await eventually(() => requestCounts()[0] === 4);
     client.disconnect();
     await expect.poll(hold.closedCount, patience).toBe(1);
     expect((await request()).result).toBe(word(1));
@@ -69,9 +70,9 @@ describe('when a client disconnects before the response', () => {
     const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
     const client = openClient(gateway, storage);
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     client.disconnect();
-    await until(() => hold.closedCount() === 1);
+    await eventually(() => hold.closedCount() === 1);
     await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(1);
     // This is not an upstream failure.
     const { value } = await readMetrics(gateway.address);
@@ -87,9 +88,9 @@ describe('when a client disconnects before the response', () => {
     const hold = holdRequests();
     nodes[0]?.always(hold.behaviour);
     const client = openClient(gateway, several(5));
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     client.disconnect();
-    await until(() => hold.closedCount() === 2);
+    await eventually(() => hold.closedCount() === 2);
     await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(5);
     expect(requestCounts()).toEqual([2]);
   });
@@ -100,7 +101,7 @@ describe('when a client disconnects before the response', () => {
     const hold = holdRequests();
     nodes[0]?.next(hold.behaviour);
     const first = request();
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     const client = openClient(gateway, storage);
     await expect
       .poll(async () => (await readMetrics(gateway.address)).value('gatehouse_calls_in_flight'), patience)
@@ -122,9 +123,9 @@ describe('when a client disconnects before the response', () => {
     nodes[0]?.always(hold.behaviour);
     const other = request();
     const client = openClient(gateway, storage);
-    await until(() => requestCounts()[0] === 3);
+    await eventually(() => requestCounts()[0] === 3);
     client.disconnect();
-    await until(() => hold.closedCount() === 1);
+    await eventually(() => hold.closedCount() === 1);
     hold.release();
     expect(await other).toMatchObject({ result: word(1) });
   });
@@ -136,14 +137,14 @@ describe('when a client disconnects before the response', () => {
     nodes[0]?.next((exchange) => void exchanges.push(exchange), send);
     nodes[1]?.response(send, hash);
     const client = openClient(gateway, { ...storage, method: send, params: ['0x02c0'] });
-    await until(() => exchanges.length === 1);
+    await eventually(() => exchanges.length === 1);
     client.disconnect();
     // Enough time for an abort to arrive.
     await request();
     await request();
     expect(exchanges[0]?.response.destroyed).toBe(false);
     for (const exchange of exchanges) void status(503)(exchange);
-    await until(() => nodes[1]?.callsOf(send).length === 1);
+    await eventually(() => nodes[1]?.callsOf(send).length === 1);
     await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(0);
     expect(requestCounts()[1]).toBe(1);
   });
@@ -171,9 +172,9 @@ it('closing a WebSocket cancels the calls of its messages', async () => {
   const caller = await openCaller(socketUrl(gateway, 'test'));
   const [one, ...others] = several(3);
   caller.send(JSON.stringify(one), JSON.stringify(others));
-  await until(() => requestCounts()[0] === 4);
+  await eventually(() => requestCounts()[0] === 4);
   caller.socket.close();
-  await until(() => hold.closedCount() === 3);
+  await eventually(() => hold.closedCount() === 3);
   await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(3);
 });
 
@@ -194,11 +195,11 @@ describe('an upstream over WebSocket', () => {
       if (method !== 'eth_getStorageAt') respond();
     });
     const client = openClient(gateway, storage);
-    await until(() => received().length === 2);
+    await eventually(() => received().length === 2);
     client.disconnect();
     await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(1);
     const other = read(2);
-    await until(() => received().length === 3);
+    await eventually(() => received().length === 3);
     const [, cancelled, waiting] = received();
     // A response without an id may belong to either call, so the waiting call does not get it.
     waiting?.sendText('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"of the first call"}}');

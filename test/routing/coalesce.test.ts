@@ -1,13 +1,14 @@
 import { request as httpRequest } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { CoalescedCalls } from '../../gateway/routing/coalesce.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Exchange } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { storageParams, until, withNodes, word } from './with-nodes.ts';
+import { storageParams, withNodes, word } from './with-nodes.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** Holds requests to a node until they are released. */
 function hold(): { behaviour: (exchange: Exchange) => void; held: Exchange[]; release: () => void } {
@@ -46,7 +47,7 @@ describe('identical calls at the same time', () => {
     const { behaviour, release } = hold();
     nodes[0]?.next(behaviour);
     const calls = [1, 'two', 3].map((id) => gateway.call('test', 'eth_getStorageAt', storageParams, id));
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     await expect.poll(() => coalescedOf(gateway.address)).toBe(2);
     release();
     expect(await Promise.all(calls)).toEqual([1, 'two', 3].map((id) => ({ jsonrpc: '2.0', id, result: word(1) })));
@@ -77,7 +78,7 @@ describe('identical calls at the same time', () => {
     const first = hold();
     nodes[0]?.next(first.behaviour);
     const [one, two] = [openClient(gateway.url('test')), openClient(gateway.url('test'))];
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     await expect.poll(() => coalescedOf(gateway.address)).toBe(1);
     one.disconnect();
     await expect.poll(() => inFlightOf(gateway.address)).toBeGreaterThan(0);
@@ -92,7 +93,7 @@ describe('identical calls at the same time', () => {
     second.held[0]?.response.on('close', () => (isClosed = true));
     three.disconnect();
     four.disconnect();
-    await until(() => isClosed);
+    await eventually(() => isClosed);
     expect((await request()).result).toBe(word(1));
     expect(requestCounts()).toEqual([4]);
   });
@@ -108,12 +109,12 @@ describe('identical calls at the same time', () => {
     const { behaviour, release, held } = hold();
     nodes[0]?.next(behaviour, 'eth_getBalance');
     const first = balance();
-    await until(() => held.length === 1);
+    await eventually(() => held.length === 1);
     nodes[0]?.response('eth_blockNumber', '0x11');
     await gateway.call('test', 'eth_blockNumber');
     nodes[0]?.next(behaviour, 'eth_getBalance');
     const second = balance();
-    await until(() => held.length === 2);
+    await eventually(() => held.length === 2);
     await gateway.call('test', 'eth_getLogs', [{}]);
     await balance();
     release();
@@ -129,7 +130,7 @@ describe('identical calls at the same time', () => {
     await request();
     nodes[0]?.always(() => undefined);
     const first = openClient(gateway.url('test'));
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     const leaving = [1, 2, 3].map(() => openClient(gateway.url('test')));
     await expect.poll(() => coalescedOf(gateway.address)).toBe(3);
     for (const { disconnect } of leaving) disconnect();
@@ -149,7 +150,7 @@ describe('identical calls at the same time', () => {
     nodes[0]?.next(behaviour, 'eth_getStorageAt');
     const read = (): ReturnType<typeof gateway.call> => gateway.call('test', 'eth_getStorageAt', storageParams);
     const before = read();
-    await until(() => requestCounts()[0] === 2);
+    await eventually(() => requestCounts()[0] === 2);
     await gateway.call('test', 'eth_sendRawTransaction', ['0x02']);
     const after = read();
     expect((await after).result).toBe(word(1));
@@ -193,7 +194,7 @@ it('the other participants are settled even if sending the call again fails', as
   let requests = 0;
   const send = (): Promise<never> => {
     if (++requests > 1) throw new RpcError('overloaded');
-    return delay(60).then(() => {
+    return scenarioPause(60).then(() => {
       throw new RpcError('no-upstream');
     });
   };

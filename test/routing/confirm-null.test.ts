@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { CHAIN_ID, shiftClock, until, withNodes } from './with-nodes.ts';
+import { CHAIN_ID, shiftClock, withNodes } from './with-nodes.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
 const transaction = { hash, blockHash: `0x${'cd'.repeat(32)}`, blockNumber: '0x11' };
@@ -18,8 +20,14 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
   two.response('eth_getBlockByNumber', head(second));
   await all.request();
   const polled = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
-  await until(() => polled.every((node) => node.callsOf('eth_getBlockByNumber').length === 1));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await eventually(async () => {
+    const { value } = await readMetrics(all.gateway.address);
+    return polled.every((node) => {
+      const upstream = `node-${all.nodes.indexOf(node)}`;
+      return value('gatehouse_head_polls_total', { upstream, outcome: 'response' }) === 1;
+    });
+  });
+  expect(polled.map((node) => node.callsOf('eth_getBlockByNumber').length)).toEqual(polled.map(() => 1));
   const find = async () => (await all.send('eth_getTransactionByHash', [hash])).response.result;
   const finds = (): number[] => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length);
   return { ...all, one, two, find, finds };
@@ -119,10 +127,10 @@ it('the heads of all upstreams are polled while the network is in use, once for 
   const { nodes, request } = await withNodes(2);
   const polls = () => nodes.map((node) => node.callsOf('eth_getBlockByNumber').length);
   await request();
-  await until(() => polls().join() === '1,1');
+  await eventually(() => polls().join() === '1,1');
   await request();
   clock.forward(15_100);
   await request();
-  await until(() => polls().join() === '2,2');
+  await eventually(() => polls().join() === '2,2');
   expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
 });

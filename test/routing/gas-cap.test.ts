@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
-import { shiftClock, until, withNodes } from './with-nodes.ts';
+import { eventually } from '../support/eventually.ts';
+import { shiftClock, withNodes } from './with-nodes.ts';
 
 const to = `0x${'22'.repeat(20)}`;
 /** The fake node's block gas limit is 30 million. */
@@ -183,7 +184,7 @@ describe('the block gas limit', () => {
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
     clock.forward(16_000);
     await estimate({ to });
-    await until(() => methods()?.at(-1) === 'eth_getBlockByNumber');
+    await eventually(() => methods()?.at(-1) === 'eth_getBlockByNumber');
     await estimate({ to, gas: '0xffffffffff' });
     expect(sentGas()).toEqual([CAP, undefined, '0xa00']);
   });
@@ -199,7 +200,7 @@ describe('the block gas limit', () => {
     const { nodes, request, estimate, sentGas, methods } = await withEstimates(2);
     nodes[1]?.response('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
     await request();
-    await until(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
+    await eventually(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
     nodes[0]?.always(status(503));
     await estimate({ to, gas: '0xffffffffff' });
     expect(sentGas(1)).toEqual(['0xa000']);
@@ -223,7 +224,7 @@ describe('the block gas limit', () => {
     const { nodes, estimate, sentGas, methods } = await withEstimates(2);
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x10' });
     await estimate({ to, gas: '0xffffffffff' });
-    await until(() => [0, 1].every((node) => methods(node)?.includes('eth_getBlockByNumber') === true));
+    await eventually(() => [0, 1].every((node) => methods(node)?.includes('eth_getBlockByNumber') === true));
     await estimate({ to, gas: '0xffffffffff', value: '0x1' });
     expect([...(sentGas(0) ?? []), ...(sentGas(1) ?? [])]).toEqual([CAP, CAP]);
   });

@@ -3,8 +3,9 @@ import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { shiftClock, until, withNodes } from './with-nodes.ts';
+import { shiftClock, withNodes } from './with-nodes.ts';
 
 const hashOf = (number: string): string => `0x${number.slice(2).padStart(64, 'a')}`;
 const block = (number: string) => ({
@@ -38,7 +39,7 @@ async function twoAt(first: string, second: string, more: object = {}) {
   setHead(two, second);
   await all.request();
   const polls = (node: FakeNode): number => node.callsOf('eth_getBlockByNumber').filter(isPoll).length;
-  await until(() => polls(one) > 0 && polls(two) > 0);
+  await eventually(() => polls(one) > 0 && polls(two) > 0);
   await all.request();
   const requestCounts = (method: string): number[] =>
     [one, two].map((node) => node.callsOf(method).filter((call) => !isPoll(call)).length);
@@ -225,9 +226,9 @@ describe('MonotonicReads', () => {
     if (first === undefined) throw new Error('there are no upstreams');
     heads.observe(first, 105n, performance.now());
     for (const node of nodes) node.chain.mine(2);
-    await until(() => monotonic.newest === 102n);
+    await eventually(() => monotonic.newest === 102n);
     const reset = new ScriptedChain({ from: 50 });
     for (const node of nodes) node.chain = reset.copy();
-    await until(() => monotonic.newest === 50n);
+    await eventually(() => monotonic.newest === 50n);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, status, type Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';

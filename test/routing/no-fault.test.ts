@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, hang, slow, type Exchange } from '../support/behaviours.ts';
-import { storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { eventually } from '../support/eventually.ts';
+import { storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> {
   return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream }) === 1;
@@ -52,7 +53,7 @@ it('an upstream whose hedges lose each time is not considered slow', async () =>
       };
     });
     const call = all.request();
-    await until(() => all.requestCounts()[1] === times);
+    await eventually(() => all.requestCounts()[1] === times);
     response();
     expect(await call).toMatchObject({ result: word(1) });
   }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, slow, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { shiftClock, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 const at = (block: string): readonly unknown[] => [storageParams[0], storageParams[1], block];
 const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
@@ -15,7 +15,7 @@ async function withHeads({ nodes, request }: WithNodes, ...heads: string[]): Pro
     node.response('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
   });
   await request();
-  await until(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+  await eventually(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
   // The gateway has parsed the polls when this call ends.
   await request();
   for (const node of nodes) node.calls.length = 0;
@@ -113,7 +113,7 @@ describe('an upstream behind the head', () => {
       all.nodes[0]?.response('eth_getBlockByNumber', block(head - lag));
       all.nodes[1]?.response('eth_getBlockByNumber', block(head));
       await all.request();
-      await until(() => arePolled(round));
+      await eventually(() => arePolled(round));
       await eventually(async () => (await measuredLag()) === lag, 2_000);
       expect(await all.request()).toMatchObject({ result });
       clock.forward(16_000);
@@ -152,12 +152,12 @@ describe('an upstream with limits', () => {
   it('has no more calls in flight than its limit', async () => {
     const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 2 } }]);
     await all.request();
-    await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+    await eventually(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     all.nodes[0]?.always(({ response, text }) => void released.then(() => response.writeHead(200).end(text)));
     const calls = [all.request(), all.request()];
-    await until(() => all.requestCounts()[0] === 3);
+    await eventually(() => all.requestCounts()[0] === 3);
     expect(await all.request()).toMatchObject({ result: word(2) });
     release();
     for (const call of calls) expect(await call).toMatchObject({ result: word(1) });
@@ -177,7 +177,7 @@ describe('an upstream with limits', () => {
         }),
     );
     const call = all.request();
-    await until(() => all.requestCounts()[0] === 1);
+    await eventually(() => all.requestCounts()[0] === 1);
     expect(await all.send('eth_getStorageAt', at('0x100'))).toMatchObject({ status: 503 });
     release();
     expect(await call).toMatchObject({ result: word(1) });
@@ -188,7 +188,7 @@ describe('an upstream with limits', () => {
   it('causes a Retry-After of one second if only its calls in flight are limited', async () => {
     const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
     await all.request();
-    await until(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
+    await eventually(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
     let release: () => void = () => undefined;
     all.nodes[0]?.next(
       (exchange) =>
@@ -197,7 +197,7 @@ describe('an upstream with limits', () => {
         }),
     );
     const call = all.request();
-    await until(() => all.requestCounts()[0] === 2);
+    await eventually(() => all.requestCounts()[0] === 2);
     const body = { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams };
     const response = await all.gateway.post('test', JSON.stringify(body));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '01']);

@@ -88,8 +88,3 @@ export function shiftClock({ isStopped = false } = {}): { forward(ms: number): v
   });
   return { forward: (ms) => void (ahead += ms) };
 }
-
-/** Waits until a condition is true. */
-export async function until(condition: () => boolean): Promise<void> {
-  await vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
-}

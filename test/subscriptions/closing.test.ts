@@ -1,8 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
-import { setTimeout as pause } from 'node:timers/promises';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
@@ -97,7 +96,7 @@ it('permissions that change while a subscription is opened apply to it', async (
 });
 
 it('a batch whose responses exceed the limit still returns the id of its subscription', async () => {
-  const { chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
+  const { gateway, chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
   const release = delayHead(node, chain);
   node.response('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
   const { socket } = subscriber.caller;
@@ -113,7 +112,11 @@ it('a batch whose responses exceed the limit still returns the id of its subscri
   ];
   subscriber.caller.send(JSON.stringify(batch));
   await eventually(() => node.callsOf('eth_getCode').length > 0, 5_000);
-  await pause(50);
+  await eventually(
+    async () =>
+      (await readMetrics(gateway.address)).value('gatehouse_upstream_attempts_total', { outcome: 'response' }) !==
+      undefined,
+  );
   release();
   expect(JSON.parse(await batchResponse)).toMatchObject([
     { id: 1, error: { code: -32603 } },

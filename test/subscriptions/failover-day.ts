@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { findProblems, remainingLogs, remainingHeads, expectedEvents } from './replay.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CanonicalChain, ChainChange } from '../../gateway/heads/canonical-chain.ts';
 import { parseHeader } from '../../gateway/heads/header.ts';
 import { HeadsFeed } from '../../gateway/subscriptions/feeds/heads-feed.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { startChainNode } from './chain-node.ts';

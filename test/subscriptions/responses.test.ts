@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from './eventually.ts';
 import { findProgram, type Program } from './find-program.ts';
 import { freePort } from './redis.ts';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { scenarioPause } from './scenario-pause.ts';
 
 /** How a fake node handles a call: the ways in which nodes, and proxies in front of them, respond or fail. */
 export type Behaviour = (exchange: Exchange) => void | Promise<void>;
@@ -25,7 +25,7 @@ export function asUsual({ response, text }: Exchange): void {
 /** Sends the configured response after a delay. */
 export function slow(ms: number): Behaviour {
   return async (exchange) => {
-    await delay(ms);
+    await scenarioPause(ms);
     asUsual(exchange);
   };
 }
@@ -98,7 +98,7 @@ export function dribble(chunkChars: number, ms: number): Behaviour {
     response.writeHead(200, jsonType);
     for (let at = 0; at < text.length && !response.destroyed; at += chunkChars) {
       response.write(text.slice(at, at + chunkChars));
-      await delay(ms);
+      await scenarioPause(ms);
     }
     response.end();
   };

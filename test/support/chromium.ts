@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { findProgram } from './find-program.ts';
 import { programs } from './programs.ts';
+import { eventually } from './eventually.ts';
 
 /** A headless Chromium process. */
 export interface Chromium {
@@ -74,10 +75,11 @@ export async function startChromium(): Promise<Chromium> {
     open: (url, options = {}) => openTab(connection, url, options),
     close: async () => {
       // Browser.close also ends the child processes, which write into the profile until they end.
-      const limit = setTimeout(() => child.kill('SIGKILL'), 5_000);
       void connection.send('Browser.close').catch(() => undefined);
+      await eventually(() => child.exitCode !== null || child.signalCode !== null, 5_000).catch(() =>
+        child.kill('SIGKILL'),
+      );
       await ended;
-      clearTimeout(limit);
       rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
@@ -120,11 +122,10 @@ async function openTab(
     return result.value;
   };
   const waitFor = async (expression: string): Promise<void> => {
-    const deadline = performance.now() + WAIT_TIMEOUT_MS;
-    while (!(await evaluate<boolean>(`Boolean(${expression})`).catch(() => false))) {
-      if (performance.now() > deadline) throw new Error(`not true within ${WAIT_TIMEOUT_MS / 1_000} s: ${expression}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    const isTrue = (): Promise<boolean> => evaluate<boolean>(`Boolean(${expression})`).catch(() => false);
+    await eventually(isTrue, WAIT_TIMEOUT_MS).catch((cause: unknown) => {
+      throw new Error(`not true within ${WAIT_TIMEOUT_MS / 1_000} s: ${expression}`, { cause });
+    });
   };
   await waitFor(`document.readyState === 'complete' && location.href !== 'about:blank'`);
   return {

@@ -27,5 +27,7 @@ function configuration(port: number, replicas: readonly Replica[]): string {
     .replace(/^( *bind ):8080$/m, `$1127.0.0.1:${port}`)
     .replace('balance leastconn', 'balance roundrobin')
     .replace('inter 1s', 'inter 100ms')
+    // Otherwise a check that takes longer than the interval fails, as on a slow machine.
+    .replace(/^defaults$/m, 'defaults\n  timeout check 10s')
     .replace(/(^ *server .*\n)+/m, servers.join(''));
 }

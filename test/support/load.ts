@@ -1,4 +1,4 @@
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from './eventually.ts';
 import type { FakeNode } from './fake-node.ts';
 
 /** Clients that each send one call after the other. Every call differs from all others. */

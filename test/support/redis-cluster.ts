@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '../auth/eventually.ts';
+import { eventually } from './eventually.ts';
 import { freePort, startRedis, type RedisServer } from './redis.ts';
 
 const slots = 16_384;

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Exchange } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { shiftClock, storageParams, until, withNodes, word } from '../routing/with-nodes.ts';
+import { shiftClock, storageParams, withNodes, word } from '../routing/with-nodes.ts';
 
 const unsupported = rpcError(-32_601, 'the method is not available');
 
@@ -94,7 +95,7 @@ it('a marked upstream that works gets the call when the others are half-open and
   const held: Exchange[] = [];
   second.always((exchange) => void held.push(exchange));
   const calls = Array.from({ length: 50 }, all.request);
-  await until(() => held.length === 50);
+  await eventually(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   for (const response of await Promise.all(calls)) expect(response).toMatchObject({ result: word(3) });
   for (const node of [second, third]) node.always(status(503));

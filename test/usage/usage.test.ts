@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { eventually } from '../auth/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 interface Row {
   readonly method: string;
@@ -132,10 +132,11 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
       (await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body })).status;
     await eventually(async () => (await send()) === 200, 2_000);
     for (let time = 0; time < 9; time += 1) expect(await send()).toBe(200);
-    await sleep(1_200);
+    place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
+    // The calls until now are stored within about a second; the gateway stores no more when it is killed.
+    await eventually(async () => (await rows(id))[0]?.units === 10);
     gateway.signal('SIGKILL');
     await gateway.ended;
-    place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
     const [storageRow] = await rows(id);
     expect(storageRow).toMatchObject({ method, units: 10, errors: 0 });
   }, 60_000);
@@ -170,13 +171,12 @@ describe('usage in Redis', () => {
     redis.pause();
     for (let time = 0; time < 3; time += 1) {
       await own.send(storage);
-      await sleep(700);
+      await scenarioPause(700);
     }
     redis.resume();
     await own.send(storage);
     await eventually(async () => (await calls()) === 8, 5_000);
-    await sleep(1_500);
-    expect(await calls()).toBe(8);
+    await staysTrueFor(1_500, async () => (await calls()) === 8);
   }, 20_000);
 });
 

@@ -4,7 +4,7 @@ import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts
 import { estimate, limited, receipt, storage, type Limited } from '../../limits/limited.ts';
 import { network, startGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const contract = `0x${'aB'.repeat(20)}`;
 const other = `0x${'cd'.repeat(20)}`;

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureDevelopmentKey } from '../../../gateway/auth/development-key.ts';
@@ -11,7 +10,7 @@ import { withFileLock } from '../../../gateway/auth/stores/file-lock.ts';
 import { FileKeyStore } from '../../../gateway/auth/stores/file-key-store.ts';
 import { KeyFileError } from '../../../gateway/auth/stores/key-file.ts';
 import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFileWriter } from './file-writer.ts';
 
 const silent = pino({ level: 'silent' });
@@ -86,8 +85,7 @@ describe('the key file', () => {
 
     writeFileSync(store.path, 'oops');
     await eventually(() => lines.length > 0, 1_000);
-    await sleep(500);
-    expect(lines).toHaveLength(1);
+    await staysTrueFor(500, () => lines.length === 1);
     expect(lines[0]).toContain('keys.json is not valid JSON');
     expect(await store.find(digest)).toMatchObject({ name: 'alice' });
     await expect(store.add(digestOf('b'), { name: 'bob', createdAt })).rejects.toThrow(KeyFileError);
@@ -130,8 +128,7 @@ describe('the lock of the key file', () => {
     const work = withFileLock(path, () => {
       isDone = true;
     });
-    await sleep(200);
-    expect(isDone).toBe(false);
+    await staysTrueFor(200, () => !isDone);
     const earlier = new Date(Date.now() - 6_000);
     utimesSync(path, earlier, earlier);
     await work;

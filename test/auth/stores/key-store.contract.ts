@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../../gateway/auth/stores/key-store.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Storage that several stores open concurrently, like a gateway and its command line. */
 export interface StorePlace {

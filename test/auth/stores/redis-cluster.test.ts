@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
@@ -10,7 +9,7 @@ import { network, startGateway, type TestGateway } from '../../support/gateway.t
 import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../../support/redis-cluster.ts';
 import type { RedisServer } from '../../support/redis.ts';
 import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
-import { eventually } from '../eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { silent } from '../auth-setup.ts';
 
 const storage = { method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };
@@ -31,6 +30,13 @@ async function statusOf(gateway: TestGateway, key: string): Promise<number> {
   const response = await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body });
   await response.arrayBuffer();
   return response.status;
+}
+
+/** The digests of the keys whose changes are reported to a gateway from now on. */
+function reportedDigests({ gateway }: TestGateway): Set<string | undefined> {
+  const digests = new Set<string | undefined>();
+  gateway.keys.onChange((digest) => digests.add(digest));
+  return digests;
 }
 
 describe('two gateways on a cluster of three Redis', () => {
@@ -114,17 +120,15 @@ describe('two gateways on a cluster of three Redis', () => {
   });
 
   it('serve cached keys while a node hangs, and all keys after it resumes', async () => {
-    const { key = '' } = await manager.create('steady', {});
     // After the report of the new key, the lookup result stays cached.
-    await sleep(200);
+    const reported = gateways.map(reportedDigests);
+    const { key = '' } = await manager.create('steady', {});
+    await eventually(() => reported.every((digests) => digests.has(digestOf(key))), 2_000);
     expect(await statuses(key)).toEqual([200, 200]);
     const [first] = cluster.nodes as [RedisServer];
     first.pause();
     try {
-      for (let time = 0; time < 5; time += 1) {
-        expect(await statuses(key)).toEqual([200, 200]);
-        await sleep(300);
-      }
+      await staysTrueFor(1_500, async () => (await statuses(key)).every((status) => status === 200));
     } finally {
       first.resume();
     }
@@ -179,11 +183,9 @@ describe('a gateway with a Sentinel', () => {
   it('serves cached keys after the primary is killed, and uses the new primary', async () => {
     const [primary, replica] = group.nodes as [RedisServer, RedisServer];
     const { key } = gateway;
-    expect(await statusOf(gateway, key)).toBe(200);
     await eventually(async () => (await replica.cli('DBSIZE')) !== '0', 2_000);
     // After the report of the key, the lookup result stays cached.
-    await sleep(200);
-    expect(await statusOf(gateway, key)).toBe(200);
+    await staysTrueFor(200, async () => (await statusOf(gateway, key)) === 200);
     await primary.kill();
     const failover = eventually(async () => {
       // Cached keys are served throughout.

@@ -5,7 +5,7 @@ import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts
 import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
 import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const silent = pino({ level: 'silent' });
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { status } from '../../support/behaviours.ts';
+import { eventually } from '../../support/eventually.ts';
 import { rpcError, type RpcResponse } from '../../support/fake-node.ts';
-import { shiftClock, storageParams, until, withNodes, word, type WithNodes } from '../with-nodes.ts';
+import { shiftClock, storageParams, withNodes, word, type WithNodes } from '../with-nodes.ts';
 
 const address = storageParams[0];
 const call = { to: address };
@@ -19,7 +20,7 @@ async function withHeads(...heads: string[]): Promise<WithNodes> {
     node.response('eth_getBlockByNumber', block);
   });
   await all.request();
-  await until(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+  await eventually(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
   // The gateway has parsed the polls when this call ends.
   await all.request();
   for (const node of all.nodes) node.calls.length = 0;

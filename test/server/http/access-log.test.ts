@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from '../websocket/caller.ts';

@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { errorText } from './expect-response.ts';
 import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
+import { untilGatewayHasRead } from './gateway-socket.ts';
 
 const storageAt =
   '{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1212121212121212121212121212121212121212","0x0","latest"]}';
@@ -90,12 +91,13 @@ describe('a client that disconnects', () => {
     ['in its body', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
     ['in its chunks', () => `${head(`POST ${path}`, { 'transfer-encoding': 'chunked' })}5\r\n{"a`],
     ['in a body that was rejected', () => `${head('POST /main/v3/wrong', { 'content-length': 1_000 })}{`],
-  ])('%s is no matter', async (_, bytes) => {
+  ])('%s does not affect later calls', async (_, bytes) => {
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
       const connection = await open(bytes());
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await untilGatewayHasRead(connection.socket);
       connection.socket[leave]();
       await connection.closed;
+      expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
     }
   });
 

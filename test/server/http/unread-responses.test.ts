@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openRaw, post, type RawConnection } from './raw-connection.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
+import { gatewaySocket, unreadBytes, untilBuffersAreFull } from './gateway-socket.ts';
 
 const call =
   '{"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0x1212121212121212121212121212121212121212","latest"]}';
@@ -34,18 +35,29 @@ async function requestLargeResponse(env: Record<string, string> = {}): Promise<v
   const timers = vi.getTimerCount();
   caller.send(post(`/main/v3/${gateway.key}`, call));
   // The response is reserved by then, and the kernel's buffers fill soon after.
-  await vi.waitUntil(() => vi.getTimerCount() > timers, { timeout: 15_000 });
-  await sleep(200);
+  await eventually(() => vi.getTimerCount() > timers, 15_000);
+  await untilBuffersAreFull(caller.socket);
   vi.advanceTimersByTime(10_000);
+}
+
+async function readMegabytes(count: number): Promise<void> {
+  const { socket } = caller;
+  const target = socket.bytesRead + count * 1_000_000;
+  const pauseAtTarget = (): void => {
+    if (socket.bytesRead >= target) socket.pause();
+  };
+  socket.on('data', pauseAtTarget);
+  socket.resume();
+  await eventually(() => socket.isPaused());
+  socket.off('data', pauseAtTarget);
 }
 
 it('a response that its client does not read is dropped after 30 to 40 s', async () => {
   await requestLargeResponse();
   vi.advanceTimersByTime(20_000);
-  await sleep(50);
-  expect(caller.socket.destroyed).toBe(false);
+  await staysTrueFor(50, () => unreadBytes(caller.socket) > 0);
   vi.advanceTimersByTime(10_000);
-  await sleep(50);
+  await eventually(() => gatewaySocket(caller.socket) === undefined);
   caller.socket.resume();
   await caller.closed;
   await expect(caller.response()).rejects.toThrow();
@@ -53,12 +65,13 @@ it('a response that its client does not read is dropped after 30 to 40 s', async
 
 it('a response that its client reads slowly is not dropped', async () => {
   await requestLargeResponse();
-  for (let round = 0; round < 6; round++) {
-    const { bytesRead } = caller.socket;
-    caller.socket.resume();
-    await vi.waitUntil(() => caller.socket.bytesRead > bytesRead + 1_000_000, { interval: 5 });
-    caller.socket.pause();
-    await sleep(20);
+  for (let round = 0; round < 3; round++) {
+    const before = unreadBytes(caller.socket);
+    await readMegabytes(3);
+    vi.advanceTimersByTime(10_000);
+    // The kernel takes more from the gateway only after several megabytes are read.
+    await readMegabytes(3);
+    await eventually(() => unreadBytes(caller.socket) < before || unreadBytes(caller.socket) === 0);
     vi.advanceTimersByTime(10_000);
   }
   caller.socket.resume();
@@ -70,5 +83,5 @@ it('an unread response is reserved in the memory budget', async () => {
   expect((await gateway.post('main', local)).status).toBe(503);
   caller.socket.resume();
   await caller.response();
-  await vi.waitUntil(async () => (await gateway.post('main', local)).status === 200, { timeout: 5_000 });
+  await eventually(async () => (await gateway.post('main', local)).status === 200, 5_000);
 });

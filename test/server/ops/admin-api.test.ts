@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings, SettingsError } from '../../../gateway/config/settings.ts';
 import { editableFields } from '../../../gateway/auth/permissions/permission-fields.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ScriptedChain } from '../../heads/scripted-chain.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { status } from '../../support/behaviours.ts';
-import { storageParams, until, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
+import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 const token = 'correct-horse-battery';
 const ops = { OPS_PORT: '0', ADMIN_TOKEN: token };
@@ -90,7 +90,7 @@ describe('a call at the ops port', () => {
     node?.response('eth_getBlockByHash', ([which]: [string]) => chain.byHash(which));
     node?.response('eth_gasPrice', '0x1');
     await explain(all, call(1, 'eth_gasPrice', []));
-    await until(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
+    await eventually(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
     const head = async (): Promise<number | undefined> =>
       (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
     await eventually(async () => (await head()) === 100, 2_000);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { status } from '../../support/behaviours.ts';
 import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 

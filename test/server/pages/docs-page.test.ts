@@ -61,6 +61,7 @@ describe('the method reference', () => {
       `key.value = 'x'; document.querySelector('#debug_traceCall textarea').value = '['; document.querySelector('#debug_traceCall button').click()`,
     );
     await tab.waitFor(`${response}.startsWith('The request failed')`);
+    expect(tab.errors).toEqual([]);
   });
 
   it('finds methods by a part of their name, and fits a phone', async () => {

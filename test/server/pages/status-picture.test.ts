@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../../../gateway/config/package.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startChromium, type Chromium } from '../../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 
 /** `npm run docs:picture` writes docs/status-page.png after ten minutes of traffic: the page shows that long. */
 const isWritten = process.env['STATUS_PICTURE'] === 'write';
@@ -78,7 +78,7 @@ async function traffic(ms: number): Promise<void> {
     const address = `0x${index.toString(16).padStart(40, '0')}`;
     const calls = Object.keys(networks).map((slug) => gateway.call(slug, 'eth_getBalance', [address, 'latest']));
     for (const response of await Promise.all(calls)) expect(response).toHaveProperty('result');
-    await delay(isWritten ? 100 + 150 * Math.random() : 20);
+    await scenarioPause(isWritten ? 100 + 150 * Math.random() : 20);
   }
 }
 

@@ -1,16 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 
 const account = '0x1212121212121212121212121212121212121212';
 let node: FakeNode;
@@ -75,8 +76,7 @@ describe('the sockets of a key', () => {
     expect(end).toEqual(revoked);
     expect(took).toBeLessThan(1_000);
     expect(caller.unread).toEqual([]);
-    await sleep(2_000);
-    expect(node.callsOf('eth_getStorageAt')).toHaveLength(1);
+    await staysTrueFor(2_000, () => node.callsOf('eth_getStorageAt').length === 1);
   });
 
   it('are closed within a second after FLUSHALL', async () => {
@@ -98,7 +98,7 @@ describe('the sockets of a key', () => {
     // At different moments of the second for which a lookup is valid.
     for (let count = 0; count < 13; count++) {
       held.push(await openWithNewKey());
-      await sleep(107);
+      await scenarioPause(107);
     }
     await redis.cli('DEL', ...held.map(({ key }) => `gatehouse:key:${digestOf(key)}`));
     for (const { took, ...end } of await Promise.all(held.map(({ caller }) => closing(caller)))) {
@@ -116,7 +116,8 @@ describe('the sockets of a key', () => {
     const lost = await openWithNewKey();
     await redis.kill();
     await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_key_store_up') === 0, 2_000);
-    await sleep(1_000);
+    const all = [cached.caller.socket, lost.caller.socket];
+    await staysTrueFor(1_000, () => all.every(({ readyState }) => readyState === WebSocket.OPEN));
     for (const { caller } of [cached, lost]) expect(await caller.call('net_version')).toMatchObject({ result: '5' });
     await redis.restart();
     rmSync(folder, { recursive: true });
@@ -124,7 +125,7 @@ describe('the sockets of a key', () => {
     const { took, ...end } = await closing(lost.caller);
     expect(end).toEqual(revoked);
     expect(took).toBeLessThan(2_000);
-    await sleep(500);
+    await staysTrueFor(500, () => cached.caller.socket.readyState === WebSocket.OPEN);
     expect(await cached.caller.call('net_version')).toMatchObject({ result: '5' });
   });
 
@@ -141,7 +142,8 @@ describe('the sockets of a key', () => {
   it('need no lookup in Redis for a message', async () => {
     await start();
     const { caller } = await openWithNewKey();
-    await sleep(600);
+    // The report that the key was created causes another lookup.
+    await scenarioPause(600);
     const before = await keyLookups();
     for (let call = 0; call < 100; call++) await caller.call('net_version');
     expect(await keyLookups()).toBe(before);

@@ -1,11 +1,13 @@
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { hang } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
+import { gatewaySocket, unreadBytes, untilBuffersAreFull } from '../http/gateway-socket.ts';
 
 /** Tests advance the gateway's own clock: its interval and `performance.now`. Sockets run in real time. */
 
@@ -44,11 +46,23 @@ async function open(options: { autoPong?: boolean } = {}, env: Record<string, st
   });
 }
 
-/** Advances the clock, then waits for messages to arrive. */
+/** Advances the clock, then waits until either side has read everything that the other has sent. */
 async function pass(seconds: number): Promise<void> {
   vi.advanceTimersByTime(seconds * 1000);
-  await sleep(100);
+  await eventually(() => {
+    const client = tcpSocket();
+    const server = gatewaySocket(client);
+    if (server === undefined || !isOpen()) return !isOpen();
+    return client.bytesRead === server.bytesWritten && server.bytesRead === client.bytesWritten;
+  });
 }
+
+/** Advances the clock where one side does not read. */
+function passUnread(seconds: number): void {
+  vi.advanceTimersByTime(seconds * 1000);
+}
+
+const tcpSocket = (): Socket => (caller.socket as unknown as { _socket: Socket })._socket;
 
 const isOpen = (): boolean => caller.socket.readyState === caller.socket.OPEN;
 
@@ -82,8 +96,7 @@ describe('an idle socket', () => {
     const withSocket = vi.getTimerCount();
     caller.socket.close();
     await caller.closed;
-    await sleep(50);
-    expect(vi.getTimerCount()).toBe(withSocket - 1);
+    await eventually(() => vi.getTimerCount() === withSocket - 1);
   });
 
   it('stays open when its client calls without pongs', async () => {
@@ -107,18 +120,17 @@ describe('a socket whose reading is paused because of calls in progress', () => 
     node.always(hang, 'eth_getStorageAt');
     caller.send(storageAt(1), storageAt(2));
     await expect.poll(() => node.callsOf('eth_getStorageAt').length).toBe(1);
-    await pass(31);
-    await pass(31);
-    await pass(31);
-    expect(isOpen()).toBe(true);
+    for (let round = 0; round < 3; round++) {
+      passUnread(31);
+      await staysTrueFor(100, isOpen);
+    }
   });
 });
 
 describe('a slow reader', () => {
   const env = { WS_UNREAD_MAX_BYTES: '3000000' };
-  const bigCalls = async (count: number, from: number): Promise<void> => {
+  const bigCalls = (count: number, from: number): void => {
     for (let id = from; id < from + count; id++) caller.send(transaction(id));
-    await sleep(0);
   };
 
   it('has no further calls started while a response is unread, and gets all responses once it reads', async () => {
@@ -127,12 +139,11 @@ describe('a slow reader', () => {
     node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
-    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    await eventually(() => unreadBytes(tcpSocket()) > 3_000_000, 20_000);
     const before = node.callsOf('eth_getTransactionByHash').length;
     node.response('eth_getTransactionByHash', big(0));
-    await bigCalls(10, 2);
-    await sleep(300);
-    expect(node.callsOf('eth_getTransactionByHash').length).toBe(before);
+    bigCalls(10, 2);
+    await staysTrueFor(300, () => node.callsOf('eth_getTransactionByHash').length === before);
     caller.socket.resume();
     const ids = new Set<number>();
     while (ids.size < 11) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
@@ -143,10 +154,10 @@ describe('a slow reader', () => {
     await open({}, env);
     node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
-    await bigCalls(10, 1);
+    bigCalls(10, 1);
     await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
     // Its buffered bytes are released: at most one response beyond the limit.
-    expect(unreadAtGateway()).toBe(0);
+    expect(unreadBytes(tcpSocket())).toBe(0);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
   });
 
@@ -155,14 +166,13 @@ describe('a slow reader', () => {
     node.response('eth_getTransactionByHash', big(20));
     caller.socket.pause();
     caller.send(transaction(1));
-    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
+    await eventually(() => unreadBytes(tcpSocket()) > 3_000_000, 20_000);
     // Reading is paused for it, which does not extend the time.
     caller.send(transaction(2));
-    await sleep(50);
-    await pass(31);
-    await pass(31);
-    await pass(31);
-    expect(await closedBy('silent')).toBe(1);
+    await staysTrueFor(50, () => node.callsOf('eth_getTransactionByHash').length === 1);
+    await untilBuffersAreFull(tcpSocket());
+    for (let round = 0; round < 3; round++) passUnread(31);
+    await eventually(async () => (await closedBy('silent')) === 1);
   });
 
   it('is not disconnected while it reads, although the ping is queued behind a large response', async () => {
@@ -171,11 +181,13 @@ describe('a slow reader', () => {
     node.response('eth_getTransactionByHash', big(80));
     caller.socket.pause();
     caller.send(transaction(1));
-    await expect.poll(() => unreadAtGateway(), { timeout: 5_000 }).toBeGreaterThan(3_000_000);
-    await pass(31);
+    await eventually(() => unreadBytes(tcpSocket()) > 3_000_000, 20_000);
+    await untilBuffersAreFull(tcpSocket());
+    passUnread(31);
     for (let round = 0; round < 2; round++) {
       // A part of it.
-      const { _socket: wire } = caller.socket as unknown as { _socket: { once(event: 'data', f: () => void): void } };
+      const wire = tcpSocket();
+      const before = unreadBytes(tcpSocket());
       let chunks = 0;
       const take = (): void => {
         chunks += 1;
@@ -185,15 +197,15 @@ describe('a slow reader', () => {
       wire.once('data', take);
       caller.socket.resume();
       await expect.poll(() => chunks).toBeGreaterThanOrEqual(100);
-      await sleep(50);
-      expect(unreadAtGateway()).toBeGreaterThan(0);
-      await pass(30);
-      expect(isOpen()).toBe(true);
+      await eventually(() => unreadBytes(tcpSocket()) < before);
+      await untilBuffersAreFull(wire);
+      passUnread(30);
+      await staysTrueFor(50, isOpen);
       expect(await closedBy('silent')).toBe(0);
     }
     caller.socket.resume();
     expect((await caller.next()).length).toBeGreaterThan(80_000_000);
-  });
+  }, 60_000);
 
   it('is disconnected when its unread pongs exceed the limit', async () => {
     await open({}, { WS_UNREAD_MAX_BYTES: '1000' });
@@ -202,7 +214,7 @@ describe('a slow reader', () => {
     const flood = (async () => {
       while (isOpen()) {
         for (let count = 0; count < 2_000; count++) caller.socket.ping(payload);
-        await sleep(1);
+        await scenarioPause(1);
       }
     })();
     await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
@@ -220,20 +232,11 @@ async function closedBy(reason: string): Promise<number> {
   return (await readMetrics(gateway.address)).value('gatehouse_websockets_closed_total', { reason }) ?? 0;
 }
 
-/** Bytes that the gateway, which runs in this process, buffers for slow readers. */
-function unreadAtGateway(): number {
-  const handles = (process as unknown as { _getActiveHandles(): Partial<Socket>[] })._getActiveHandles();
-  return handles
-    .filter(({ localPort }) => localPort === gateway.gateway.port)
-    .reduce((sum, { writableLength = 0 }) => sum + writableLength, 0);
-}
-
 describe('an incomplete message', () => {
   /** The beginning of a message of 400,000 bytes, masked as clients must. */
   const beginning = Buffer.concat([Buffer.from('81ff0000000000061a8000000000', 'hex'), Buffer.alloc(200_000, ' ')]);
   const begin = (): void => {
-    const { _socket: wire } = caller.socket as unknown as { _socket: Socket };
-    wire.write(beginning);
+    tcpSocket().write(beginning);
   };
 
   it('closes the socket after 30 s, despite pings meanwhile', async () => {

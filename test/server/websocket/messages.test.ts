@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorText, resultText } from '../http/expect-response.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { hang, slow } from '../../support/behaviours.ts';
+import { asUsual, hang, slow, type Exchange } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 
 const word = `0x${'0'.repeat(64)}`;
 const account = '0x1212121212121212121212121212121212121212';
@@ -80,8 +80,7 @@ describe('a message', () => {
     const notification = '{"jsonrpc":"2.0","method":"net_version"}';
     caller.send(notification, `[${notification}]`, netVersion('1'));
     await caller.next();
-    await sleep(50);
-    expect(caller.unread).toEqual([]);
+    await staysTrueFor(50, () => caller.unread.length === 0);
   });
 
   it('that is binary is handled as text', async () => {
@@ -128,27 +127,29 @@ describe('messages of one socket', () => {
 
   it('beyond WS_MESSAGES_MAX wait unread, and get responses later', async () => {
     await open();
-    node.always(slow(100), 'eth_getStorageAt');
+    const exchanges: Exchange[] = [];
+    node.always((exchange) => void exchanges.push(exchange), 'eth_getStorageAt');
     const before = node.callsOf('eth_getStorageAt').length;
     const padding = ' '.repeat(100_000);
     const sent = Array.from({ length: 100 }, (_, id) => storageAt(id) + padding);
     caller.send(...sent);
     await expect.poll(() => node.callsOf('eth_getStorageAt').length - before, { interval: 5 }).toBe(4);
-    await sleep(50);
-    expect(node.callsOf('eth_getStorageAt').length - before).toBe(4);
+    await staysTrueFor(50, () => node.callsOf('eth_getStorageAt').length - before === 4);
     // 10 MB: more than the kernel and the gateway buffer.
     expect(caller.socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    node.always(undefined, 'eth_getStorageAt');
+    for (const exchange of exchanges) asUsual(exchange);
     const ids = new Set<number>();
     while (ids.size < sent.length) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
-    node.always(undefined, 'eth_getStorageAt');
   });
 
   it('that wait get responses too if they arrived in one packet', async () => {
     await open();
     node.always(slow(20), 'eth_getStorageAt');
     caller.send(...Array.from({ length: 40 }, (_, id) => storageAt(id)));
-    const ids = new Set<number>();
-    while (ids.size < 40) ids.add((JSON.parse(await caller.next()) as { id: number }).id);
+    const ids: number[] = [];
+    while (ids.length < 40) ids.push((JSON.parse(await caller.next()) as { id: number }).id);
+    expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, id) => id));
     node.always(undefined, 'eth_getStorageAt');
   });
 });
@@ -157,12 +158,13 @@ describe('a client that disconnects with calls in progress', () => {
   it.each(['close', 'terminate'] as const)('by %s has its calls cancelled', async (way) => {
     await open();
     const before = node.callsOf('eth_getStorageAt').length;
-    node.next(slow(100));
+    let isCancelled = false;
+    node.next(({ response }) => void response.on('close', () => (isCancelled = true)));
     caller.send(storageAt(1));
     await expect.poll(() => node.callsOf('eth_getStorageAt').length, { interval: 5 }).toBeGreaterThan(before);
     caller.socket[way]();
     await caller.closed;
-    await sleep(150);
+    await eventually(() => isCancelled);
     await expect.poll(async () => (await readMetrics(gateway.address)).value('gatehouse_websockets_open')).toBe(0);
     expect(await closedBy('caller')).toBeGreaterThan(0);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
@@ -176,8 +178,7 @@ describe('a client that disconnects with calls in progress', () => {
     await expect.poll(() => node.callsOf('eth_getStorageAt').length - before, { interval: 5 }).toBe(4);
     caller.socket.terminate();
     node.always(undefined, 'eth_getStorageAt');
-    await sleep(100);
-    expect(node.callsOf('eth_getStorageAt').length - before).toBe(4);
+    await staysTrueFor(100, () => node.callsOf('eth_getStorageAt').length - before === 4);
   });
 });
 

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorText, resultText } from '../http/expect-response.ts';
 import { head, openRaw } from '../http/raw-connection.ts';
-import { hang, slow } from '../../support/behaviours.ts';
+import { asUsual, hang, slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { untilGatewayHasRead } from '../http/gateway-socket.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const word = `0x${'0'.repeat(64)}`;
 const storageAt =
@@ -66,17 +68,21 @@ describe('a gateway that drains', () => {
   it('rejects further calls, each under its own id', async () => {
     await start();
     const caller = await open();
-    node.always(slow(300));
+    let response: () => void = () => undefined;
+    node.next((exchange) => void (response = () => void asUsual(exchange)));
     caller.send(storageAt);
     await inFlight();
     const end = drained();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    caller.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
-    expect(await caller.next()).toBe(errorText(-32603, 'this gateway is about to stop: connect again', '"x"'));
+    // The drain reaches the socket soon, and it stays open because of the call in progress.
+    const rejection = errorText(-32603, 'this gateway is about to stop: connect again', '"x"');
+    await eventually(async () => {
+      caller.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
+      return (await caller.next()) === rejection;
+    });
+    response();
     expect(await caller.next()).toBe(resultText('1', word));
     await end;
     expect(await caller.closed).toEqual(restart);
-    node.always(undefined);
   });
 
   it('completes the calls in progress, and those that waited, before it closes', async () => {
@@ -116,7 +122,7 @@ describe('a gateway that drains', () => {
     await inFlight();
     const connection = await openRaw(gateway.gateway.port);
     connection.send('G');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await untilGatewayHasRead(connection.socket);
     const drain = drained();
     const headers = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': 13 };
     const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };

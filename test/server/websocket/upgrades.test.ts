@@ -11,6 +11,7 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/redis.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { untilGatewayHasRead } from '../http/gateway-socket.ts';
 
 const handshake = {
   connection: 'Upgrade',
@@ -254,7 +255,7 @@ describe('an upgrade to another protocol', () => {
       const call = post(`/main/v3/${gateway.key}`, netVersion, h2c);
       // The body is sent separately, as by clients that send it after the headers.
       connection.send(call.slice(0, -netVersion.length));
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await untilGatewayHasRead(connection.socket);
       connection.send(call.slice(-netVersion.length));
       expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', '5') });
       connection.send(post(`/main/v3/${gateway.key}`, netVersion, h2c) + post(`/main/v3/${gateway.key}`, netVersion));

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../chain-node.ts';

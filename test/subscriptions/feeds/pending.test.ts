@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../../auth/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway } from '../../support/gateway.ts';
 import { hashOf } from '../scripted-chain.ts';

@@ -2,10 +2,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionTimes } from '../../../gateway/upstreams/transport/websocket-connection.ts';
 import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
 import { startAnvil } from '../../support/anvil.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../../support/fake-websocket-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../../support/gateway.ts';
-import { CHAIN_ID, shiftClock, until, word } from '../../routing/with-nodes.ts';
+import { CHAIN_ID, shiftClock, word } from '../../routing/with-nodes.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 
 const address = `0x${'11'.repeat(20)}`;
 
@@ -55,8 +57,7 @@ const soon = { UPSTREAM_TIMEOUT_MS: '200' };
 describe('an upstream with only a websocketUrl', () => {
   it('is connected by the first call, not before, with one connection for all calls', async () => {
     const { node, request, received } = await overWebSocket();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(node.handshakes).toHaveLength(0);
+    await staysTrueFor(50, () => node.handshakes.length === 0);
     const responses = await Promise.all(positions.map(request));
     expect(responses.map(({ result }) => result)).toEqual(positions.map(word));
     await request();
@@ -280,8 +281,7 @@ describe('a WebSocket that is disconnected', () => {
     const { node, request, received } = await overWebSocket();
     await request();
     for (const socket of node.sockets) socket.terminate();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(node.handshakes).toHaveLength(1);
+    await staysTrueFor(300, () => node.handshakes.length === 1);
     expect(await request(2)).toMatchObject({ result: word(2) });
     expect(node.handshakes).toHaveLength(2);
     expect(received()).toEqual([2]);
@@ -350,7 +350,7 @@ describe('a connection', () => {
     expect(node.sockets.size).toBe(1);
     let code = 0;
     for (const socket of node.sockets) socket.on('close', (given) => (code = given));
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
     expect(code).toBe(1000);
     expect(node.handshakes).toHaveLength(1);
     await send();
@@ -358,17 +358,23 @@ describe('a connection', () => {
   });
 
   it('stays open while it is in use', async () => {
-    const { node, send } = await startTransport({ pingMs: 20, idleMs: 100 });
+    // The clock moves only here, so that no pause of a slow machine is idle time.
+    const clock = shiftClock({ isStopped: true });
+    const { node, send } = await startTransport({ pingMs: 5, idleMs: 100 });
     for (let times = 0; times < 10; times++) {
       await send();
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      clock.forward(90);
+      // Several pings, each of which checks the idle time.
+      await staysTrueFor(20, () => node.sockets.size === 1);
     }
     expect(node.handshakes).toHaveLength(1);
+    clock.forward(10);
+    await eventually(() => node.sockets.size === 0);
   });
 
   it('stays open while a call is in flight, however long', async () => {
     const { node, send } = await startTransport({ pingMs: 20, idleMs: 50 });
-    node.onCall(({ respond }) => setTimeout(respond, 300));
+    node.onCall(({ respond }) => void scenarioPause(300).then(respond));
     expect((await send()).status).toBe(200);
     expect(node.handshakes).toHaveLength(1);
   });
@@ -386,14 +392,19 @@ describe('a connection', () => {
     const { node, send } = await startTransport({ pongMs: 200 });
     node.onCall(() => undefined);
     await expect(send(50)).rejects.toMatchObject({ failure: 'transport', message: 'timed out' });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await staysTrueFor(400, () => node.sockets.size === 1);
     node.onCall(undefined);
     await send();
     expect(node.handshakes).toHaveLength(1);
     mute(node);
     await expect(send(50)).rejects.toMatchObject({ message: 'timed out' });
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    await send();
+    // Calls time out until the pong is overdue; then the next call opens a connection.
+    const isAnswered = (): Promise<boolean> =>
+      send(50).then(
+        () => true,
+        () => false,
+      );
+    await eventually(isAnswered, 5_000);
     expect(node.handshakes).toHaveLength(2);
   });
 
@@ -438,7 +449,7 @@ describe('a connection', () => {
     node.rejectUpgradesWith(undefined);
     await send();
     for (const socket of node.sockets) socket.terminate();
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
     node.rejectUpgradesWith(503);
     await send();
     node.rejectUpgradesWith(undefined);
@@ -451,10 +462,10 @@ describe('a connection', () => {
     await send();
     node.onCall(() => undefined);
     const waiting = send();
-    await until(() => node.calls.length === 2);
+    await eventually(() => node.calls.length === 2);
     await Promise.all([upstream.close(), expect(waiting).rejects.toMatchObject({ failure: 'transport' })]);
     await expect(send()).rejects.toMatchObject({ failure: 'transport', message: 'closed' });
-    await until(() => node.sockets.size === 0);
+    await eventually(() => node.sockets.size === 0);
   });
 });
 

@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { parse, sourcesIn } from './imports.ts';
+
+/** The only files that wait for time: two helpers, and faults whose subject is a late connection. */
+const timed = [
+  'test/support/eventually.ts',
+  'test/support/scenario-pause.ts',
+  'test/faults/black-hole.ts',
+  'test/faults/fault-proxy.ts',
+];
+const configs = ['vitest.config.ts', 'test/clients/vitest.config.ts', 'test/nodes/vitest.config.ts'];
+const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
+
+const textOf = (file: string): string => readFileSync(join(packageRoot, file), 'utf8');
+const files = [...configs, ...sourcesIn('test').filter((file) => !file.includes('node_modules'))];
+/** The files that contain a word, parsed. Parsing all of them takes seconds. */
+const sourcesWith = (word: string): ts.SourceFile[] =>
+  files
+    .map((file) => [file, textOf(file)] as const)
+    .filter(([, text]) => text.includes(word))
+    .map(([file, text]) => parse(file, text));
+
+/** Uses of setTimeout, also under another name, with their lines. */
+function sleeps(source: ts.SourceFile): string[] {
+  return identifiers(source, (node) => node.text === 'setTimeout');
+}
+
+/** The option `retry` of a configuration, a suite or a test. */
+function retries(source: ts.SourceFile): string[] {
+  return identifiers(
+    source,
+    (node) => node.text === 'retry' && ts.isPropertyAssignment(node.parent) && isOption(node.parent),
+  );
+}
+
+/** Whether a property belongs to an object that vitest reads: in a configuration, or an argument of a test. */
+function isOption({ parent }: ts.PropertyAssignment): boolean {
+  for (let node: ts.Node = parent; !ts.isSourceFile(node); node = node.parent) {
+    if (ts.isFunctionLike(node)) return false;
+    if (ts.isCallExpression(node)) return /^(it|test|describe|defineConfig)\b/.test(node.expression.getText());
+  }
+  return false;
+}
+
+function identifiers(source: ts.SourceFile, isFound: (node: ts.Identifier) => boolean): string[] {
+  const found: string[] = [];
+  const see = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && isFound(node)) {
+      found.push(`${source.fileName}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`);
+    }
+    ts.forEachChild(node, see);
+  };
+  see(source);
+  return found;
+}
+
+describe('the tests', () => {
+  it('do not sleep', () => {
+    const found = sourcesWith('setTimeout').filter((source) => sleeps(source).length > 0);
+    expect(found.filter(({ fileName }) => !timed.includes(fileName)).flatMap(sleeps), advice).toEqual([]);
+    expect(found.map(({ fileName }) => fileName).toSorted()).toEqual(timed.toSorted());
+  });
+
+  it('are not repeated when they fail', () => {
+    expect(sourcesWith('retry').flatMap(retries)).toEqual([]);
+    for (const file of ['package.json', '.ci/run']) expect(textOf(file)).not.toContain('--retry');
+  });
+
+  it.each(configs)('fail without an assertion, by %s', (file) => {
+    expect(textOf(file)).toContain('expect: { requireAssertions: true }');
+  });
+
+  it('are read by these checks in every spelling', () => {
+    for (const text of [
+      "import { setTimeout as wait } from 'node:timers/promises';",
+      'await new Promise((resolve) => setTimeout(resolve, 5));',
+      'globalThis.setTimeout(done, 5);',
+    ]) {
+      expect([text, sleeps(parse('x.ts', text))]).toEqual([text, ['x.ts:1']]);
+    }
+    for (const text of [
+      'export default defineConfig({ test: { retry: 1 } });',
+      "it('x', { retry: 2 }, () => undefined);",
+      "describe.each([1])('x', { retry: 2 }, () => undefined);",
+    ]) {
+      expect([text, retries(parse('x.ts', text))]).toEqual([text, ['x.ts:1']]);
+    }
+    const usual = "it('x', () => { expect({ retry: 1 }).toEqual(fake(['setTimeout'])); }); // setTimeout";
+    expect([sleeps(parse('x.ts', usual)), retries(parse('x.ts', usual))]).toEqual([[], []]);
+  });
+});
