@@ -18,14 +18,13 @@ import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/u
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import { MonotonicReads, type BlockNumberIn, type OnServed } from './monotonic-reads.ts';
+import { MonotonicReads, type BlockNumberIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 export interface RouterOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly blockNumberIn: BlockNumberIn;
-  readonly onServed: OnServed;
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
@@ -65,9 +64,7 @@ export class Router {
     this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
     this.#heads = heads;
     this.#monotonic =
-      previous === undefined
-        ? new MonotonicReads<Upstream>(heads, options.blockNumberIn, options.onServed)
-        : previous.#monotonic;
+      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
     this.#selector = new UpstreamSelector(
       all,
       heads,

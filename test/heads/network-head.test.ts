@@ -125,9 +125,9 @@ describe('the network’s head', () => {
     const { heads, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    heads.observe(first, 0x65n, performance.now());
+    heads.recordServed(first, 0x65n, performance.now());
     expect([heads.number, heads.hasBlock(first, 101n), heads.hasBlock(second, 101n)]).toEqual([101n, true, false]);
-    heads.observe(second, 0xde0b6b3a7640000n, performance.now());
+    heads.recordServed(second, 0xde0b6b3a7640000n, performance.now());
     expect(heads.number).toBe(101n);
   });
 });
