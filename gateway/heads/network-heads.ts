@@ -79,15 +79,6 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.has(hash);
   }
 
-  /**
-   * Whether an upstream may have the block. False only if its known head is lower and the network's head is not. Without
-   * a known head of the upstream it is true.
-   */
-  hasBlock(upstream: HeadSource, number: bigint): boolean {
-    const polled = this.headOf(upstream);
-    return polled === undefined || polled.number >= number || number > (this.number ?? 0n);
-  }
-
   /** Blocks by which an upstream was behind the network's head at its last poll; 0 if its head is not known. */
   lagOf(upstream: HeadSource): number {
     const polled = this.headOf(upstream);

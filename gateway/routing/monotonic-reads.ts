@@ -1,3 +1,4 @@
+import { isBelowServed } from './policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { HeadPositions, Tag } from '../upstreams/available-blocks.ts';
@@ -5,7 +6,6 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
-  readonly newestServed: { readonly number: bigint };
   recordServed(upstream: U, number: bigint, now: number): void;
 };
 
@@ -45,16 +45,17 @@ export class MonotonicReads<U extends object> {
     return number > newest ? number : newest;
   }
 
-  /** Whether the upstream is known to be behind the newest served block of the tag. */
-  isBehind(upstream: U, tag: Tag, now: number): boolean {
-    if (tag !== 'latest' && this.#tags[tag].isBehind(upstream, now)) return true;
-    const { newest } = this;
-    return newest > 0n && !this.#heads.hasBlock(upstream, newest);
+  /** Whether the upstream recently returned an older block for the tag than one that was served. */
+  isTagOlder(upstream: U, tag: Tag | undefined, now: number): boolean {
+    return tag !== undefined && tag !== 'latest' && this.#tags[tag].isBehind(upstream, now);
   }
 
   /** Whether the upstream is behind the network's head, or behind the newest served block. */
   isLagging(upstream: U): boolean {
-    return this.#heads.lagOf(upstream) > 0 || this.isBehind(upstream, 'latest', 0);
+    if (this.#heads.lagOf(upstream) > 0) return true;
+    const polled = this.#heads.headOf(upstream);
+    const served = { head: Number(this.#heads.number ?? 0n), newestServed: Number(this.newest) };
+    return isBelowServed(polled && Number(polled.number), served);
   }
 
   /** Records the block number in a response that is served to a caller. */
