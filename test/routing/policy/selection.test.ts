@@ -109,7 +109,7 @@ describe('the selection', () => {
     expect(trials).toBeGreaterThan(10);
   });
 
-  it('tells the observer of a call the skip reason of each upstream, not only of those before the selected one', () => {
+  it('reports to the observer of a call the skip reason of each upstream, not only of those before the selected one', () => {
     let later = 0;
     for (let seed = 1; seed <= CASES; seed++) {
       const { selector, routedCall, now } = randomCase(seed);
