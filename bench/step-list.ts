@@ -44,11 +44,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     throw new Error(`no network, method or upstream for ${kind.method}`);
   }
   const { spec } = method;
-  const monotonicReads = new MonotonicReads<Upstream>(
-    network.heads,
-    () => undefined,
-    () => undefined,
-  );
+  const monotonicReads = new MonotonicReads<Upstream>(network.heads, () => undefined);
   const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, undefined);
   const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
   const { response } = normalise(spec, call.params, readResponse(200, body, 1));

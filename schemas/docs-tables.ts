@@ -2,6 +2,7 @@ import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
+import { skipReasonNames, skipReasons } from '../gateway/routing/policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { networkFile } from '../gateway/network-files/options/network-options.ts';
 import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';
@@ -33,6 +34,7 @@ const docsTables: readonly DocsTable[] = [
   { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
   { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
   { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
+  { page: 'docs/routing.md', heading: 'Selection', rows: skipReasonRows },
   { page: 'docs/settings.md', heading: 'Settings', rows: settingTableRows },
   { page: 'docs/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
 ];
@@ -119,6 +121,15 @@ function errorRows(): Row[] {
     return [code(reason), String(number), String(status), message];
   });
   return [['reason (metric label)', 'code', 'HTTP', 'message'], ...rows];
+}
+
+function skipReasonRows(): Row[] {
+  const rows = skipReasonNames.map((name) => [
+    code(name),
+    skipReasons[name].meaning,
+    String(skipReasons[name].lastResort),
+  ]);
+  return [['skip reason', 'meaning', 'last resort'], ...rows];
 }
 
 function settingTableRows(): Row[] {

@@ -8,7 +8,6 @@ import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
 import type { FinalizedBlock } from './finalized-block.ts';
 import type { RedisCache } from './redis-cache.ts';
-import type { NewestServedBlock } from './newest-served-block.ts';
 
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
 const HEAD_VALIDITY_MS = 1_000;
@@ -27,8 +26,6 @@ export interface MethodCacheOptions {
   readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
   readonly finalized: FinalizedBlock;
-  /** Shared by all methods of the network. */
-  readonly newestServed: NewestServedBlock;
   readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
 
@@ -157,12 +154,10 @@ export class MethodCache {
     response: UpstreamResponse,
     headHash: string | undefined,
   ): Validity | undefined {
-    const { spec, chain, newestServed } = this.#options;
+    const { spec } = this.#options;
     if (spec.cache === undefined) return undefined;
     const requested = requestedBlockOf(spec.cache, params);
     const block = blockInResult(response);
-    if (block !== undefined && chain.head !== undefined)
-      newestServed.record(block.number, chain.head.number, performance.now());
     switch (requested.kind) {
       case 'none':
         return undefined;
@@ -198,32 +193,30 @@ export class MethodCache {
     return { while: 'always' };
   }
 
-  /** Undefined if the upstream's head differs from the network's head. */
+  /** Undefined if the upstream's head differs from the network's head, or callers were served a newer block. */
   #validityAtHead(
     block: BlockInResult | undefined,
     response: UpstreamResponse,
     headHash: string | undefined,
   ): Validity | undefined {
-    const { chain, spec, newestServed } = this.#options;
+    const { chain, spec } = this.#options;
     const { head } = chain;
     if (head === undefined) return undefined;
-    const now = performance.now();
     const isNumber = spec.resultIs === 'head-number' && response.kind === 'result';
     const number = isNumber ? BigInt(response.result as string) : head.number;
-    newestServed.record(number, head.number, now);
-    if (number !== head.number || head.hash !== headHash || newestServed.isAbove(head.number, now)) return undefined;
+    if (number !== head.number || head.hash !== headHash || chain.newestServed.number > head.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', hash: head.hash, deadline: now + HEAD_VALIDITY_MS };
+    return { while: 'head', hash: head.hash, deadline: performance.now() + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
-    const { chain, newestServed } = this.#options;
+    const { chain } = this.#options;
     const { head } = chain;
     switch (validity.while) {
       case 'always':
         return true;
       case 'head':
-        return head?.hash === validity.hash && now < validity.deadline && !newestServed.isAbove(head.number, now);
+        return head?.hash === validity.hash && now < validity.deadline && chain.newestServed.number <= head.number;
       case 'canonical':
         return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
     }

@@ -7,7 +7,6 @@ import type { ResponseCache } from './response-cache.ts';
 import { FinalizedBlock } from './finalized-block.ts';
 import { MethodCache } from './method-cache.ts';
 import type { RedisCache } from './redis-cache.ts';
-import type { NewestServedBlock } from './newest-served-block.ts';
 
 export interface MethodCachesOptions {
   readonly config: NetworkConfig;
@@ -15,7 +14,6 @@ export interface MethodCachesOptions {
   /** Undefined: the cache is not shared with other gateways. */
   readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
-  readonly newestServed: NewestServedBlock;
   readonly metrics: CacheMetrics;
   /** Fetches the block of the tag `finalized` from the network's upstreams. */
   readonly finalized: () => Promise<unknown>;
@@ -26,7 +24,7 @@ export interface MethodCachesOptions {
  * Development chains have no cache: their state can be set, and final blocks removed, at any time.
  */
 export function openMethodCaches(parts: MethodCachesOptions): (spec: MethodSpec) => MethodCache | undefined {
-  const { config, cache, redisCache, chain, newestServed, metrics } = parts;
+  const { config, cache, redisCache, chain, metrics } = parts;
   if (isDevelopmentChain(config)) return () => undefined;
   const finalized = new FinalizedBlock(chain, parts.finalized);
   return (spec) => {
@@ -40,7 +38,6 @@ export function openMethodCaches(parts: MethodCachesOptions): (spec: MethodSpec)
       redisCache,
       chain,
       finalized,
-      newestServed,
       count,
     });
   };

@@ -20,6 +20,8 @@ export interface ChainChange {
 export interface CanonicalChain {
   /** The newest block that healthy upstreams have. Undefined until the network is used. */
   readonly head: Header | undefined;
+  /** The newest block that callers and subscribers were served. */
+  readonly newestServed: { readonly number: bigint };
   /** Time of the last poll or notification of the head, by performance.now(). */
   readonly seenAt: number;
   /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */

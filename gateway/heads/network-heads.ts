@@ -9,6 +9,7 @@ import { HeadHistory } from './head-history.ts';
 import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
 import { HeadGasLimit } from './head-gas-limit.ts';
 import type { Header } from './header.ts';
+import { NewestServedBlock } from './newest-served-block.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 /**
@@ -16,6 +17,7 @@ import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-hea
  * While there are watchers, missing blocks are fetched; if that fails, the chain restarts and the change has `hasGap`.
  */
 export class NetworkHeads implements CanonicalChain {
+  readonly newestServed = new NewestServedBlock();
   readonly #followers = new Map<HeadSource, HeadFollower>();
   readonly #chain: ChainFollower;
   readonly pace = new BlockPace();
@@ -69,26 +71,12 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed?.at ?? -Infinity;
   }
 
-  /** The newest block that was delivered to watchers; undefined if there are none. */
-  get newestDelivered(): bigint | undefined {
-    return this.#watchers.size === 0 ? undefined : this.head?.number;
-  }
-
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
 
   has(hash: string): boolean {
     return this.#chain.ring.has(hash);
-  }
-
-  /**
-   * Whether an upstream may have the block. False only if its known head is lower and the network's head is not. Without
-   * a known head of the upstream it is true.
-   */
-  hasBlock(upstream: HeadSource, number: bigint): boolean {
-    const polled = this.headOf(upstream);
-    return polled === undefined || polled.number >= number || number > (this.number ?? 0n);
   }
 
   /** Blocks by which an upstream was behind the network's head at its last poll; 0 if its head is not known. */
@@ -108,9 +96,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** Records that an upstream returned this block number to a caller. */
-  observe(upstream: HeadSource, number: bigint, now: number): void {
+  /** Records that a caller is served a block of this upstream. */
+  recordServed(upstream: HeadSource, number: bigint, now: number): void {
     this.#followers.get(upstream)?.observe(number, now);
+    this.newestServed.record(number, now);
   }
 
   watch(listener: (change: ChainChange) => void): () => void {
@@ -120,6 +109,7 @@ export class NetworkHeads implements CanonicalChain {
     };
     if (this.#watchers.size === 0) this.#chain.pause();
     this.#watchers.add(watcher);
+    this.#recordDelivered();
     this.#startRound(performance.now(), this.#watchers.size === 1);
     return () => {
       this.#watchers.delete(watcher);
@@ -219,12 +209,14 @@ export class NetworkHeads implements CanonicalChain {
   #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
     this.#hasUnconfirmedLowerHead = false;
     for (const follower of followers) follower.pollsBelow = 0;
-    if (agreed.number !== this.#agreed?.number) {
+    const previous = this.#agreed?.number;
+    if (agreed.number !== previous) {
       this.#history.add(agreed);
       this.#metrics.head(Number(agreed.number));
     }
     this.pace.observe(agreed);
     this.#agreed = agreed;
+    this.newestServed.follow(agreed, this.pace.ms, previous !== undefined && agreed.number < previous);
     this.#gasLimit.update(agreed, followers);
   }
 
@@ -235,7 +227,15 @@ export class NetworkHeads implements CanonicalChain {
       const polled = parsePolledHead(head.block, performance.now());
       if (polled !== undefined) this.#accept(polled, [...this.#followers.values()]);
     }
+    this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);
     this.#waiters.resolveAll(head);
+  }
+
+  /** Watchers get the head of the chain. It is above the network's head only while a reorg is followed. */
+  #recordDelivered(): void {
+    const { head, number } = this;
+    if (this.#watchers.size === 0 || head === undefined || number === undefined || head.number > number) return;
+    this.newestServed.record(head.number, performance.now());
   }
 }

@@ -38,7 +38,8 @@ export function selectHead(
     if (next === undefined || polled.number - next.number <= near) return true;
     if (isPlausiblyYounger(polled, next, near, paceMs)) return true;
     const othersAgree = lower.some((one, at) => at > 0 && (lower[at - 1]?.number ?? 0n) - one.number <= near);
-    return !othersAgree && last !== undefined && continuesFrom(last, polled, near, paceMs);
+    if (othersAgree || last === undefined || polled.number < last.number - near) return false;
+    return polled.number <= highestPlausible(last, polled.at, blockMs);
   });
 }
 
@@ -57,9 +58,9 @@ function isPlausiblyYounger(polled: PolledHead, next: PolledHead, near: bigint, 
   );
 }
 
-function continuesFrom(last: PolledHead, polled: PolledHead, near: bigint, paceMs: number): boolean {
-  const ahead = polled.number - last.number;
-  return ahead >= -near && ahead <= near + maxBlocksIn(polled.at - last.at, paceMs);
+/** The highest number that a block can plausibly have, some time after the network had this head. */
+export function highestPlausible(last: PolledHead, at: number, blockMs: number | undefined): bigint {
+  return last.number + nearBlocks(blockMs) + maxBlocksIn(at - last.at, blockMs ?? DEFAULT_BLOCK_MS);
 }
 
 function maxBlocksIn(ms: number, paceMs: number): bigint {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { skipReasonNames, type SkipReason } from '../routing/policy/skip-reasons.ts';
 
 /** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {
@@ -11,7 +12,7 @@ export interface NetworkRoutingMetrics {
 
 /** The selection metrics of one upstream. */
 export interface SelectionMetrics {
-  skipped(reason: string): void;
+  skipped(reason: SkipReason): void;
 }
 
 export type CircuitState = 'closed' | 'half-open' | 'open';
@@ -55,7 +56,7 @@ export class RoutingMetrics {
     });
     this.#skips = new Counter({
       name: 'gatehouse_upstream_skipped_total',
-      help: 'Calls for which the upstream was skipped at first selection, by skip reason (circuit-open, at-limit, behind, missing-block, unsupported-method, other-chain)',
+      help: `Calls for which the upstream was skipped at first selection, by skip reason (${skipReasonNames.join(', ')})`,
       labelNames: ['network', 'upstream', 'reason'] as const,
       registers,
     });

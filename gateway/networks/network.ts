@@ -1,5 +1,4 @@
 import type { NetworkHeads } from '../heads/network-heads.ts';
-import type { NewestServedBlock } from '../cache/newest-served-block.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metric.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
@@ -29,7 +28,6 @@ export interface Network {
   readonly coalesced: CoalescedCalls;
   /** Its newest blocks. Close this before the upstreams. */
   readonly heads: NetworkHeads;
-  readonly newestServed: NewestServedBlock;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   /** Its OpenRPC document, built on first use. */

@@ -2,8 +2,7 @@ import type { ResponseCache } from '../cache/response-cache.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { RedisCache } from '../cache/redis-cache.ts';
-import { openMethodCaches, type MethodCachesOptions } from '../cache/open-method-caches.ts';
-import { NewestServedBlock } from '../cache/newest-served-block.ts';
+import { openMethodCaches } from '../cache/open-method-caches.ts';
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
@@ -80,14 +79,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const reusable = isReusable ? previous : undefined;
   // The chain is the same, and subscribers depend on its heads.
   const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
-  const newestServed = reusable?.newestServed ?? new NewestServedBlock();
   const router = new Router(upstreams, {
     normalise,
     checkResult: parts.resultCheck,
     blockNumberIn: (response) => blockInResult(response)?.number,
-    onServed: (number, now) => {
-      if (heads.head !== undefined) newestServed.record(number, heads.head.number, now);
-    },
     confirmNull: config.confirmNull,
     isDevelopment: isDevelopmentChain(config),
     hedgeAfterMs: config.hedge === 'off' ? undefined : config.hedge,
@@ -100,14 +95,13 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
   return {
     config,
-    methods: openMethods(config, parts, openCaches(config, { chain: heads, newestServed }, router, parts)),
+    methods: openMethods(config, parts, openCaches(config, heads, router, parts)),
     otherMethods: {
       metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: router,
     heads,
-    newestServed,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
     document: lazyDocument(config),
@@ -135,7 +129,7 @@ function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue
 
 function openCaches(
   config: NetworkConfig,
-  inputs: Pick<MethodCachesOptions, 'chain' | 'newestServed'>,
+  chain: CanonicalChain,
   upstreams: Router,
   { cache, redisCache, specs, metrics }: NetworkParts,
 ): (spec: MethodSpec) => MethodCache | undefined {
@@ -147,7 +141,7 @@ function openCaches(
     );
     return response.kind === 'result' ? response.result : undefined;
   };
-  return openMethodCaches({ ...inputs, config, cache, redisCache, metrics: metrics.cache, finalized });
+  return openMethodCaches({ chain, config, cache, redisCache, metrics: metrics.cache, finalized });
 }
 
 function openSubscriptions(

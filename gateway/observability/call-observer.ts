@@ -1,6 +1,4 @@
-/** Why the selection skipped an upstream. */
-export type SkipReason =
-  'circuit-open' | 'at-limit' | 'behind' | 'missing-block' | 'unsupported-method' | 'other-chain';
+import type { SkipReason } from '../routing/policy/skip-reasons.ts';
 
 /** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
 export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';

@@ -110,6 +110,15 @@ export class Attempts {
     return outcome;
   }
 
+  /** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by performance.now() */
+  recordOvertaken(upstream: Upstream, { method, group }: RoutedCall, startedAt: number): void {
+    const now = performance.now();
+    upstream.latencyScore.recordLatency(group, now - startedAt, now);
+    // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
+    if (upstream.hasResponded(startedAt)) return;
+    this.recordFailure(upstream, method.name, new UpstreamFailure('slow', 'the hedged request responded first'));
+  }
+
   /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
   async #complete(
     upstream: Upstream,

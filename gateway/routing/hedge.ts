@@ -1,10 +1,11 @@
 import type { RoutedCall } from './routed-call.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** The outcome of an attempt, and its upstream. */
-export interface AttemptOutcome {
+interface AttemptOutcome {
   readonly upstream: Upstream;
   readonly outcome: Outcome;
 }
@@ -18,8 +19,8 @@ export interface HedgeOptions {
   ) => Promise<Outcome>;
   /** Selects the upstream of the hedged request, and counts the attempt. Undefined: no hedge. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
-  /** Whether a final response is used while the other attempt is in progress: it needs no confirmation. */
-  readonly isConclusive: (result: AttemptOutcome, routedCall: RoutedCall) => boolean;
+  /** Whether a response is used while the other attempt is in progress: it needs no confirmation. */
+  readonly isConclusive: (routedCall: RoutedCall, response: UpstreamResponse, upstream: Upstream) => boolean;
   /** Called at the end of a call for which a hedged request was sent. */
   readonly onHedged: (hasHedgeWon: boolean) => void;
   /** Called if the hedged request responded first. @param startedAt of the first attempt, by performance.now() */
@@ -44,7 +45,7 @@ export class HedgedCall {
   #fallback: AttemptOutcome | undefined;
   #isHedged = false;
   #timer: NodeJS.Timeout | undefined;
-  #resolve: (outcome: AttemptOutcome) => void = () => undefined;
+  #resolve: (outcome: Outcome) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
 
   private constructor(routedCall: RoutedCall, options: HedgeOptions) {
@@ -52,8 +53,12 @@ export class HedgedCall {
     this.#options = options;
   }
 
-  /** @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list. @throws Cancelled */
-  static run(first: Upstream, delayMs: number, routedCall: RoutedCall, options: HedgeOptions): Promise<AttemptOutcome> {
+  /**
+   * Sets `respondingUpstream` of the call.
+   * @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list
+   * @throws Cancelled
+   */
+  static run(first: Upstream, delayMs: number, routedCall: RoutedCall, options: HedgeOptions): Promise<Outcome> {
     const hedgedCall = new HedgedCall(routedCall, options);
     return new Promise((resolve, reject) => {
       hedgedCall.#resolve = resolve;
@@ -90,7 +95,8 @@ export class HedgedCall {
     if (!this.#remove(attempt)) return;
     const { outcome } = result;
     const [other] = this.#attempts;
-    if (outcome.final && (other === undefined || this.#options.isConclusive(result, this.#routedCall)))
+    const { isConclusive } = this.#options;
+    if (outcome.final && (other === undefined || isConclusive(this.#routedCall, outcome.response, result.upstream)))
       this.#finish(result, attempt);
     else if (other === undefined) this.#finish(this.#fallback ?? result, attempt);
     else if (outcome.final) this.#fallback = result;
@@ -111,7 +117,8 @@ export class HedgedCall {
       }
     }
     if (this.#isHedged) this.#options.onHedged(attempt.isHedge && result.outcome.final);
-    this.#resolve(result);
+    this.#routedCall.respondingUpstream = result.upstream;
+    this.#resolve(result.outcome);
   }
 
   /** The attempt threw: Cancelled, or an error of Gatehouse itself. */

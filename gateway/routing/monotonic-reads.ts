@@ -1,20 +1,16 @@
+import { isBelowServed } from './policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { HeadPositions, Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-/** The polled heads, which are also updated with the blocks that callers were served. */
-export type ObservedHeads<U> = HeadPositions<U> & {
-  /** The newest block that was delivered to subscribers. */
-  readonly newestDelivered: bigint | undefined;
-  observe(upstream: U, number: bigint, now: number): void;
+/** The polled heads, which are also updated with the blocks that callers are served. */
+export type ServedHeads<U> = HeadPositions<U> & {
+  recordServed(upstream: U, number: bigint, now: number): void;
 };
 
 /** Reads the number of the block in a response, or of the block that contains its object. A function of `cache/`. */
 export type BlockNumberIn = (response: UpstreamResponse) => bigint | undefined;
-
-/** Called when a caller is served a block number. */
-export type OnServed = (number: bigint, now: number) => void;
 
 /** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
 const BEHIND_TTL_MS = 12_000;
@@ -24,46 +20,42 @@ const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Trans
 
 /**
  * Keeps reads of one network monotonic: callers are not served an older `latest`, `safe` or `finalized` block than before
- * while an upstream has a newer one. `latest` decreases when the upstreams agree on a lower head (`NetworkHeads`), `safe`
- * and `finalized` when all available upstreams returned an older block.
+ * while an upstream has a newer one. `latest` decreases with the newest served block (`NewestServedBlock`), `safe` and
+ * `finalized` when all available upstreams returned an older block.
  */
 export class MonotonicReads<U extends object> {
-  readonly #heads: ObservedHeads<U>;
+  readonly #heads: ServedHeads<U>;
   readonly #blockNumberIn: BlockNumberIn;
-  readonly #onServed: OnServed;
   readonly #tags = { safe: new NewestTagged<U>(), finalized: new NewestTagged<U>() };
-  #newest = 0n;
 
-  constructor(heads: ObservedHeads<U>, blockNumberIn: BlockNumberIn, onServed: OnServed) {
+  constructor(heads: ServedHeads<U>, blockNumberIn: BlockNumberIn) {
     this.#heads = heads;
     this.#blockNumberIn = blockNumberIn;
-    this.#onServed = onServed;
   }
 
   /** The number of the newest served block. */
   get newest(): bigint {
-    const { number, newestDelivered } = this.#heads;
-    if (newestDelivered !== undefined && newestDelivered > this.#newest) this.#newest = newestDelivered;
-    // An upstream returned a wrong number, or the network's head decreased.
-    if (number !== undefined && number < this.#newest) this.#newest = number;
-    return this.#newest;
+    return this.#heads.newestServed.number;
   }
 
-  /** The network's head, which is never below the newest served block; 0: neither is known. */
+  /** The network's head, or the newest served block if that is higher; 0: neither is known. */
   get newestKnown(): bigint {
-    return this.#heads.number ?? this.newest;
+    const { newest } = this;
+    const { number = 0n } = this.#heads;
+    return number > newest ? number : newest;
   }
 
-  /** Whether the upstream is known to be behind the newest served block of the tag. */
-  isBehind(upstream: U, tag: Tag, now: number): boolean {
-    if (tag !== 'latest' && this.#tags[tag].isBehind(upstream, now)) return true;
-    const { newest } = this;
-    return newest > 0n && !this.#heads.hasBlock(upstream, newest);
+  /** Whether the upstream recently returned an older block for the tag than one that was served. */
+  isTagOlder(upstream: U, tag: Tag | undefined, now: number): boolean {
+    return tag !== undefined && tag !== 'latest' && this.#tags[tag].isBehind(upstream, now);
   }
 
   /** Whether the upstream is behind the network's head, or behind the newest served block. */
   isLagging(upstream: U): boolean {
-    return this.#heads.lagOf(upstream) > 0 || this.isBehind(upstream, 'latest', 0);
+    if (this.#heads.lagOf(upstream) > 0) return true;
+    const polled = this.#heads.headOf(upstream);
+    const served = { head: Number(this.#heads.number ?? 0n), newestServed: Number(this.newest) };
+    return isBelowServed(polled && Number(polled.number), served);
   }
 
   /** Records the block number in a response that is served to a caller. */
@@ -77,9 +69,7 @@ export class MonotonicReads<U extends object> {
     if (number === undefined) return;
     const tag = blocks?.tag;
     if (tag !== undefined && tag !== 'latest') this.#tags[tag].record(upstream, number, now);
-    this.#heads.observe(upstream, number, now);
-    if (number > this.#newest) this.#newest = number;
-    this.#onServed(number, now);
+    this.#heads.recordServed(upstream, number, now);
   }
 
   /** Whether the response to a call for a tag is older than the newest served block of that tag. */

@@ -4,6 +4,7 @@ import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { groupOf, isRead, type MethodGroup } from '../spec/method-group.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 
@@ -41,6 +42,10 @@ export interface RoutedCall {
   readonly observer: CallObserver | undefined;
   readonly tried: Upstream[];
   failed: readonly FailedOutcome[];
+  /** The upstream of the last outcome: that of the hedged request, if it responded first. */
+  respondingUpstream: Upstream | undefined;
+  /** A final response that needs a second one from another upstream. */
+  unconfirmed: UpstreamResponse | undefined;
 }
 
 /** A call of Gatehouse itself, without a caller. */
@@ -67,6 +72,8 @@ export function createRoutedCall(
     observer,
     tried: [],
     failed: noFailures,
+    respondingUpstream: undefined,
+    unconfirmed: undefined,
   };
 }
 
@@ -80,7 +87,10 @@ const head: MethodSpec = {
 
 /** The call for which `BlockGasLimit` selects upstreams: a poll of the head. */
 export function createHeadPoll(): RoutedCall {
-  const unset = { cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined };
+  const unset = {
+    ...{ cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
+    ...{ respondingUpstream: undefined, unconfirmed: undefined },
+  };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
   return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: noFailures };
 }

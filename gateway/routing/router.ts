@@ -2,30 +2,29 @@ import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
-import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
+import { createHeadPoll, createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
 import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
-import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { blocksNamedBy, latestBlock } from '../upstreams/available-blocks.ts';
+import type { SkipReason } from './policy/skip-reasons.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
-import { needsNullConfirmation } from './confirm-null.ts';
-import { exhaustedResponse, unsupportedResponse } from './exhausted.ts';
-import { isAboveHead } from './no-such-block.ts';
+import { Confirmation } from './confirmation.ts';
+import { exhaustedResponse, isAboveHead, unsupportedResponse } from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
-import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import { MonotonicReads, type BlockNumberIn, type OnServed } from './monotonic-reads.ts';
+import { MonotonicReads, type BlockNumberIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 export interface RouterOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly blockNumberIn: BlockNumberIn;
-  readonly onServed: OnServed;
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
@@ -51,6 +50,7 @@ export class Router {
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #selector: UpstreamSelector;
   readonly #probes = new Sampler(PROBE_INTERVAL_MS);
+  readonly #confirmation: Confirmation;
   readonly #attempts: Attempts;
   readonly #budgeted: BudgetedSelector;
   readonly #hedgeDelay: HedgeDelay | undefined;
@@ -65,9 +65,7 @@ export class Router {
     this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
     this.#heads = heads;
     this.#monotonic =
-      previous === undefined
-        ? new MonotonicReads<Upstream>(heads, options.blockNumberIn, options.onServed)
-        : previous.#monotonic;
+      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
     this.#selector = new UpstreamSelector(
       all,
       heads,
@@ -82,16 +80,15 @@ export class Router {
     );
     const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
+    this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1);
     this.#attempts = new Attempts({
       normalise,
       checkResult,
       sent: this.#sent,
       canResend: (now) => all.length === 1 && this.#budgeted.takeRetry(now),
-      onMissingData: (upstream, routedCall, now) => {
-        if (routedCall.method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
-        if (routedCall.blocks !== undefined) {
-          upstream.blocks.recordMissing(routedCall.method.name, routedCall.blocks, this.#heads.number, now);
-        }
+      onMissingData: (upstream, { method, blocks }, now) => {
+        if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
+        if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, heads.number, now);
       },
       onResponse: (upstream, routedCall, response, ms, now) => {
         this.#recordResponse(upstream, routedCall, response, ms, now);
@@ -108,21 +105,12 @@ export class Router {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
       selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
-      isConclusive: ({ upstream, outcome }, routedCall) =>
-        outcome.final && !this.#needsConfirmation(routedCall, outcome.response, upstream),
+      isConclusive: (routedCall, response, upstream) => !this.#confirmation.isNeeded(routedCall, response, upstream),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
-      onLost: (upstream, { method, group }, startedAt) => {
-        const now = performance.now();
-        upstream.latencyScore.recordLatency(group, now - startedAt, now);
-        // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
-        if (upstream.hasResponded(startedAt)) return;
-        this.#attempts.recordFailure(
-          upstream,
-          method.name,
-          new UpstreamFailure('slow', 'the hedged request responded first'),
-        );
+      onLost: (upstream, routedCall, startedAt) => {
+        this.#attempts.recordOvertaken(upstream, routedCall, startedAt);
       },
     };
   }
@@ -134,56 +122,25 @@ export class Router {
    */
   async request(call: UpstreamCall, queue?: CallQueue): Promise<UpstreamResponse> {
     try {
-      const { method, deadline } = call;
-      const isUnsupported = this.#isUnsupportedByAll(method.name);
-      if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return unsupportedResponse(method);
-      const blocks = this.all.length > 1 ? blocksNamedBy(method, call.params) : undefined;
-      const acceptedBy = this.#sent.upstreamFor(method, call.params);
-      const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
-      const routedCall = createRoutedCall(call, blocks, preferred);
-      let unconfirmed: UpstreamResponse | undefined;
+      const routedCall = this.#beginCall(call);
+      if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
         const now = performance.now();
         const upstream = this.#budgeted.selectNext(routedCall, now);
-        if (unconfirmed !== undefined && upstream?.circuit.isClosed !== true)
-          return this.#monotonic.acceptOlder(routedCall, unconfirmed);
-        if (upstream === undefined) return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
-        if (routedCall.tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
-        routedCall.tried.push(upstream);
+        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed))
+          return this.#responseWithoutUpstream(routedCall, now);
+        this.#beginAttempt(routedCall, upstream);
+        const remainingMs = routedCall.deadline - now;
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
-          await backOff(routedCall.failed.length, deadline - now);
+          await backOff(routedCall.failed.length, remainingMs);
         const wasClosed = upstream.circuit.isClosed;
-        const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, deadline - now);
-        let respondingUpstream = upstream;
-        let outcome: Outcome;
-        if (hedgeMs === undefined)
-          outcome = await this.#attempts.attempt(upstream, routedCall, routedCall.cancellation);
-        else
-          ({ upstream: respondingUpstream, outcome } = await HedgedCall.run(
-            upstream,
-            hedgeMs,
-            routedCall,
-            this.#hedgeOptions,
-          ));
-        if (outcome.final) {
-          const response =
-            unconfirmed === undefined ? outcome.response : this.#monotonic.selectNewer(unconfirmed, outcome.response);
-          const isUnconfirmed =
-            unconfirmed === undefined
-              ? this.#needsConfirmation(routedCall, response, respondingUpstream)
-              : this.#monotonic.isOlder(routedCall, response);
-          if (!isUnconfirmed) return this.all.length > 1 ? this.#monotonic.raiseToServed(method, response) : response;
-          unconfirmed = response;
-          continue;
-        }
-        // The attempt for confirmation failed.
-        if (unconfirmed !== undefined) return unconfirmed;
-        const failedAtOpenCircuit = !wasClosed && outcome.response === undefined;
-        routedCall.failed = [
-          ...routedCall.failed,
-          failedAtOpenCircuit ? { ...outcome, wasCircuitOpen: true } : outcome,
-        ];
-        const response = this.#responseAfterFailure(routedCall, respondingUpstream, outcome);
+        const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, remainingMs);
+        const outcome = await (hedgeMs === undefined
+          ? this.#attempts.attempt(upstream, routedCall, routedCall.cancellation)
+          : HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
+        const response = outcome.final
+          ? this.#confirmation.confirm(routedCall, outcome.response)
+          : this.#responseAfterFailure(routedCall, outcome, wasClosed);
         if (response !== undefined) return response;
       }
     } finally {
@@ -201,35 +158,64 @@ export class Router {
     return this.#monotonic.newest;
   }
 
+  /** The upstreams that a read at `latest` would skip now. */
+  skipReasons(now: number): Map<Upstream, SkipReason> {
+    const ordered = this.#selector.order({ ...createHeadPoll(), blocks: latestBlock }, now);
+    return new Map(
+      ordered.flatMap(({ candidate, skipReason }) =>
+        skipReason === undefined ? [] : [[candidate.upstream, skipReason] as const],
+      ),
+    );
+  }
+
   #isUnsupportedByAll(method: string): boolean {
     for (const { methods } of this.all) if (!methods.isUnsupported(method)) return false;
     return true;
   }
 
-  /** The response if the failure shows that no other upstream can help; else undefined. */
+  /** Undefined: no upstream supports the method, and no probe of it is due. */
+  #beginCall(call: UpstreamCall): RoutedCall | undefined {
+    const { method, params } = call;
+    const isUnsupported = this.#isUnsupportedByAll(method.name);
+    if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return undefined;
+    const blocks = this.all.length > 1 ? blocksNamedBy(method, params) : undefined;
+    const acceptedBy = this.#sent.upstreamFor(method, params);
+    const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
+    return createRoutedCall(call, blocks, preferred);
+  }
+
+  #beginAttempt(routedCall: RoutedCall, upstream: Upstream): void {
+    const { tried, unconfirmed } = routedCall;
+    if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
+    tried.push(upstream);
+    routedCall.respondingUpstream = upstream;
+  }
+
+  #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
+    const { unconfirmed } = routedCall;
+    return unconfirmed === undefined
+      ? exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now)
+      : this.#monotonic.acceptOlder(routedCall, unconfirmed);
+  }
+
+  /** The response if the failed attempt was for confirmation, or shows that no other upstream can help; else undefined. */
   #responseAfterFailure(
     routedCall: RoutedCall,
-    respondingUpstream: Upstream,
-    { failure, response }: FailedOutcome,
+    outcome: FailedOutcome,
+    wasClosed: boolean,
   ): UpstreamResponse | undefined {
-    const { method } = routedCall;
-    if (failure === 'no-block' && !method.nullable)
+    const { method, unconfirmed, respondingUpstream } = routedCall;
+    if (unconfirmed !== undefined) return unconfirmed;
+    const { failure, response } = outcome;
+    const wasCircuitOpen = !wasClosed && response === undefined;
+    routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
+    if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
       return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;
     if (failure !== 'unsupported' || !this.#isUnsupportedByAll(method.name)) return undefined;
     const now = performance.now();
     // This call counts as a probe, if one is due.
     this.#probes.takeIfDue(method.name, now);
     return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
-  }
-
-  #needsConfirmation(routedCall: RoutedCall, response: UpstreamResponse, respondingUpstream: Upstream): boolean {
-    if (this.all.length === 1) return false;
-    if (this.#monotonic.isOlder(routedCall, response)) return true;
-    const isBehind = (): boolean =>
-      respondingUpstream.blocks.isMissingHistory || this.#monotonic.isLagging(respondingUpstream);
-    return needsNullConfirmation(this.#options.confirmNull, routedCall.method, response, isBehind, () =>
-      this.#monotonic.hasServed(routedCall),
-    );
   }
 
   #recordResponse(

@@ -2,24 +2,30 @@ import { MIN_ATTEMPT_MS } from './attempts.ts';
 import { RetryBudget } from './retry/retry-budget.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { SkipReason } from '../observability/call-observer.ts';
-import { isOld, type HeadPositions, type NamedBlocks } from '../upstreams/available-blocks.ts';
+import type { HeadPositions } from '../upstreams/available-blocks.ts';
+import type { CallNeeds } from './policy/candidate.ts';
+import { lastResortOrder, NEVER, orderCandidates, type OrderedCandidate } from './policy/order-candidates.ts';
+import { skipReasonOf } from './policy/skip-reasons.ts';
 import { Ranking } from './ranking.ts';
+import { SelectionState, type UpstreamState } from './selection-state.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
+type Purpose = CallNeeds['purpose'];
+
 /** An unknown error is retried once, at another upstream. The second unknown error is the response. */
 const MAX_UNKNOWN_ERRORS = 2;
 
-/** Selects the upstream of an attempt by rank and skip reasons. `BudgetedSelector` applies the retry budget. */
+/**
+ * Selects the upstream of an attempt: the first one in the order of the routing policy (`policy/`). `BudgetedSelector`
+ * applies the retry budget.
+ */
 export class UpstreamSelector {
   readonly #upstreams: readonly Upstream[];
   readonly #ranking: Ranking<Upstream>;
-  readonly #heads: HeadPositions<Upstream>;
   readonly #monotonic: MonotonicReads<Upstream>;
-  readonly #hasArchives: boolean;
-  readonly #maxLagBlocks: number | undefined;
+  readonly #state: SelectionState;
 
   /**
    * @param maxLagBlocks an upstream further behind is skipped; undefined: by the block time of the network
@@ -34,51 +40,51 @@ export class UpstreamSelector {
   ) {
     this.#upstreams = upstreams;
     this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
-    this.#heads = heads;
     this.#monotonic = monotonic;
-    this.#maxLagBlocks = maxLagBlocks;
-    this.#hasArchives = upstreams.some(({ blocks }) => blocks.isArchive);
+    this.#state = new SelectionState(upstreams, heads, monotonic, maxLagBlocks);
   }
 
   /**
-   * Selects the preferred upstream, else the first candidate without a skip reason. The last resort is an untried upstream
-   * with a skip reason, unless it is at its limit or on another chain.
+   * Selects the upstream of an attempt, and begins a trial if its circuit is not closed.
+   * @param purpose `hedge` and `closed-retry` select closed circuits only
    */
-  select(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { preferred, tried } = routedCall;
-    if (preferred !== undefined && !tried.includes(preferred) && preferred.tryAcquireCall(now)) return preferred;
+  select(routedCall: RoutedCall, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
+    const { preferred, tried, observer } = routedCall;
+    const isAttempt = purpose === 'attempt';
+    if (isAttempt && observer !== undefined)
+      for (const { candidate, skipReason } of this.order(routedCall, now))
+        if (skipReason !== undefined) observer.skipped(candidate.upstream.name, skipReason);
+    const { candidate, needs, network } = this.#state;
+    this.#state.readCall(routedCall, purpose);
+    if (isAttempt && preferred !== undefined && !tried.includes(preferred)) {
+      this.#state.readUpstream(preferred, routedCall, now);
+      if (skipReasonOf(candidate, needs, network) === undefined) return begin(preferred, now);
+    }
     let lastResort: Upstream | undefined;
+    let lowest = NEVER;
     for (const upstream of this.#ranking.order(routedCall.group, now)) {
       if (tried.includes(upstream)) continue;
-      const reason = this.#skipReason(upstream, routedCall, now);
-      if (reason === undefined) return upstream;
-      if (tried.length === 0) upstream.metrics.skipped(reason);
-      routedCall.observer?.skipped(upstream.name, reason);
-      if (reason === 'at-limit' || reason === 'other-chain') continue;
-      // A closed circuit is preferred as the last resort.
-      if (lastResort === undefined || (upstream.circuit.isClosed && !lastResort.circuit.isClosed))
-        lastResort = upstream;
+      this.#state.readUpstream(upstream, routedCall, now);
+      const reason = skipReasonOf(candidate, needs, network);
+      if (reason === undefined) return begin(upstream, now);
+      if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
+      const order = lastResortOrder(reason, candidate, needs);
+      if (order >= lowest) continue;
+      lastResort = upstream;
+      lowest = order;
     }
     return lastResort;
   }
 
-  /** Selects an untried closed circuit: prefers one without a skip reason; else any that is not at its limit. */
-  selectClosedCircuit(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const isUsable = (upstream: Upstream): boolean =>
-      upstream.circuit.isClosed && !routedCall.tried.includes(upstream) && upstream.limits?.hasCapacity(now) !== false;
-    return this.selectHedge(routedCall, now) ?? this.#ranking.order(routedCall.group, now).find(isUsable);
-  }
-
-  /** Selects an untried upstream with a closed circuit and without a skip reason. */
-  selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
-    return this.#ranking
-      .order(routedCall.group, now)
-      .find(
-        (upstream) =>
-          upstream.circuit.isClosed &&
-          !routedCall.tried.includes(upstream) &&
-          this.#skipReason(upstream, routedCall, now) === undefined,
-      );
+  /** All untried upstreams in the order of the policy, with their skip reasons. Selects none. */
+  order(routedCall: RoutedCall, now: number, purpose: Purpose = 'attempt'): OrderedCandidate<UpstreamState>[] {
+    const { candidate, needs, network } = this.#state;
+    this.#state.readCall(routedCall, purpose);
+    const candidates = this.#ranking.order(routedCall.group, now).map((upstream): UpstreamState => {
+      this.#state.readUpstream(upstream, routedCall, now);
+      return { upstream, ...candidate };
+    });
+    return orderCandidates(candidates, needs, network);
   }
 
   /**
@@ -98,28 +104,12 @@ export class UpstreamSelector {
     }
     return longest;
   }
+}
 
-  #skipReason(upstream: Upstream, { method, blocks }: RoutedCall, now: number): SkipReason | undefined {
-    if (upstream.limits?.hasCapacity(now) === false) return 'at-limit';
-    if (upstream.methods.isSkipped(method.name)) return 'unsupported-method';
-    if (this.#upstreams.length > 1) {
-      if (blocks !== undefined && this.#isMissingBlock(upstream, method.name, blocks, now)) return 'missing-block';
-      if (this.#heads.lagOf(upstream) > (this.#maxLagBlocks ?? this.#heads.pace.maxLag)) return 'behind';
-      if (blocks?.tag !== undefined && this.#monotonic.isBehind(upstream, blocks.tag, now)) return 'behind';
-    }
-    // A transaction does not probe a half-open circuit, because the upstream may hang.
-    if (upstream.circuit.isClosed || (method.sends !== true && upstream.tryAcquireCall(now))) return undefined;
-    // After the cooldown, the upstream checks its chain id again before it sends a call.
-    return upstream.isOnOtherChain && !upstream.circuit.isCooldownOver(now) ? 'other-chain' : 'circuit-open';
-  }
-
-  #isMissingBlock(upstream: Upstream, method: string, blocks: NamedBlocks, now: number): boolean {
-    if (blocks.highest > 0 && !this.#heads.hasBlock(upstream, BigInt(blocks.highest))) return true;
-    if (upstream.blocks.isArchive) return false;
-    if (upstream.blocks.isMissing(method, blocks, now)) return true;
-    const head = this.#heads.number;
-    return this.#hasArchives && blocks.readsState && head !== undefined && isOld(blocks.lowest, head);
-  }
+/** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
+function begin(upstream: Upstream, now: number): Upstream {
+  upstream.circuit.tryBeginTrial(now);
+  return upstream;
 }
 
 /**
@@ -156,12 +146,12 @@ export class BudgetedSelector {
     if (this.takeRetry(now)) return upstream;
     routedCall.observer?.budgetExceeded('retry');
     // An upstream with a closed circuit may come later in the order, despite a skip reason.
-    return this.#selector.selectClosedCircuit(routedCall, now);
+    return this.#selector.select(routedCall, now, 'closed-retry');
   }
 
   /** Selects the upstream of a hedged request, and counts the attempt. */
   selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const upstream = this.#selector.selectHedge(routedCall, now);
+    const upstream = this.#selector.select(routedCall, now, 'hedge');
     if (upstream === undefined) return undefined;
     if (!this.#budget.takeExtra(now)) {
       this.#metrics.budgetExceeded('hedge');

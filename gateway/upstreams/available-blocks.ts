@@ -1,10 +1,9 @@
+import { isOld } from '../routing/policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
 /** After this time the node may have fetched the missing blocks. */
 const MISSING_TTL_MS = 600_000;
 const MAX_METHODS = 500;
-/** Blocks whose state every node has: geth's default without archive mode. */
-const RECENT_BLOCKS = 128;
 
 /** The block range that a call names. */
 export interface NamedBlocks {
@@ -25,7 +24,10 @@ export interface HeadPositions<U> {
   readonly pace: { readonly maxLag: number };
   /** Blocks behind the network's head. */
   lagOf(upstream: U): number;
-  hasBlock(upstream: U, number: bigint): boolean;
+  /** Undefined if it is not known. */
+  headOf(upstream: U): { readonly number: bigint } | undefined;
+  /** The newest block that callers and subscribers were served. */
+  readonly newestServed: { readonly number: bigint };
   /** Whether the block is one of the network's newest blocks. */
   has(hash: string): boolean;
 }
@@ -51,7 +53,8 @@ export class AvailableBlocks {
   /** Records an error about missing data. @param head of the network */
   recordMissing(method: string, { lowest }: NamedBlocks, head: bigint | undefined, now: number): void {
     // A new block is missing only until the upstream imports it.
-    if (this.#isArchive || head === undefined || !isOld(lowest, head) || this.#missing.size >= MAX_METHODS) return;
+    if (this.#isArchive || head === undefined || !isOld(lowest, Number(head)) || this.#missing.size >= MAX_METHODS)
+      return;
     const entry = this.#missing.get(method);
     // The entry covers this block already. A last-resort call shows nothing about the blocks between.
     if (entry !== undefined && entry.upTo > lowest && now < entry.deadline) return;
@@ -74,10 +77,8 @@ export class AvailableBlocks {
   }
 }
 
-/** Whether nodes without archive mode have pruned the state after the block. */
-export function isOld(block: number, head: bigint): boolean {
-  return block <= Number(head) - RECENT_BLOCKS;
-}
+/** The block of a read at `latest`. */
+export const latestBlock: NamedBlocks = upTo('latest');
 
 /** Undefined if the call names its block by hash, or in a form that is not a number or tag. */
 export function blocksNamedBy({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
@@ -100,7 +101,7 @@ function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks |
 
 /** Shared by all calls, to save allocations. */
 const tagged: Readonly<Record<Tag, NamedBlocks>> = {
-  latest: upTo('latest'),
+  latest: latestBlock,
   safe: upTo('safe'),
   finalized: upTo('finalized'),
 };

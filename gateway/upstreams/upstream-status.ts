@@ -1,3 +1,4 @@
+import type { SkipReason } from '../routing/policy/skip-reasons.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
@@ -8,6 +9,8 @@ export interface UpstreamStatus extends UpstreamState {
   readonly headSeenS: number | undefined;
   /** Blocks behind the network's head; undefined without a head. */
   readonly lag: number | undefined;
+  /** Why a read at `latest` would skip it now; undefined: it would not. */
+  readonly skipReason: SkipReason | undefined;
 }
 
 /** Status of a network and of its upstreams, by priority. */
@@ -31,7 +34,12 @@ export function summariseUpstreams(all: readonly Upstream[]): { upstreams: numbe
 }
 
 /** @param now on the clock of performance.now() */
-export function networkStatus(all: readonly Upstream[], heads: ObservedHeads, now: number): NetworkStatus {
+export function networkStatus(
+  all: readonly Upstream[],
+  heads: ObservedHeads,
+  skipReasons: ReadonlyMap<Upstream, SkipReason>,
+  now: number,
+): NetworkStatus {
   const upstreams = all.map((upstream): UpstreamStatus => {
     const polled = heads.headOf(upstream);
     return {
@@ -39,6 +47,7 @@ export function networkStatus(all: readonly Upstream[], heads: ObservedHeads, no
       head: polled === undefined ? undefined : Number(polled.number),
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
       lag: polled === undefined ? undefined : heads.lagOf(upstream),
+      skipReason: skipReasons.get(upstream),
     };
   });
   const head = heads.number === undefined ? undefined : Number(heads.number);

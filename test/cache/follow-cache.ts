@@ -2,9 +2,12 @@ import { expect, vi } from 'vitest';
 import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
+import { blockInResult } from '../../gateway/cache/block-in-result.ts';
 import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
-import { NewestServedBlock } from '../../gateway/cache/newest-served-block.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
+import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
+import { createCall, createRoutedCall } from '../../gateway/routing/routed-call.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
@@ -19,10 +22,12 @@ export async function followCache({
   redisCache = undefined as RedisCache | undefined,
 } = {}) {
   const chain = new ScriptedChain({ from: 100 });
-  const { heads, watch, nodes } = await withHeads([chain]);
+  const { heads, watch, nodes, upstreams } = await withHeads([chain]);
   await watch();
+  const [upstream] = upstreams;
+  if (upstream === undefined) throw new Error('there is no upstream');
+  const monotonic = new MonotonicReads(heads, (response) => blockInResult(response)?.number);
   const responses = new ResponseCache(maxBytes);
-  const newestServed = new NewestServedBlock();
   let finalBlock = chain.byNumber(quantity(finalized));
   const final = new FinalizedBlock(heads, () => Promise.resolve(finalBlock));
   let refreshes = 0;
@@ -38,8 +43,7 @@ export async function followCache({
   if (finalBlock !== null) expect(await finalise(finalBlock)).toBe(true);
   const counted = { hit: 0, redis: 0, miss: 0 };
   const cacheOf = (name: string): MethodCache => {
-    const spec = methods.find((method) => method.name === name);
-    if (spec === undefined) throw new Error(`no method ${name}`);
+    const spec = specOf(name);
     const count = (outcome: keyof typeof counted): void => {
       counted[outcome]++;
     };
@@ -50,7 +54,6 @@ export async function followCache({
       redisCache,
       chain: heads,
       finalized: final,
-      newestServed,
       count,
     });
   };
@@ -58,15 +61,19 @@ export async function followCache({
     chain,
     nodes,
     heads,
+    monotonic,
     responses,
     counted,
     finalise,
     cacheOf,
-    /** Stores a result and finds it again. */
+    /** Serves a result of the upstream, stores it and finds it again. */
     store: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
-      cache.store(params, text, responseOf(result), headHash);
+      const response = responseOf(result);
+      const routedCall = createRoutedCall(createCall(specOf(method), params, Infinity), undefined, undefined);
+      monotonic.recordServed(upstream, routedCall, response, performance.now());
+      cache.store(params, text, response, headHash);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -75,6 +82,12 @@ export async function followCache({
         expect(heads.head?.hash).toBe(block.hash);
       }),
   };
+}
+
+function specOf(name: string): MethodSpec {
+  const spec = methods.find((method) => method.name === name);
+  if (spec === undefined) throw new Error(`no method ${name}`);
+  return spec;
 }
 
 export function responseOf(result: unknown): UpstreamResponse {

@@ -218,13 +218,13 @@ describe('MonotonicReads', () => {
 
   it('has the newest delivered block, and decreases with the agreed head', async () => {
     const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
-    const monotonic = new MonotonicReads(heads, blockNumberIn, () => undefined);
+    const monotonic = new MonotonicReads(heads, blockNumberIn);
     expect(monotonic.newest).toBe(0n);
     await watch();
     expect(monotonic.newest).toBe(100n);
     const [first] = upstreams;
     if (first === undefined) throw new Error('there are no upstreams');
-    heads.observe(first, 105n, performance.now());
+    heads.recordServed(first, 105n, performance.now());
     for (const node of nodes) node.chain.mine(2);
     await eventually(() => monotonic.newest === 102n);
     const reset = new ScriptedChain({ from: 50 });

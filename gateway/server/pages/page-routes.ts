@@ -93,7 +93,7 @@ function statusOf(network: Network, now: number): object {
     explorer,
     baseUrls,
     methods,
-    ...networkStatus(network.upstreams.all, network.heads, now),
+    ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
   };
 }
 

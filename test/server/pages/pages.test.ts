@@ -67,9 +67,11 @@ describe('the status as JSON', () => {
     const other = await open();
     await other.call('two', 'debug_traceCall');
     const { networks } = (await jsonAt('/two', json, other.address)) as {
-      networks: { upstreams: { state: string }[] }[];
+      networks: { upstreams: { state: string; skipReason?: string }[] }[];
     };
     expect(networks[0]?.upstreams.map(({ state }) => state)).toEqual(['other-chain', 'failing']);
+    // The circuit of the other one is open for less than a second.
+    expect(networks[0]?.upstreams[0]?.skipReason).toBe('other-chain');
   });
 
   it.each(['public', 'ops'])(

@@ -55,6 +55,13 @@ describe('the status page', () => {
     expect(tab.errors).toEqual([]);
   });
 
+  it('shows why an upstream is skipped', async () => {
+    await gateway.call('other', 'eth_blockNumber');
+    const tab = await open('/other');
+    await tab.waitFor(`document.querySelector('#networks').innerText.includes('skipped: other-chain')`);
+    expect(tab.errors).toEqual([]);
+  });
+
   it('shows which method an upstream does not support, and for how long', async () => {
     expect((await gateway.call('ten', 'eth_gasPrice')).error?.code).toBe(-32_601);
     const tab = await open('/ten');

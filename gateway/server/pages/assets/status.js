@@ -96,14 +96,19 @@ function markLine({ method, reason, forS }) {
   return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
 }
 
-function upstreamRow({ name, state, head, lag, history, marks }) {
+/** Why a read at `latest` skips the upstream. */
+function skipLine(skipReason) {
+  return skipReason === undefined ? [] : [element('div', { class: 'warn' }, `skipped: ${skipReason}`)];
+}
+
+function upstreamRow({ name, state, skipReason, head, lag, history, marks }) {
   const [style, label] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_BUCKETS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
   const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
   return [
     name,
-    element('div', {}, element('span', { class: style }, label), ...marks.map(markLine)),
+    element('div', {}, element('span', { class: style }, label), ...skipLine(skipReason), ...marks.map(markLine)),
     head === undefined ? '–' : formatNumber(head),
     lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),
     requests === 0 ? '–' : `${Math.max(1, Math.round((seconds / requests) * 1000))} ms`,

@@ -1,0 +1,73 @@
+/** The state of one upstream that decides whether a call is sent to it. Plain values: the policy reads no clock. */
+export interface CandidateState {
+  /** An attempt of this call was made there. */
+  readonly isTried: boolean;
+  /** It accepted the transaction that the call is about, or is the probe of an unsupported method. */
+  readonly isPreferred: boolean;
+  /** Its limits permit another request. */
+  readonly hasCapacity: boolean;
+  /** The method of the call is marked. */
+  readonly isMethodMarked: boolean;
+  readonly isArchive: boolean;
+  /** It recently returned that it does not have the blocks of the call, or blocks at least as old. */
+  readonly lacksBlocks: boolean;
+  /** The number of its newest known block. Undefined: not known; it then counts as having every block. */
+  readonly head: number | undefined;
+  /** Blocks behind the network's head at its last poll. */
+  readonly lag: number;
+  /** It recently returned an older `safe` or `finalized` block than one that was served. */
+  readonly isTagOlder: boolean;
+  /** `trial-due`: not closed, but the cooldown is over, and a call may be a trial now. */
+  readonly circuit: 'closed' | 'trial-due' | 'open';
+  /** It returned another chain id when last checked. */
+  readonly isOnOtherChain: boolean;
+}
+
+/** What a call needs from its upstream. */
+export interface CallNeeds {
+  /** The blocks that the call names. `tag`: the upper end, if it is a tag. */
+  readonly blocks:
+    | {
+        readonly lowest: number;
+        readonly highest: number;
+        readonly readsState: boolean;
+        readonly tag?: string | undefined;
+      }
+    | undefined;
+  /** The call sends a transaction. */
+  readonly sends: boolean;
+  /** `closed-retry`: a retry without budget, at a closed circuit only. */
+  readonly purpose: 'attempt' | 'closed-retry' | 'hedge';
+}
+
+/** Numbers of the newest blocks of the network. */
+export interface ServedState {
+  /** The network's head; 0: not known. */
+  readonly head: number;
+  /** The newest block that callers and subscribers were served; 0: none. */
+  readonly newestServed: number;
+}
+
+/** The state of the network, for all candidates of a call. */
+export interface NetworkState extends ServedState {
+  /** An upstream that is more blocks behind is skipped. */
+  readonly maxLag: number;
+  /** At least one upstream is an archive. */
+  readonly hasArchives: boolean;
+}
+
+/** Blocks whose state every node has: geth's default without archive mode. */
+const RECENT_BLOCKS = 128;
+
+/** Whether nodes without archive mode have pruned the state after the block. */
+export function isOld(block: number, head: number): boolean {
+  return block <= head - RECENT_BLOCKS;
+}
+
+/**
+ * Whether an upstream's known head is below the newest served block. If the network's head is lower, below that.
+ * @param head of the upstream; undefined: not known
+ */
+export function isBelowServed(head: number | undefined, { head: networkHead, newestServed }: ServedState): boolean {
+  return head !== undefined && head < Math.min(newestServed, networkHead);
+}

@@ -1,0 +1,44 @@
+import type { CallNeeds, CandidateState, NetworkState } from './candidate.ts';
+import { skipReasonOf, skipReasons, type SkipReason } from './skip-reasons.ts';
+
+/** The position of a candidate that is not used even as a last resort. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** A candidate in the order of selection. */
+export interface OrderedCandidate<Candidate> {
+  readonly candidate: Candidate;
+  /** Undefined: the call can be sent to it. */
+  readonly skipReason: SkipReason | undefined;
+  /** Whether it is selected if all candidates before it are tried. */
+  readonly isUsable: boolean;
+}
+
+/**
+ * The routing policy: orders the untried candidates of a call. The preferred one is first, then those without a skip reason,
+ * then the last resorts. `UpstreamSelector` selects the first usable one, without judging those after it.
+ * @param ranked by priority and latency score
+ */
+export function orderCandidates<Candidate extends CandidateState>(
+  ranked: readonly Candidate[],
+  needs: CallNeeds,
+  network: NetworkState,
+): OrderedCandidate<Candidate>[] {
+  return ranked
+    .filter(({ isTried }) => !isTried)
+    .map((candidate) => {
+      const skipReason = skipReasonOf(candidate, needs, network);
+      const position =
+        skipReason === undefined ? (candidate.isPreferred ? -1 : 0) : lastResortOrder(skipReason, candidate, needs);
+      return { candidate, skipReason, position };
+    })
+    .sort((one, other) => one.position - other.position)
+    .map(({ candidate, skipReason, position }) => ({ candidate, skipReason, isUsable: position !== NEVER }));
+}
+
+/** The position among the last resorts. An open circuit is never before `circuit-open`, whatever the skip reason. */
+export function lastResortOrder(reason: SkipReason, { circuit }: CandidateState, { purpose }: CallNeeds): number {
+  const { lastResort } = skipReasons[reason];
+  if (lastResort === 'never' || purpose === 'hedge') return NEVER;
+  if (circuit === 'closed') return lastResort;
+  return purpose === 'closed-retry' ? NEVER : Math.max(lastResort, skipReasons['circuit-open'].lastResort);
+}

@@ -1,0 +1,81 @@
+import { isBelowServed, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
+
+interface SkipReasonRow {
+  /** A row of docs/routing.md. */
+  readonly meaning: string;
+  readonly applies: (candidate: CandidateState, needs: CallNeeds, network: NetworkState) => boolean;
+  /** If every candidate is skipped, the one with the lowest number is used; of equal ones, the first of the ranking. */
+  readonly lastResort: number | 'never';
+}
+
+/** Why an upstream is skipped for a call. The first row that applies is the reason. */
+export const skipReasons = {
+  'at-limit': {
+    meaning:
+      'Its `limits` are used up. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',
+    applies: ({ hasCapacity }) => !hasCapacity,
+    lastResort: 'never',
+  },
+  'unsupported-method': {
+    meaning:
+      'It is marked for the method: it returned that it does not support it (for 10 min), returned an impossible result, or timed out three times in a row (for 30 s).',
+    applies: ({ isMethodMarked, isPreferred }) => isMethodMarked && !isPreferred,
+    lastResort: 1,
+  },
+  'missing-block': {
+    meaning:
+      'Its head is below the block of the call, or it recently returned that it does not have this block, or a block at least as old. For state older than 128 blocks: it is not an `archive`, and another upstream is.',
+    applies: (candidate, { blocks }, network) =>
+      blocks !== undefined && !candidate.isPreferred && isMissing(candidate, blocks, network),
+    lastResort: 1,
+  },
+  behind: {
+    meaning:
+      'It is more than 8 blocks behind the head (or the blocks of 16 s, or `maxLagBlocks`). For a tag: it is below a block that was already served.',
+    applies: (candidate, { blocks }, network) =>
+      !candidate.isPreferred &&
+      (candidate.lag > network.maxLag ||
+        (blocks?.tag !== undefined && (candidate.isTagOlder || isBelowServed(candidate.head, network)))),
+    lastResort: 1,
+  },
+  'other-chain': {
+    // After the cooldown, the upstream checks its chain id again before it sends a call.
+    meaning: 'It returned another chain id when last checked, and its circuit is open.',
+    applies: ({ isOnOtherChain, circuit }) => isOnOtherChain && circuit === 'open',
+    lastResort: 'never',
+  },
+  'circuit-open': {
+    // A transaction is no trial, because the upstream may hang.
+    meaning: 'Its circuit is open, or half-open and no trial is due. Transactions and hedged requests are no trials.',
+    applies: ({ circuit }, { sends, purpose }) =>
+      circuit !== 'closed' && (circuit === 'open' || sends || purpose !== 'attempt'),
+    lastResort: 2,
+  },
+} as const satisfies Readonly<Record<string, SkipReasonRow>>;
+
+export type SkipReason = keyof typeof skipReasons;
+
+export const skipReasonNames = Object.keys(skipReasons) as readonly SkipReason[];
+
+const checks = skipReasonNames.map((reason) => ({ reason, applies: skipReasons[reason].applies }));
+
+/** The first reason to skip a candidate; undefined: the call can be sent to it. */
+export function skipReasonOf(
+  candidate: CandidateState,
+  needs: CallNeeds,
+  network: NetworkState,
+): SkipReason | undefined {
+  for (const check of checks) if (check.applies(candidate, needs, network)) return check.reason;
+  return undefined;
+}
+
+function isMissing(
+  { head, isArchive, lacksBlocks }: CandidateState,
+  { lowest, highest, readsState }: NonNullable<CallNeeds['blocks']>,
+  network: NetworkState,
+): boolean {
+  // A block above the network's head may be new at any upstream.
+  if (head !== undefined && head < highest && highest <= network.head) return true;
+  if (isArchive) return false;
+  return lacksBlocks || (network.hasArchives && readsState && isOld(lowest, network.head));
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { NewestServedBlock } from '../../gateway/heads/newest-served-block.ts';
+import type { PolledHead } from '../../gateway/heads/polled-head.ts';
+import { followCache, latest, receiptIn } from '../cache/follow-cache.ts';
+import { until } from '../routing/with-nodes.ts';
+
+const BLOCK_MS = 12_000;
+
+describe('the newest served block', () => {
+  const headAt = (number: bigint, at = 0): PolledHead => {
+    return { number, at, gasLimit: undefined, timestamp: undefined, header: undefined };
+  };
+
+  /** Serves these blocks at these times, with a network's head of 100 at 0 ms. */
+  const served = (...blocks: readonly (readonly [number: bigint, atMs: number])[]): NewestServedBlock => {
+    const newest = new NewestServedBlock();
+    newest.follow(headAt(100n), BLOCK_MS, false);
+    for (const [number, atMs] of blocks) newest.record(number, atMs);
+    return newest;
+  };
+
+  it.each<[string, [bigint, number][], bigint]>([
+    [
+      'rises with each newer block',
+      [
+        [99n, 0],
+        [101n, 0],
+        [100n, 0],
+      ],
+      101n,
+    ],
+    ['may be above the head, because a response can be newer than the last poll', [[116n, 0]], 116n],
+    [
+      'ignores a number far above the head',
+      [
+        [99n, 0],
+        [118n, 0],
+        [2n ** 60n, 0],
+      ],
+      99n,
+    ],
+    ['accepts the blocks of a pause without polls', [[400n, 100 * BLOCK_MS]], 400n],
+  ])('%s', (_name, blocks, number) => {
+    expect(served(...blocks).number).toBe(number);
+  });
+
+  it('does not fall with a head below it, unless the upstreams agree that the chain is shorter', () => {
+    const newest = served([105n, 0]);
+    newest.follow(headAt(103n), BLOCK_MS, false);
+    expect(newest.number).toBe(105n);
+    newest.follow(headAt(102n), BLOCK_MS, true);
+    expect(newest.number).toBe(102n);
+  });
+
+  it('falls to the first head, if that shows that the number was wrong', () => {
+    const newest = new NewestServedBlock();
+    newest.record(2n ** 60n, 0);
+    expect(newest.number).toBe(2n ** 60n);
+    newest.follow(headAt(100n), BLOCK_MS, false);
+    expect(newest.number).toBe(100n);
+  });
+});
+
+describe('after a reorg to a lower head, the newest served block', () => {
+  it('is the same for routing and for the cache, which caches state at the new head', async () => {
+    const { chain, monotonic, store, waitForHead } = await followCache();
+    await waitForHead(chain.mine(3));
+    // A receipt in a block that the gateway has not polled yet.
+    store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(chain.copy().mine()));
+    expect([monotonic.newest, store('eth_getBalance', latest, '0x5').first]).toEqual([104n, undefined]);
+    // The blocks 102 and 103 are replaced by another 102.
+    const head = chain.reorganise(2, 1);
+    await until(() => monotonic.newest === 102n);
+    await waitForHead(head);
+    expect(store('eth_getBalance', latest, '0x5').first).toBe('"0x5"');
+  });
+});
