@@ -69,7 +69,11 @@ describe('a gateway that drains', () => {
     await start();
     const caller = await open();
     let response: () => void = () => undefined;
-    node.next((exchange) => void (response = () => void asUsual(exchange)));
+    node.next((exchange) => {
+      response = () => {
+        asUsual(exchange);
+      };
+    });
     caller.send(storageAt);
     await inFlight();
     const end = drained();
