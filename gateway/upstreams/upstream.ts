@@ -208,9 +208,8 @@ export class Upstream {
 
   async #checkChain(): Promise<void> {
     this.limits?.beginRequest(performance.now());
-    const response = await this.#exchange(nodeMethods.chainId, '[]', this.timeoutMs).finally(() =>
-      this.limits?.endRequest(),
-    );
+    const request = this.#exchange(nodeMethods.chainId, '[]', this.timeoutMs);
+    const response = await request.finally(() => this.limits?.endRequest());
     try {
       checkChain(response, this.#options.chainId);
     } catch (error) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NewestServedBlock } from '../../gateway/heads/newest-served-block.ts';
 import type { PolledHead } from '../../gateway/heads/polled-head.ts';
 import { followCache, latest, receiptIn } from '../cache/follow-cache.ts';
-import { until } from '../routing/with-nodes.ts';
+import { eventually } from '../support/eventually.ts';
 
 const BLOCK_MS = 12_000;
 
@@ -70,7 +70,7 @@ describe('after a reorg to a lower head, the newest served block', () => {
     expect([monotonic.newest, store('eth_getBalance', latest, '0x5').first]).toEqual([104n, undefined]);
     // The blocks 102 and 103 are replaced by another 102.
     const head = chain.reorganise(2, 1);
-    await until(() => monotonic.newest === 102n);
+    await eventually(() => monotonic.newest === 102n);
     await waitForHead(head);
     expect(store('eth_getBalance', latest, '0x5').first).toBe('"0x5"');
   });

@@ -8,6 +8,7 @@ import { methods } from '../../../gateway/spec/methods.generated.ts';
 import { blocksNamedBy } from '../../../gateway/upstreams/available-blocks.ts';
 import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
 import { Upstream } from '../../../gateway/upstreams/upstream.ts';
+import { configOf } from '../../network-files/load.ts';
 
 const COUNT = 3;
 const CASES = 400;
@@ -44,13 +45,15 @@ function randomCase(seed: number) {
   if (spec === undefined) throw new Error(`no method ${name}`);
   const heads = new Map<Upstream, bigint>();
   const upstreams = Array.from({ length: COUNT }, (_, index) => {
+    const [config] = configOf('test', {
+      upstreams: [{ name: `node-${index}`, url: 'http://127.0.0.1:1', limits: { concurrency: 1 } }],
+    }).upstreams;
+    if (config === undefined) throw new Error('no upstream');
     const upstream = new Upstream({
-      name: `node-${index}`,
+      config: { ...config, archive: isTrue() },
       chainId: 7,
       transport,
-      timeoutMs: 1_000,
-      archive: isTrue(),
-      limits: { concurrency: 1 },
+      defaultTimeoutMs: 1_000,
       metrics: metrics.upstreamMetrics('test', `node-${index}`),
       log: openLog('silent'),
     });
