@@ -147,7 +147,7 @@ describe('no key and no upstream’s address is shown', () => {
       outputs.push(await sendRaw(line));
     }
     // The last test looks for secrets in all outputs.
-    expect(outputs.length - before).toBe(requests.length + 4);
+    expect(outputs.length - before).toBe(2 * requests.length + 4);
   });
 
   it('in metrics and in health', async () => {
