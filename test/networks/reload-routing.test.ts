@@ -3,7 +3,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { asUsual, status, type Exchange } from '../support/behaviours.ts';
 import { network } from '../support/gateway.ts';
-import { CHAIN_ID, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
+import { CHAIN_ID, hedged, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
 
 /** Replaces the network file: these upstream names with these nodes, in this order. */
 async function reload({ gateway, nodes }: WithNodes, named: Record<string, number>, more: object = {}): Promise<void> {
@@ -42,7 +42,7 @@ it('late calls at a replaced upstream do not change the circuit state of the new
 });
 
 it('latency history survives a reload, so that a slow call is hedged early', async () => {
-  const all = await withNodes(2);
+  const all = await withNodes(2, {}, hedged);
   for (let times = 0; times < 5; times++)
     await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   await reload(all, { 'node-0': 0, 'node-1': 1 }, { name: 'Another name' });

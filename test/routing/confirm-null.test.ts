@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { CHAIN_ID, shiftClock, withNodes } from './with-nodes.ts';
+import { CHAIN_ID, shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
@@ -19,14 +19,9 @@ async function withHeads(first: string, second: string, confirmNull?: string) {
   one.response('eth_getBlockByNumber', head(first));
   two.response('eth_getBlockByNumber', head(second));
   await all.request();
-  const polled = confirmNull === undefined || confirmNull === 'behind' ? [one, two] : [one];
-  await eventually(async () => {
-    const { value } = await readMetrics(all.gateway.address);
-    return polled.every((node) => {
-      const upstream = `node-${all.nodes.indexOf(node)}`;
-      return value('gatehouse_head_polls_total', { upstream, outcome: 'response' }) === 1;
-    });
-  });
+  const polled = confirmNull === undefined ? [one, two] : [one];
+  const names = confirmNull === undefined ? undefined : ['node-0'];
+  await untilHeadsPolled(all, 1, names);
   expect(polled.map((node) => node.callsOf('eth_getBlockByNumber').length)).toEqual(polled.map(() => 1));
   const find = async () => (await all.send('eth_getTransactionByHash', [hash])).response.result;
   const finds = (): number[] => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length);

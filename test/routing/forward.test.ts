@@ -189,7 +189,7 @@ describe('the time for a whole call', () => {
     ['send their bodies slowly', dribble(1, 500)],
     ['respond late', slow(withoutLimitMs)],
   ])('holds when three upstreams %s', async (_, behaviour) => {
-    const clock = shiftClock({ isStopped: true });
+    const clock = shiftClock();
     const { nodes, send, requestCounts } = await withNodes(3, deadline);
     nodes[0]?.always((exchange) => {
       clock.forward(2_800);
@@ -207,7 +207,7 @@ describe('the time for a whole call', () => {
   });
 
   it('holds when the chain id and the call after it are slow', async () => {
-    const clock = shiftClock({ isStopped: true });
+    const clock = shiftClock();
     const { nodes, send, requestCounts } = await withNodes(1, deadline);
     nodes[0]?.always((exchange) => {
       clock.forward(2_800);

@@ -3,9 +3,11 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, hang, slow, status, type Behaviour, type Exchange } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { shiftClock, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { hedged, shiftClock, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 const send = 'eth_sendRawTransaction';
+const withHedges = (count: number, env: Record<string, string> = {}, more: object = {}): Promise<WithNodes> =>
+  withNodes(count, env, { ...hedged, ...more });
 
 /** Sends 20 calls, so that the latency of the method is known. */
 async function warm({ request, nodes }: WithNodes): Promise<void> {
@@ -24,7 +26,7 @@ function hangUntilClosed(): { behaviour: Behaviour; isClosed: () => boolean } {
 
 describe('a call that takes longer than its method usually does', () => {
   it('is hedged; the response of the hedge is used, and the first attempt is cancelled', async () => {
-    const all = await withNodes(2);
+    const all = await withHedges(2);
     await warm(all);
     const startedBefore = await hedgesStarted(all);
     const hung = hangUntilClosed();
@@ -42,7 +44,7 @@ describe('a call that takes longer than its method usually does', () => {
   });
 
   it('has the response of the first attempt if that is sooner, and the hedge is cancelled', async () => {
-    const all = await withNodes(2);
+    const all = await withHedges(2);
     await warm(all);
     const hung = hangUntilClosed();
     all.nodes[1]?.always(hung.behaviour);
@@ -62,7 +64,7 @@ describe('a call that takes longer than its method usually does', () => {
   });
 
   it('waits for the other attempt if one fails, and is sent to a third upstream if both do', async () => {
-    const all = await withNodes(3);
+    const all = await withHedges(3);
     await warm(all);
     let fail: () => void = () => undefined;
     all.nodes[0]?.next((exchange) => void (fail = () => void status(503)(exchange)));
@@ -79,7 +81,7 @@ describe('a call that takes longer than its method usually does', () => {
 
   it('waits for the slower response if the faster one is a null that needs confirmation', async () => {
     const hash = word(9);
-    const all = await withNodes(2, {}, { confirmNull: 'always' });
+    const all = await withHedges(2, {}, { confirmNull: 'always' });
     await warm(all);
     all.nodes[1]?.response('eth_getTransactionByHash', null);
     all.nodes[0]?.response('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });
@@ -91,7 +93,7 @@ describe('a call that takes longer than its method usually does', () => {
   });
 
   it('has both attempts cancelled when the client disconnects', async () => {
-    const all = await withNodes(2);
+    const all = await withHedges(2);
     await warm(all);
     const hung = [hangUntilClosed(), hangUntilClosed()];
     all.nodes.forEach((node, index) => {
@@ -114,7 +116,7 @@ describe('a call that takes longer than its method usually does', () => {
 
 describe('no hedged request is sent', () => {
   it('for a transaction, however long it takes', async () => {
-    const all = await withNodes(2);
+    const all = await withHedges(2);
     for (const node of all.nodes) node.response(send, word(5));
     await Promise.all(Array.from({ length: 20 }, () => all.send(send, ['0x02c0'])));
     for (const node of all.nodes) node.calls.length = 0;
@@ -124,7 +126,7 @@ describe('no hedged request is sent', () => {
   });
 
   it('for a pass-through method', async () => {
-    const all = await withNodes(2, {}, { methods: ['debug_traceTransaction'] });
+    const all = await withHedges(2, {}, { methods: ['debug_traceTransaction'] });
     for (const node of all.nodes) node.response('debug_traceTransaction', {});
     for (let times = 0; times < 20; times++) await all.send('debug_traceTransaction', [word(1)]);
     all.nodes[0]?.next(slow(150), 'debug_traceTransaction');
@@ -137,7 +139,7 @@ describe('no hedged request is sent', () => {
     ['before the delay in the network file', { hedge: 5_000 }, 2],
     ['if there is one upstream only', {}, 1],
   ])('%s', async (_, file, count) => {
-    const all = await withNodes(count, {}, file);
+    const all = await withHedges(count, {}, file);
     await warm(all);
     all.nodes[0]?.next(slow(150));
     expect(await all.request()).toMatchObject({ result: word(1) });
@@ -145,7 +147,7 @@ describe('no hedged request is sent', () => {
   });
 
   it('to an upstream that has an open circuit or does not support the method', async () => {
-    const all = await withNodes(3);
+    const all = await withHedges(3);
     await warm(all);
     all.nodes[1]?.response('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
     for (const index of [0, 2]) all.nodes[index]?.response('eth_gasPrice', '0x1');
@@ -159,8 +161,8 @@ describe('no hedged request is sent', () => {
 
   it('beyond the retry budget: when all calls are slow, few are hedged', async () => {
     // With a stopped clock, the window of the budget does not end, even on a slow machine.
-    shiftClock({ isStopped: true });
-    const all = await withNodes(2);
+    shiftClock();
+    const all = await withHedges(2);
     await warm(all);
     const startedBefore = await hedgesStarted(all);
     const rejectedBefore = await rejections(all);
@@ -198,7 +200,7 @@ async function rejections({ gateway }: WithNodes): Promise<number> {
 }
 
 it('the circuit of an upstream that never responds opens, although hedges end its attempts before the timeout', async () => {
-  const all = await withNodes(2);
+  const all = await withHedges(2);
   await warm(all);
   all.nodes[0]?.always(hang);
   // A successful poll of its head would keep the circuit closed.
@@ -214,7 +216,7 @@ it('the circuit of an upstream that never responds opens, although hedges end it
 
 it('a call at an upstream with a half-open circuit is hedged soon', async () => {
   const clock = shiftClock();
-  const all = await withNodes(2, { UPSTREAM_TIMEOUT_MS: '3000' });
+  const all = await withHedges(2, { UPSTREAM_TIMEOUT_MS: '3000' });
   all.nodes[0]?.next(status(503));
   await all.request();
   clock.forward(1_100);

@@ -5,7 +5,7 @@ import { withHeads } from '../heads/with-heads.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { shiftClock, withNodes } from './with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
 
 const hashOf = (number: string): string => `0x${number.slice(2).padStart(64, 'a')}`;
 const block = (number: string) => ({
@@ -26,7 +26,7 @@ const account = `0x${'11'.repeat(20)}`;
 
 /** Two nodes with these heads, which have been polled. `requestCounts` counts the requests of callers. */
 async function twoAt(first: string, second: string, more: object = {}) {
-  const all = await withNodes(2, {}, { hedge: 'off', ...more });
+  const all = await withNodes(2, {}, more);
   const [one, two] = all.nodes;
   if (one === undefined || two === undefined) throw new Error('there are no two nodes');
   const setHead = (node: FakeNode, head: string): void => {
@@ -38,9 +38,7 @@ async function twoAt(first: string, second: string, more: object = {}) {
   setHead(one, first);
   setHead(two, second);
   await all.request();
-  const polls = (node: FakeNode): number => node.callsOf('eth_getBlockByNumber').filter(isPoll).length;
-  await eventually(() => polls(one) > 0 && polls(two) > 0);
-  await all.request();
+  await untilHeadsPolled(all);
   const requestCounts = (method: string): number[] =>
     [one, two].map((node) => node.callsOf(method).filter((call) => !isPoll(call)).length);
   const result = async (method: string, params: unknown[] = []) => (await all.send(method, params)).response.result;

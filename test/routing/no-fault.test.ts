@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, hang, slow, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
-import { storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { hedged, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> {
   return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream }) === 1;
@@ -39,7 +39,7 @@ describe('an upstream that does not respond', () => {
 });
 
 it('an upstream whose hedges lose each time is not considered slow', async () => {
-  const all = await withNodes(2);
+  const all = await withNodes(2, {}, hedged);
   for (let times = 0; times < 5; times++)
     await Promise.all([all.request(), all.request(), all.request(), all.request()]);
   for (const node of all.nodes) node.calls.length = 0;

@@ -3,21 +3,20 @@ import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, slow, status } from '../support/behaviours.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { shiftClock, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { shiftClock, storageParams, untilHeadsPolled, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 const at = (block: string): readonly unknown[] => [storageParams[0], storageParams[1], block];
 const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is not available, not found');
 
 /** Waits until all heads are polled: the given ones, or 0x10000. */
-async function withHeads({ nodes, request }: WithNodes, ...heads: string[]): Promise<void> {
+async function withHeads(all: WithNodes, ...heads: string[]): Promise<void> {
+  const { nodes, request } = all;
   const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
   nodes.forEach((node, index) => {
     node.response('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
   });
   await request();
-  await eventually(() => nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
-  // The gateway has parsed the polls when this call ends.
-  await request();
+  await untilHeadsPolled(all);
   for (const node of nodes) node.calls.length = 0;
 }
 
@@ -150,9 +149,9 @@ describe('an upstream with limits', () => {
   });
 
   it('has no more calls in flight than its limit', async () => {
-    const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 2 } }]);
+    const all = await withNodes(2, {}, {}, [{ limits: { concurrency: 2 } }]);
     await all.request();
-    await eventually(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+    await untilHeadsPolled(all);
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     all.nodes[0]?.always(({ response, text }) => void released.then(() => response.writeHead(200).end(text)));
@@ -166,7 +165,7 @@ describe('an upstream with limits', () => {
   });
 
   it('is no last resort at its limit, even with another skip reason', async () => {
-    const all = await withNodes(2, {}, { hedge: 'off' }, [{ limits: { concurrency: 1 } }, { archive: true }]);
+    const all = await withNodes(2, {}, {}, [{ limits: { concurrency: 1 } }, { archive: true }]);
     await withHeads(all);
     all.nodes[1]?.always(status(503));
     let release: () => void = () => undefined;
@@ -188,7 +187,7 @@ describe('an upstream with limits', () => {
   it('causes a Retry-After of one second if only its calls in flight are limited', async () => {
     const all = await withNodes(1, {}, {}, [{ limits: { concurrency: 1 } }]);
     await all.request();
-    await eventually(() => all.nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);
+    await untilHeadsPolled(all);
     let release: () => void = () => undefined;
     all.nodes[0]?.next(
       (exchange) =>

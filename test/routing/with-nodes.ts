@@ -1,4 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 
@@ -23,8 +25,12 @@ interface Sent {
 
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 
+/** Options of a network file whose slow reads are hedged, as by default. */
+export const hedged = { hedge: undefined };
+
 /**
- * Starts a gateway in front of this many fake nodes, best first, until the test ends.
+ * Starts a gateway in front of this many fake nodes, best first, until the test ends. No read is hedged, because the tests
+ * count upstream requests, and any read can be slow on a loaded machine.
  * @param more keys of the network file
  * @param keys of each upstream in the network file, beside name and url
  */
@@ -41,7 +47,7 @@ export async function withNodes(
   );
   const urls = nodes.map(({ url }) => url);
   const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, ...keys[index] }));
-  const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, ...more });
+  const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, hedge: 'off', ...more });
   // Without a cache, because the tests count upstream requests.
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0', ...env });
   onTestFinished(async () => {
@@ -73,14 +79,25 @@ export function word(number: number): string {
   return `0x${number.toString(16).padStart(64, '0')}`;
 }
 
+/** Waits until the gateway has the responses to this many polls of the head of each upstream: by default, of all. */
+export async function untilHeadsPolled({ gateway, nodes }: WithNodes, times = 1, upstreams?: readonly string[]) {
+  const names = upstreams ?? nodes.map((_, index) => `node-${index}`);
+  await eventually(async () => {
+    const { value } = await readMetrics(gateway.address);
+    const polls = names.map((upstream) => value('gatehouse_head_polls_total', { upstream, outcome: 'response' }));
+    return polls.every((count = 0) => count >= times);
+  });
+}
+
 /**
- * Moves performance.now() until the test ends. Timers are not affected.
- * @param isStopped the clock stops between two moves, so that no time window ends on a slow machine
+ * Stops performance.now() until the test ends; `forward` moves it. So no time window ends on a loaded machine before the
+ * test moves the clock. Timers are not affected.
+ * @param isRunning the clock continues between two moves: for tests of latencies
  */
-export function shiftClock({ isStopped = false } = {}): { forward(ms: number): void } {
+export function shiftClock({ isRunning = false } = {}): { forward(ms: number): void } {
   // An integer, so that differences are exact.
   const startedAt = Math.ceil(performance.now());
-  const real = isStopped ? () => startedAt : performance.now.bind(performance);
+  const real = isRunning ? performance.now.bind(performance) : () => startedAt;
   let ahead = 0;
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead);
   onTestFinished(() => {

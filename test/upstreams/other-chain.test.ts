@@ -25,7 +25,7 @@ describe('an upstream of another chain', () => {
 
   it('is checked again after a minute, and used once the chain id is right', async () => {
     const clock = shiftClock();
-    const { nodes, request, requestCounts } = await withNodes(2, {}, { hedge: 'off' });
+    const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
     await request();
     nodes[0]?.response('eth_chainId', '0x7');

@@ -41,7 +41,7 @@ it('an upstream that does not support a method gets calls of it if the others fa
 });
 
 it('a method that no upstream supports is -32601, and one upstream is tried every ten seconds', async () => {
-  const clock = shiftClock({ isStopped: true });
+  const clock = shiftClock();
   const { nodes, send, requestCounts } = await withNodes(2);
   const codeOf = async () => (await send('eth_getStorageAt', storageParams)).response.error?.code;
   for (const node of nodes) node.response('eth_getStorageAt', unsupported);
@@ -86,8 +86,8 @@ it.each([
 );
 
 it('a marked upstream that works gets the call when the others are half-open and the retry budget is exhausted', async () => {
-  const clock = shiftClock({ isStopped: true });
-  const all = await withNodes(3, {}, { hedge: 'off' });
+  const clock = shiftClock();
+  const all = await withNodes(3);
   const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
   marked.response('eth_getStorageAt', { not: 'a word' });
   expect(await all.request()).toMatchObject({ result: word(2) });
@@ -114,7 +114,7 @@ it('a marked upstream that works gets the call when the others are half-open and
 });
 
 it('marks are on the status page until the method works again', async () => {
-  const clock = shiftClock({ isStopped: true });
+  const clock = shiftClock();
   const { nodes, request, gateway } = await withNodes(2);
   const marksOf = async () => {
     // The page is cached for a second.

@@ -13,6 +13,14 @@ import { configOf } from '../../network-files/load.ts';
 const COUNT = 3;
 const CASES = 400;
 const metrics = new Metrics();
+const log = openLog('silent');
+const configs = configOf('test', {
+  upstreams: Array.from({ length: COUNT }, (_, index) => ({
+    name: `node-${index}`,
+    url: 'http://127.0.0.1:1',
+    limits: { concurrency: 1 },
+  })),
+}).upstreams;
 /** Gets no request. */
 const transport = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 1, headers: {}, responseMaxBytes: 1_000 });
 afterAll(() => transport.close());
@@ -44,18 +52,14 @@ function randomCase(seed: number) {
   const spec = methods.find((method) => method.name === name);
   if (spec === undefined) throw new Error(`no method ${name}`);
   const heads = new Map<Upstream, bigint>();
-  const upstreams = Array.from({ length: COUNT }, (_, index) => {
-    const [config] = configOf('test', {
-      upstreams: [{ name: `node-${index}`, url: 'http://127.0.0.1:1', limits: { concurrency: 1 } }],
-    }).upstreams;
-    if (config === undefined) throw new Error('no upstream');
+  const upstreams = configs.map((config) => {
     const upstream = new Upstream({
       config: { ...config, archive: isTrue() },
       chainId: 7,
       transport,
       defaultTimeoutMs: 1_000,
-      metrics: metrics.upstreamMetrics('test', `node-${index}`),
-      log: openLog('silent'),
+      metrics: metrics.upstreamMetrics('test', config.name),
+      log,
     });
     if (isTrue()) upstream.limits?.beginRequest(now);
     if (isTrue()) upstream.methods.recordFailure(name, 'unsupported', true, now);

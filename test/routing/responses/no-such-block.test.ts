@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { status } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
 import { rpcError, type RpcResponse } from '../../support/fake-node.ts';
-import { shiftClock, storageParams, withNodes, word, type WithNodes } from '../with-nodes.ts';
+import { shiftClock, storageParams, untilHeadsPolled, withNodes, word, type WithNodes } from '../with-nodes.ts';
 
 const address = storageParams[0];
 const call = { to: address };
@@ -13,16 +13,14 @@ const gethNone = rpcError(-32_000, 'header not found');
 /** Nodes with these heads, all of which have been polled. */
 async function withHeads(...heads: string[]): Promise<WithNodes> {
   // With a stopped clock, the gateway does not poll again.
-  shiftClock({ isStopped: true });
-  const all = await withNodes(heads.length, {}, { hedge: 'off', methods: ['eth', 'debug_traceCall'] });
+  shiftClock();
+  const all = await withNodes(heads.length, {}, { methods: ['eth', 'debug_traceCall'] });
   all.nodes.forEach((node, index) => {
     const block = { number: heads[index], gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
     node.response('eth_getBlockByNumber', block);
   });
   await all.request();
-  await eventually(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
-  // The gateway has parsed the polls when this call ends.
-  await all.request();
+  await untilHeadsPolled(all);
   for (const node of all.nodes) node.calls.length = 0;
   return all;
 }

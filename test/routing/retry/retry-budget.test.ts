@@ -64,8 +64,8 @@ describe('an outage of all upstreams', () => {
 
 it('a call skips an upstream with a half-open circuit if the budget is used up, and is sent to one with a closed circuit', async () => {
   // With a stopped clock, failures that arrive late on a slow machine do not extend the cooldown.
-  const clock = shiftClock({ isStopped: true });
-  const all = await withNodes(3, {}, { hedge: 'off' });
+  const clock = shiftClock();
+  const all = await withNodes(3);
   await all.request();
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
@@ -84,7 +84,7 @@ it('a call skips an upstream with a half-open circuit if the budget is used up, 
 });
 
 it('the failure of one upstream of two affects no caller, however many calls are in flight', async () => {
-  const all = await withNodes(2, {}, { hedge: 'off' });
+  const all = await withNodes(2);
   await all.request();
   all.nodes[0]?.always(status(503));
   const responses = await Promise.all(Array.from({ length: 200 }, all.request));

@@ -13,7 +13,7 @@ async function withBatches(): Promise<
   WithNodes & { node: FakeNode; sendAll: (calls: TestCall[]) => Promise<JsonRpcResponse[]> }
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
-  shiftClock({ isStopped: true });
+  shiftClock();
   const all = await withNodes(1, { BATCH_CONCURRENCY: '200' }, {}, [{ batch: true }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));

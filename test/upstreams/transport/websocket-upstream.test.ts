@@ -359,7 +359,7 @@ describe('a connection', () => {
 
   it('stays open while it is in use', async () => {
     // The clock moves only here, so that no pause of a slow machine is idle time.
-    const clock = shiftClock({ isStopped: true });
+    const clock = shiftClock();
     const { node, send } = await startTransport({ pingMs: 5, idleMs: 100 });
     for (let times = 0; times < 10; times++) {
       await send();
