@@ -1,13 +1,17 @@
 import type { PolledHead } from './polled-head.ts';
 import { highestPlausible } from './select-head.ts';
 
+/** After this time the polls of all upstreams have reached a served block, or the number was wrong. */
+const MAX_ABOVE_HEAD_MS = 15_000;
+
 /**
  * Holds the number of the newest block of one network that callers and subscribers were served, for the cache and for
  * routing. It rises with each served block, and falls only when the upstreams agree on a lower head. It may be above the
- * network's head, because a response can be newer than the last poll.
+ * network's head for 15 s, because a response can be newer than the last poll.
  */
 export class NewestServedBlock {
   #number = 0n;
+  #recordedAt = -Infinity;
   #head: PolledHead | undefined;
   #blockMs: number | undefined;
 
@@ -19,7 +23,9 @@ export class NewestServedBlock {
   /** A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored. */
   record(number: bigint, now: number): void {
     if (number <= this.#number) return;
-    if (this.#head === undefined || number <= highestPlausible(this.#head, now, this.#blockMs)) this.#number = number;
+    if (this.#head !== undefined && number > highestPlausible(this.#head, now, this.#blockMs)) return;
+    this.#number = number;
+    this.#recordedAt = now;
   }
 
   /**
@@ -31,7 +37,8 @@ export class NewestServedBlock {
     this.#head = head;
     this.#blockMs = blockMs;
     // Also if the first served number, with which nothing could be compared, was wrong.
-    const highest = hasFallen ? head.number : highestPlausible(head, head.at, blockMs);
+    const isWrong = head.at - this.#recordedAt > MAX_ABOVE_HEAD_MS;
+    const highest = hasFallen || isWrong ? head.number : highestPlausible(head, head.at, blockMs);
     if (this.#number > highest) this.#number = head.number;
   }
 }

@@ -5,6 +5,8 @@ export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off
 
 /** Receives the events of one call, from the cache lookup to the response. */
 export interface CallObserver {
+  /** Gets the skip reasons of all upstreams before the first attempt. Otherwise only of those before the selected one. */
+  readonly needsAllSkipReasons: boolean;
   skipped(upstream: string, reason: SkipReason): void;
   /** An attempt begins. @returns called at its end with `response`, a failure class, or `cancelled` */
   attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void;

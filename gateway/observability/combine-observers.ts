@@ -7,6 +7,7 @@ export function combineObservers(one: CallObserverFactory, other: CallObserverFa
 
 function combineCallObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
+    needsAllSkipReasons: one.needsAllSkipReasons || other.needsAllSkipReasons,
     skipped: (...event) => {
       one.skipped(...event);
       other.skipped(...event);

@@ -14,6 +14,7 @@ interface ExplainedAttempt {
 
 /** Records the skipped upstreams, the attempts and the outcome of one call. */
 class ExplainedCall implements CallObserver {
+  readonly needsAllSkipReasons = true;
   readonly method: string;
   outcome: string | undefined;
   cache: CacheOutcome | undefined;

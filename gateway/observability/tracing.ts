@@ -45,6 +45,7 @@ export function openTracing(): CallTracing | undefined {
 
 /** Writes the events of one call to its span. */
 class TracedCall implements CallObserver {
+  readonly needsAllSkipReasons = false;
   readonly #tracer: Tracer;
   readonly #span: Span;
   readonly #method: string;

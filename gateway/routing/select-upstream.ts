@@ -51,7 +51,8 @@ export class UpstreamSelector {
   select(routedCall: RoutedCall, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
     const { preferred, tried, observer } = routedCall;
     const isAttempt = purpose === 'attempt';
-    if (isAttempt && observer !== undefined)
+    const reportsAll = isAttempt && tried.length === 0 && observer?.needsAllSkipReasons === true;
+    if (reportsAll)
       for (const { candidate, skipReason } of this.order(routedCall, now))
         if (skipReason !== undefined) observer.skipped(candidate.upstream.name, skipReason);
     const { candidate, needs, network } = this.#state;
@@ -68,6 +69,7 @@ export class UpstreamSelector {
       const reason = skipReasonOf(candidate, needs, network);
       if (reason === undefined) return begin(upstream, now);
       if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
+      if (isAttempt && !reportsAll) observer?.skipped(upstream.name, reason);
       const order = lastResortOrder(reason, candidate, needs);
       if (order >= lowest) continue;
       lastResort = upstream;

@@ -52,6 +52,14 @@ describe('the newest served block', () => {
     expect(newest.number).toBe(102n);
   });
 
+  it('falls to the head after 15 s, if no upstream reached it', () => {
+    const newest = served([105n, 0]);
+    newest.follow(headAt(100n, 14_000), BLOCK_MS, false);
+    expect(newest.number).toBe(105n);
+    newest.follow(headAt(100n, 16_000), BLOCK_MS, false);
+    expect(newest.number).toBe(100n);
+  });
+
   it('falls to the first head, if that shows that the number was wrong', () => {
     const newest = new NewestServedBlock();
     newest.record(2n ** 60n, 0);

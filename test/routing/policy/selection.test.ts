@@ -116,20 +116,27 @@ describe('the selection', () => {
     expect(trials).toBeGreaterThan(10);
   });
 
-  it('reports to the observer of a call the skip reason of each upstream, not only of those before the selected one', () => {
-    let later = 0;
-    for (let seed = 1; seed <= CASES; seed++) {
-      const { selector, routedCall, now } = randomCase(seed);
-      const reported: [string, string][] = [];
-      const observer = {
-        skipped: (upstream: string, reason: string) => void reported.push([upstream, reason]),
-      } as unknown as RoutedCall['observer'];
-      const ordered = selector.order(routedCall, now);
-      selector.select({ ...routedCall, observer }, now);
-      const skipped = ordered.filter(({ skipReason }) => skipReason !== undefined);
-      expect(reported).toEqual(skipped.map(({ candidate, skipReason }) => [candidate.upstream.name, skipReason]));
-      if (ordered[0]?.skipReason === undefined && skipped.length > 0) later++;
-    }
-    expect(later).toBeGreaterThan(10);
-  });
+  it.each([true, false])(
+    'reports skip reasons to the observer of a call, of all upstreams: %s',
+    (needsAllSkipReasons) => {
+      let later = 0;
+      for (let seed = 1; seed <= CASES; seed++) {
+        const { selector, routedCall, now } = randomCase(seed);
+        const reported: [string, string][] = [];
+        const observer = {
+          needsAllSkipReasons,
+          skipped: (upstream: string, reason: string) => void reported.push([upstream, reason]),
+        } as unknown as RoutedCall['observer'];
+        const first = { ...routedCall, tried: [], observer };
+        const ordered = selector.order(first, now);
+        selector.select(first, now);
+        const skipped = ordered.filter(({ skipReason }) => skipReason !== undefined);
+        const all = skipped.map(({ candidate, skipReason }) => [candidate.upstream.name, skipReason]);
+        if (needsAllSkipReasons) expect(reported).toEqual(all);
+        else expect(all).toEqual(expect.arrayContaining(reported));
+        if (reported.length < all.length || (needsAllSkipReasons && ordered[0]?.skipReason === undefined)) later++;
+      }
+      expect(later).toBeGreaterThan(10);
+    },
+  );
 });
