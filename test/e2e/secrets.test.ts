@@ -146,8 +146,8 @@ describe('no key and no upstream’s address is shown', () => {
     ]) {
       outputs.push(await sendRaw(line));
     }
-    // The last test looks for secrets in all outputs.
-    expect(outputs.length - before).toBe(requests.length + 4);
+    // Headers and body of each, and four raw responses: the last test looks for secrets in all of them.
+    expect(outputs.length - before).toBe(2 * requests.length + 4);
   });
 
   it('in metrics and in health', async () => {
