@@ -10,7 +10,8 @@ export default defineConfig({
     expect: { requireAssertions: true },
     // Tests mostly wait for processes and time. On 2 cores, two workers take 360 s, three 280 s.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

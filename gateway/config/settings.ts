@@ -65,6 +65,7 @@ const table = {
     default: 'open',
     meaning: 'Keys with a daily or monthly quota while Redis is unavailable: `open` serves them, `closed` returns 503',
   },
+  LIMITS_TIMEOUT_MS: { type: 'count', default: 100, meaning: 'Maximum wait for Redis; then limits continue in memory' },
   METRICS_PER_KEY: {
     type: ['off', 'on'],
     default: 'off',

@@ -4,12 +4,16 @@ import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { Limiter } from './limiter.ts';
 
-/** Maximum wait of a call for its limits. The connection is separate, so that this timeout does not apply to key lookups. */
-const commandTimeoutMs = 100;
-
-/** Opens the limiter: with its own Redis connection if REDIS_URL is set. @throws SettingsError for a malformed REDIS_URL */
+/**
+ * Opens the limiter: with its own Redis connection if REDIS_URL is set, so that its timeout does not apply to key lookups.
+ * @throws SettingsError for a malformed REDIS_URL
+ */
 export function openLimiter(
-  { REDIS_URL: url, QUOTAS_WITHOUT_REDIS: quotas }: Pick<Settings, 'REDIS_URL' | 'QUOTAS_WITHOUT_REDIS'>,
+  {
+    REDIS_URL: url,
+    QUOTAS_WITHOUT_REDIS: quotas,
+    LIMITS_TIMEOUT_MS: commandTimeoutMs,
+  }: Pick<Settings, 'REDIS_URL' | 'QUOTAS_WITHOUT_REDIS' | 'LIMITS_TIMEOUT_MS'>,
   log: Log,
 ): Limiter {
   const link =

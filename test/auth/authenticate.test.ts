@@ -79,7 +79,7 @@ describe('while Redis is available', () => {
     expect(await countLookups(redis)).toBe(1);
   });
 
-  it('a rejected key works as soon as it is created', async () => {
+  it('a rejected key is valid as soon as it is created', async () => {
     const created = makeKey();
     expect(await auth.try(created)).toBe('key-invalid');
     await addKey(redis, created);
@@ -200,7 +200,7 @@ const collectGarbage = ((): (() => void) => {
 })();
 
 describe('with a key file', () => {
-  it('keys work as soon as they are created, and end within a second after another process revokes them', async () => {
+  it('keys are valid as soon as they are created, and end within a second after another process revokes them', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
     cleanups.push(() => rm(dataDir, { recursive: true }));
     const auth = makeAuth(new FileKeyStore(dataDir, silent));

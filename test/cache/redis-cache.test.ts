@@ -144,7 +144,7 @@ it.each([
   expect(outcomes).toMatchObject({ failed: 1 });
 });
 
-it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it works', async () => {
+it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it responds', async () => {
   const { cacheOf } = await followCache({ finalized: 100, redisCache: await openCache(20) });
   const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   let slot = 0;

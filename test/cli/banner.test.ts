@@ -57,7 +57,7 @@ describe('the banner', () => {
     ]);
   });
 
-  it('ends with an example: the given line, or a call that the gateway answers without an upstream', () => {
+  it('ends with an example: the given line, or a call that needs no upstream', () => {
     const developmentKey = 'gh_key';
     expect(linesOf({ developmentKey, tryIt: 'curl it' }).slice(-5)).toEqual([
       '',

@@ -72,7 +72,7 @@ describe('gatehouse demo', () => {
     expect(lines.at(-1)).toContain(`# curl -sSw '\\n' http://127.0.0.1:8545/zksync-era/v3/${key} `);
   });
 
-  describe('prints lines that work as printed', () => {
+  describe('prints lines that a shell runs unchanged', () => {
     let gateway: FakeNode;
 
     // A gateway replacement that forwards each call to the real chain.

@@ -156,7 +156,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
     expect(await client.balance(someAddress())).toBe(0n);
   });
 
-  it('works again after 503', inTurn, async () => {
+  it('sends calls again after 503', inTurn, async () => {
     const before = world.proxy.requests.length;
     await world.cut('both');
     const read = client.balance(someAddress()).catch((error: unknown) => error);

@@ -38,7 +38,7 @@ describe('an installation without development packages', () => {
     expect(gateway.stderr()).toBe('');
   });
 
-  it('serves the other networks: the printed curl command works', async () => {
+  it('serves the other networks: the printed curl command gets a result', async () => {
     const gateway = await place.start();
     expect(gateway.banner).toContain(`\n  Ethereum Mainnet    ${gateway.address}/ethereum-mainnet/v3/<key>\n`);
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
@@ -83,7 +83,7 @@ describe('an installation without development packages', () => {
     expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
-  it('says what to do if nothing was compiled', async () => {
+  it('names the command to run if nothing was compiled', async () => {
     rmSync(join(installation, 'dist'), { recursive: true });
     expect(await place.run(['--version'])).toMatchObject({
       code: 78,

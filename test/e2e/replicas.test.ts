@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import type { Balancer } from '../support/balancer.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network } from '../support/gateway.ts';
+import { network, patient } from '../support/gateway.ts';
 import { startHaproxy } from '../support/haproxy.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller } from '../server/websocket/caller.ts';
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 async function startReplica({ port, opsPort }: { port: number; opsPort: number }): Promise<Replica> {
-  const env = { PORT: String(port), OPS_PORT: String(opsPort), ADMIN_TOKEN: token, REDIS_URL: redis.url };
+  const env = { PORT: String(port), OPS_PORT: String(opsPort), ADMIN_TOKEN: token, REDIS_URL: redis.url, ...patient };
   return { port, opsPort, gateway: await place.start(env) };
 }
 

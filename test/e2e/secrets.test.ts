@@ -146,7 +146,7 @@ describe('no key and no upstream’s address is shown', () => {
     ]) {
       outputs.push(await sendRaw(line));
     }
-    // The last test looks for secrets in all outputs.
+    // Headers and body of each, and four raw responses: the last test looks for secrets in all of them.
     expect(outputs.length - before).toBe(2 * requests.length + 4);
   });
 

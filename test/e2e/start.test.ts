@@ -47,13 +47,13 @@ describe('a first start, without settings and files', () => {
     expect(gateway.stderr()).toBe('');
   });
 
-  it('prints a curl command that works', async () => {
+  it('prints a curl command that gets a result', async () => {
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
     expect(line).toMatch(/^curl /);
     expect(await runCurlLine(line)).toEqual(counterIs42);
   });
 
-  it('lets `gatehouse demo` print commands that all work', async () => {
+  it('lets `gatehouse demo` print commands that all get the documented response', async () => {
     const { stdout, stderr, code } = await place.run(['demo']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n').filter((line) => line.startsWith('curl '));

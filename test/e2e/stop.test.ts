@@ -113,7 +113,7 @@ describe('a gateway that is stopped', () => {
     expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
   });
 
-  it('by SIGKILL takes its chain with it', async () => {
+  it('by SIGKILL leaves no chain behind', async () => {
     const gateway = await place.start();
     gateway.signal('SIGKILL');
     expect(await gateway.ended).toMatchObject({ signal: 'SIGKILL' });

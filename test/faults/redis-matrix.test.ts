@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
+import { impatient, network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, goodResponses } from './bad-upstream.ts';
 import { redisRowOf, writeTable, type RedisRow } from './fault-table.ts';
 import { storage } from './faults.ts';
@@ -52,7 +52,7 @@ const unchecked = {
 describe.each(redisFaults)('$name', ({ name, open }) => {
   it('serves cached keys and their limits, responds to others in time, and recovers', async () => {
     const redis = await open();
-    const gateway = await startGateway({ main: network(CHAIN_ID, [node.url]) }, { REDIS_URL: redis.url });
+    const gateway = await startGateway({ main: network(CHAIN_ID, [node.url]) }, { REDIS_URL: redis.url, ...impatient });
     onTestFinished(async () => {
       await gateway.stop();
       await redis.stop();

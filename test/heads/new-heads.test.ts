@@ -43,7 +43,7 @@ it('an upstream with a WebSocket sends its heads as notifications, and is not po
   expect(page).toMatch(/gatehouse_head_polls_total\{network="test",upstream="node-0",outcome="response"\} 2\n/);
 });
 
-it('polls replace a lost WebSocket until it is back', async () => {
+it('polls replace a disconnected WebSocket until it is open again', async () => {
   const { node, feed, chain, heads, changes, mine } = await subscribed(longMs);
   await feed.stop();
   chain.mine(3);

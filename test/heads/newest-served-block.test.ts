@@ -60,7 +60,7 @@ describe('the newest served block', () => {
     expect(newest.number).toBe(100n);
   });
 
-  it('falls to the first head, if that shows that the number was wrong', () => {
+  it('falls to the first head, if that shows that the number was too high', () => {
     const newest = new NewestServedBlock();
     newest.record(2n ** 60n, 0);
     expect(newest.number).toBe(2n ** 60n);

@@ -62,7 +62,7 @@ export async function limited(env: Record<string, string> = {}): Promise<Limited
       let isReported = false;
       gateway.gateway.keys.onChange((changed) => (isReported ||= changed === digest || changed === undefined));
       await gateway.gateway.keys.update(id, change);
-      await eventually(() => isReported, 1_000);
+      await eventually(() => isReported);
     },
     send: ([method, params = []], headers) => post({ jsonrpc: '2.0', id: 1, method, params }, headers),
     batch: (calls) => post(calls.map(([method, params = []], at) => ({ jsonrpc: '2.0', id: at, method, params }))),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
+import { noLimits } from '../../gateway/auth/permissions/key-limits.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
 import { silent } from '../auth/auth-setup.ts';
@@ -15,7 +16,7 @@ let redis: RedisServer;
 let limiters: Limiter[];
 beforeAll(async () => {
   redis = await startRedis();
-  limiters = [0, 1].map(() => openLimiter({ REDIS_URL: redis.url, QUOTAS_WITHOUT_REDIS: 'open' }, silent));
+  limiters = [0, 1].map(() => openLimiter(readSettings({ REDIS_URL: redis.url, LIMITS_TIMEOUT_MS: '5000' }), silent));
   await Promise.all(limiters.map((limiter) => limiter.waitUntilReady(2_000)));
 });
 afterAll(async () => {
@@ -24,15 +25,7 @@ afterAll(async () => {
 });
 
 it('at most burst + rate × time passes in any window, with leases and sudden floods', async () => {
-  const uncharged = { isCharged: true, sockets: undefined, subscriptions: undefined };
-  const limits: KeyLimits = {
-    account: 'a',
-    rate,
-    methodRates: undefined,
-    daily: 1e9,
-    monthly: undefined,
-    ...uncharged,
-  };
+  const limits = { ...noLimits('a'), isCharged: true, rate, daily: 1e9 };
   const passed: { at: number; units: number }[] = [];
   const charge = async (limiter: Limiter, units: number): Promise<void> => {
     const { shortage } = await limiter.charge(limits, { units, byMethod: new Map() });

@@ -17,7 +17,7 @@ describe('the OpenRPC document of a network', () => {
     expect(methods[1]).toBe(openRpcDocument().methods.find(({ name }) => name === 'eth_getBlockByHash'));
   });
 
-  it('has pass-through methods, and says that they are forwarded unchanged', () => {
+  it('has pass-through methods, and states that they are forwarded unchanged', () => {
     const { methods } = documentOf(base);
     expect(methods[2]).toMatchObject({ name: 'debug_traceCall', params: [], errors: [] });
     expect(methods[2]?.summary).toContain('forwarded unchanged');

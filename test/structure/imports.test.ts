@@ -5,10 +5,10 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } from './imports.ts';
 
 /**
- * The rooms of gateway/ from top to bottom. A file imports only from its own room and from rooms in lower rows, types
- * included. Rooms of one row do not import each other. A folder inside a room is a room of its own.
+ * The layers of gateway/ from top to bottom, each with its folders. A file imports only from its own folder and from
+ * folders in lower layers, types included. A folder inside another one has its own place in the layers.
  */
-const rows: readonly (readonly string[])[] = [
+const layers: readonly (readonly string[])[] = [
   ['main.ts'],
   ['server'],
   ['server/websocket', 'server/ops'],
@@ -36,19 +36,21 @@ const sources = sourcesIn('gateway');
 const imports = sources.flatMap((file) => importsOf(parse(file)));
 const schemaImports = sourcesIn('schemas').flatMap((file) => importsOf(parse(file)));
 
+describe('the layers of gateway/', () => {
+  it('contain every folder with files', () => {
+    expect([...new Set(sources.map(folderOf))].filter((folder) => layerOf(folder) === -1)).toEqual([]);
+  });
+
+  it('contain no other folder', () => {
+    const folders = new Set(sources.map(folderOf));
+    expect(layers.flat().filter((folder) => !folders.has(folder))).toEqual([]);
+  });
+});
+
 describe('imports in gateway/', () => {
   it('are found', () => {
     expect(sources.length).toBeGreaterThan(200);
     expect(imports.length).toBeGreaterThan(800);
-  });
-
-  it('are in a room of a row', () => {
-    expect([...new Set(sources.map(roomOf))].filter((room) => rowOf(room) === -1)).toEqual([]);
-  });
-
-  it('are in every room', () => {
-    const rooms = new Set(sources.map(roomOf));
-    expect(rows.flat().filter((room) => !rooms.has(room))).toEqual([]);
   });
 
   it('go downwards, types included', () => {
@@ -134,10 +136,10 @@ describe('this check', () => {
     expect(importsIn(text).flatMap(describeViolation)).toEqual(violations);
   });
 
-  it('rejects imports between rooms of one row, types included', () => {
+  it('rejects imports between folders of one layer, types included', () => {
     const [one] = importsOf(parse('gateway/heads/x.ts', "import type { Upstream } from '../upstreams/upstream.ts';"));
     expect(one === undefined ? [] : describeViolation(one)).toEqual([
-      'gateway/heads/x.ts -> gateway/upstreams/upstream.ts: the same row',
+      'gateway/heads/x.ts -> gateway/upstreams/upstream.ts: the same layer',
     ]);
   });
 
@@ -179,20 +181,20 @@ describe('this check', () => {
 });
 
 function describeViolation({ from, to }: Import): string[] {
-  const [above, below] = [roomOf(from), roomOf(to)];
+  const [above, below] = [folderOf(from), folderOf(to)];
   if (above === below) return [];
-  if (rowOf(below) < rowOf(above)) return [`${from} -> ${to}: upwards`];
-  return rowOf(below) === rowOf(above) ? [`${from} -> ${to}: the same row`] : [];
+  if (layerOf(below) < layerOf(above)) return [`${from} -> ${to}: upwards`];
+  return layerOf(below) === layerOf(above) ? [`${from} -> ${to}: the same layer`] : [];
 }
 
-/** `gateway/auth/stores/key-store.ts` is in the room `auth/stores`; a file directly in gateway/ is a room by itself. */
-function roomOf(file: string): string {
+/** `gateway/auth/stores/key-store.ts` is in `auth/stores`; a file directly in gateway/ has a place by itself. */
+function folderOf(file: string): string {
   const parts = file.split('/').slice(1);
   return parts.length === 1 ? (parts[0] ?? '') : parts.slice(0, -1).join('/');
 }
 
-function rowOf(room: string): number {
-  return rows.findIndex((rooms) => rooms.includes(room));
+function layerOf(folder: string): number {
+  return layers.findIndex((folders) => folders.includes(folder));
 }
 
 function isWithin(file: string, folder: string): boolean {

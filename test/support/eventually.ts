@@ -7,7 +7,7 @@ type Condition = () => boolean | Promise<boolean>;
 const now = performance.now.bind(performance);
 
 /** Asserts that a condition becomes true within `timeoutMs`, and waits until it is. @returns elapsed ms */
-export async function eventually(condition: Condition, timeoutMs = 10_000): Promise<number> {
+export async function eventually(condition: Condition, timeoutMs = 20_000): Promise<number> {
   const start = now();
   for (;;) {
     const isTrue = await condition();

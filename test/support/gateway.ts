@@ -31,6 +31,11 @@ export interface JsonRpcResponse {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
+/** A response of Redis takes longer than the default 100 ms on a loaded machine. Then limits would be counted in memory. */
+export const patient = { LIMITS_TIMEOUT_MS: '5000' };
+/** The default, for tests of a Redis that does not respond. */
+export const impatient = { LIMITS_TIMEOUT_MS: '100' };
+
 /**
  * Starts a gateway in this process on a free port, with one key.
  * @param networks network files by slug, as YAML text or as an object that is written as JSON
@@ -56,7 +61,7 @@ export async function startGateway(
     }
   };
   save(networks);
-  const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent' };
+  const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...patient };
   const settings = readSettings({ ...defaults, ...env });
   const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });

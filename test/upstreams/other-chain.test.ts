@@ -23,7 +23,7 @@ describe('an upstream of another chain', () => {
     expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
   });
 
-  it('is checked again after a minute, and used once the chain id is right', async () => {
+  it('is checked again after a minute, and used once it has the chain id of the network', async () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.response('eth_chainId', '0x8');
@@ -58,7 +58,7 @@ describe('an upstream of another chain', () => {
     expect(requestCounts()).toEqual([2, 2]);
   });
 
-  it.each([['0x7'], ['0x07']])('is not detected for %s, which is the right chain id', async (chainId) => {
+  it.each([['0x7'], ['0x07']])('is not detected for %s, which is the chain id of the network', async (chainId) => {
     const { nodes, request, requestCounts } = await withNodes(1);
     nodes[0]?.response('eth_chainId', chainId);
     expect(await request()).toMatchObject({ result: word(1) });
@@ -72,7 +72,7 @@ describe('an upstream of another chain', () => {
     expect(requestCounts()).toEqual([0]);
   });
 
-  it('gets a transaction only once its chain id is right, even if it is the last upstream', async () => {
+  it('gets a transaction only once it has the chain id of the network, even if it is the last upstream', async () => {
     const clock = shiftClock();
     const { nodes, send } = await withNodes(2);
     for (const node of nodes) node.response('eth_sendRawTransaction', word(5));

@@ -85,7 +85,7 @@ it.each([
   },
 );
 
-it('a marked upstream that works gets the call when the others are half-open and the retry budget is exhausted', async () => {
+it('a marked upstream that responds gets the call when the others are half-open and the retry budget is exhausted', async () => {
   const clock = shiftClock();
   const all = await withNodes(3);
   const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
@@ -113,7 +113,7 @@ it('a marked upstream that works gets the call when the others are half-open and
   expect(await rejected()).toBe(rejectedBefore + 1);
 });
 
-it('marks are on the status page until the method works again', async () => {
+it('marks are on the status page until a call of the method is successful', async () => {
   const clock = shiftClock();
   const { nodes, request, gateway } = await withNodes(2);
   const marksOf = async () => {

@@ -6,7 +6,19 @@ import { openLog } from '../../gateway/config/log.ts';
 import { FileUsageStore } from '../../gateway/usage/file-usage-store.ts';
 import { MethodUsage, type Count } from '../../gateway/usage/method-usage.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
-import { dayOf, type UsageStore } from '../../gateway/usage/usage-store.ts';
+import { dayOf, type UsageBatch, type UsageStore } from '../../gateway/usage/usage-store.ts';
+
+/** A store that returns the batches that it does not confirm. */
+function storeOf(add: (batches: readonly UsageBatch[]) => readonly UsageBatch[]): UsageStore {
+  const done = (): Promise<void> => Promise.resolve();
+  return {
+    isUp: true,
+    add: (batches) => Promise.resolve(add(batches)),
+    read: () => Promise.resolve([]),
+    waitUntilReady: done,
+    close: done,
+  };
+}
 
 const today = (): string => dayOf(Date.now());
 
@@ -77,21 +89,28 @@ describe('usage of many keys, in files', () => {
   });
 });
 
+it('writes each second', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let written = 0;
+  const ledger = new UsageLedger(storeOf((batches) => (written += batches.length) && []));
+  onTestFinished(() => ledger.close());
+  ledger.methodUsage('test', 'eth_call').add('k', 1, false, 1);
+  await vi.advanceTimersByTimeAsync(999);
+  expect(written).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(written).toBe(1);
+});
+
 it('writes unconfirmed batches again before new ones, and each day separately', async () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1, 23, 59), toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const written: string[][] = [];
   const confirmations = [false, false, true, true, true];
-  const store: UsageStore = {
-    isUp: true,
-    add: (batches) => {
-      written.push(batches.map(({ day, number }) => `${day}/${number}`));
-      return Promise.resolve(confirmations.shift() === true ? [] : batches);
-    },
-    read: () => Promise.resolve([]),
-    waitUntilReady: () => Promise.resolve(),
-    close: () => Promise.resolve(),
-  };
+  const store = storeOf((batches) => {
+    written.push(batches.map(({ day, number }) => `${day}/${number}`));
+    return confirmations.shift() === true ? [] : batches;
+  });
   const ledger = new UsageLedger(store);
   onTestFinished(() => ledger.close());
   const usage = ledger.methodUsage('test', 'eth_call');

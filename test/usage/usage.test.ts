@@ -66,9 +66,9 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     const caller = await openCaller(socketUrl(own.gateway, 'other'));
     await caller.call(...(estimate as unknown as [string, unknown]));
     caller.send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_chainId' }));
-    await eventually(async () => (await rows()).some(({ method }) => method === 'eth_chainId'), 3_000);
+    await eventually(async () => (await rows()).some(({ method }) => method === 'eth_chainId'));
     caller.socket.close();
-    await eventually(async () => (await rows()).length === 6, 3_000);
+    await eventually(async () => (await rows()).length === 6);
     const day = today();
     const some = expect.any(Number) as number;
     expect(await rows()).toEqual([
@@ -86,7 +86,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     await start();
     await own.setPermissions({ daily: '2' });
     for (let time = 0; time < 5; time += 1) await own.send(receipt);
-    await eventually(async () => (await rows()).length === 2, 3_000);
+    await eventually(async () => (await rows()).length === 2);
     expect(await rows()).toMatchObject([
       { method: 'eth_getTransactionReceipt', calls: 2, units: 2, errors: 0 },
       { method: 'other', calls: 3, units: 0, errors: 3 },
@@ -104,7 +104,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     await start();
     expect(await printUsage(own.id, place)).toBe('No usage yet.\n');
     await own.send(storage);
-    await eventually(async () => (await rows()).length === 1, 3_000);
+    await eventually(async () => (await rows()).length === 1);
     const bytes = (await rows())[0]?.bytes ?? 0;
     expect(await printUsage(own.id, place)).toBe(
       'DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES\n' +
@@ -130,7 +130,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const send = async (): Promise<number> =>
       (await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body })).status;
-    await eventually(async () => (await send()) === 200, 2_000);
+    await eventually(async () => (await send()) === 200);
     for (let time = 0; time < 9; time += 1) expect(await send()).toBe(200);
     place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
     // The calls until now are stored within about a second; the gateway stores no more when it is killed.
@@ -153,7 +153,7 @@ describe('usage in Redis', () => {
       await fetch(url, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
     ).text();
     const name = `gatehouse:usage:${keyIdOf(digestOf(one.gateway.key))}:${today()}`;
-    await eventually(async () => (await redis.cli('HGET', name, 'test eth_getStorageAt calls')) === '2', 3_000);
+    await eventually(async () => (await redis.cli('HGET', name, 'test eth_getStorageAt calls')) === '2');
     expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(90 * 86_400 - 10);
     expect(Number(await redis.cli('TTL', name))).toBeLessThanOrEqual(90 * 86_400);
     const text = await redis.cli('HGETALL', name);
@@ -175,7 +175,7 @@ describe('usage in Redis', () => {
     }
     redis.resume();
     await own.send(storage);
-    await eventually(async () => (await calls()) === 8, 5_000);
+    await eventually(async () => (await calls()) === 8);
     await staysTrueFor(1_500, async () => (await calls()) === 8);
   }, 20_000);
 });
@@ -188,7 +188,7 @@ it('removes the files of expired days', async () => {
   const retained = join(folder, dayOf(Date.now() - 89 * 86_400_000));
   for (const path of [old, retained]) mkdirSync(path);
   await own.send(storage);
-  await eventually(() => !existsSync(old), 3_000);
+  await eventually(() => !existsSync(old));
   expect(existsSync(retained)).toBe(true);
 });
 
@@ -197,7 +197,7 @@ describe('metrics', () => {
     const [without, withKeys] = [await limited(), await limited({ METRICS_PER_KEY: 'on' })];
     for (const each of [without, withKeys]) for (let time = 0; time < 3; time += 1) await each.send(estimate);
     const read = () => readMetrics(withKeys.gateway.address);
-    await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: withKeys.id }) === 3, 3_000);
+    await eventually(async () => (await read()).value('gatehouse_key_calls_total', { key: withKeys.id }) === 3);
     const page = await read();
     expect(page.value('gatehouse_key_request_units_total', { key: withKeys.id })).toBe(6);
     expect(page.value('gatehouse_key_errors_total', { key: withKeys.id })).toBe(0);

@@ -15,7 +15,7 @@ async function withResponse(count: number, method: string, response: RpcResponse
 }
 
 describe('a method that no upstream supports', () => {
-  it('does not exist, with the message that clients know', async () => {
+  it('does not exist, with the message that clients recognise', async () => {
     const { send, requestCounts } = await withResponse(2, 'eth_estimateGas', rpcError(-32_601, 'Method not found'));
     const message = 'The method eth_estimateGas does not exist/is not available';
     expect(await send('eth_estimateGas', call)).toMatchObject({
@@ -127,7 +127,7 @@ describe('when no upstream has the state that a call needs', () => {
   });
 });
 
-describe('an error that no rule knows', () => {
+describe('an error that matches no rule', () => {
   const unknownError = rpcError(-32_099, 'the moon is in the wrong phase', '0xdead');
 
   it('is retried once at another upstream, and then passed on unchanged', async () => {

@@ -147,7 +147,7 @@ describe('a key', () => {
   });
 });
 
-it('unknown keys from one address end in 429, -32005, with Retry-After in two digits, and valid keys still work', async () => {
+it('unknown keys from one address end in 429, -32005, with Retry-After in two digits, and valid keys stay valid', async () => {
   const fresh = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '10' });
   try {
     const send = (key: string): Promise<Response> =>

@@ -71,7 +71,7 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     audit = () => redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
   });
 
-  it('creates a key that works at once, and shows and lists its record without the key', async () => {
+  it('creates a key that is valid at once, and shows and lists its record without the key', async () => {
     const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));

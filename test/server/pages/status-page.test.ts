@@ -112,7 +112,7 @@ describe('the status page', () => {
     expect(await tab.evaluate(`localStorage.length + sessionStorage.length`)).toBe(0);
   });
 
-  it('shows a curl command that works', async () => {
+  it('shows a curl command that gets a result', async () => {
     const tab = await open('/ten');
     await type(tab, gateway.key);
     expect(await runCurlLine(await textOf(tab, '#snippet'))).toMatchObject({ id: 1, result: '0x10' });

@@ -389,10 +389,12 @@ describe('a connection', () => {
   });
 
   it('is pinged after a timeout, and stays open if a pong arrives', async () => {
-    const { node, send } = await startTransport({ pongMs: 200 });
+    const pongMs = 1_000;
+    const { node, send } = await startTransport({ pongMs });
+    await send();
     node.onCall(() => undefined);
     await expect(send(50)).rejects.toMatchObject({ failure: 'transport', message: 'timed out' });
-    await staysTrueFor(400, () => node.sockets.size === 1);
+    await staysTrueFor(pongMs + 100, () => node.sockets.size === 1);
     node.onCall(undefined);
     await send();
     expect(node.handshakes).toHaveLength(1);
@@ -400,11 +402,11 @@ describe('a connection', () => {
     await expect(send(50)).rejects.toMatchObject({ message: 'timed out' });
     // Calls time out until the pong is overdue; then the next call opens a connection.
     const isAnswered = (): Promise<boolean> =>
-      send(50).then(
+      send(pongMs / 2).then(
         () => true,
         () => false,
       );
-    await eventually(isAnswered, 5_000);
+    await eventually(isAnswered);
     expect(node.handshakes).toHaveLength(2);
   });
 
