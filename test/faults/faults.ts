@@ -1,4 +1,5 @@
 import { body, huge, redirect, status, statusWithResponse, withId, type Behaviour } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import type { FakeWebSocketNode, ReceivedCall } from '../support/fake-websocket-node.ts';
 import {
@@ -87,8 +88,10 @@ function otherChain(bad: FakeNode): void {
   bad.response('eth_chainId', '0x8');
 }
 
-function closeAll(bad: FakeWebSocketNode): void {
+/** Closes its sockets, and waits until the gateway has closed them, too. */
+async function closeAll(bad: FakeWebSocketNode): Promise<void> {
   for (const each of bad.sockets) each.close(1001);
+  await eventually(() => bad.sockets.size === 0);
 }
 
 function socketWith(behaviour: (call: ReceivedCall) => void): () => Promise<BadUpstream> {

@@ -7,7 +7,6 @@ import { shiftClock } from '../routing/with-nodes.ts';
 import { CHAIN_ID, goodResponses, head, type BadUpstream } from './bad-upstream.ts';
 import { faults, storage, type ExpectedCall, type Fault } from './faults.ts';
 import { rowOf, writeTable, type Row } from './fault-table.ts';
-import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
 const SILENT_TIMEOUT_MS = 250;
@@ -74,18 +73,15 @@ async function send(slug: string, { method, params }: ExpectedCall): Promise<Rec
 /** Sends a call, so that connections are open and heads are polled, and then makes the upstream fail. */
 async function fail(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNode): Promise<void> {
   expect(await send(slug, storage)).toMatchObject({ status: 200, response: { result: storage.result } });
-  await untilPolled(bad, good, 1);
+  await untilPolled(slug, bad, good, 1);
   await bad.fail();
   if (fault.hasStoppedHead === true) {
     const clock = shiftClock();
     good?.response('eth_getBlockByNumber', head(0x20));
     clock.forward(POLL_AGAIN_MS);
     await send(slug, storage);
-    await untilPolled(bad, good, 2);
-    await eventually(async () => (await pollsOf(slug)) === (good === undefined ? 2 : 4), 3_000);
+    await untilPolled(slug, bad, good, 2);
   }
-  // Time for closed connections and responses to arrive.
-  await scenarioPause(20);
 }
 
 /** The number of completed head polls of a network's upstreams. */
@@ -95,10 +91,11 @@ async function pollsOf(slug: string): Promise<number> {
   return own.reduce((sum, { value }) => sum + value, 0);
 }
 
-async function untilPolled(bad: BadUpstream, good: FakeNode | undefined, times: number): Promise<void> {
+/** Waits until the gateway has the responses to this many polls of each head. */
+async function untilPolled(slug: string, bad: BadUpstream, good: FakeNode | undefined, times: number): Promise<void> {
   const method = 'eth_getBlockByNumber';
-  const isPolled = (): boolean => bad.received(method) >= times && (good?.callsOf(method).length ?? times) >= times;
-  await eventually(isPolled, 3_000);
+  await eventually(() => bad.received(method) >= times && (good?.callsOf(method).length ?? times) >= times);
+  await eventually(async () => (await pollsOf(slug)) >= (good === undefined ? times : 2 * times));
 }
 
 describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ index, ...fault }) => {

@@ -197,7 +197,7 @@ describe('limits in Redis', () => {
     }
     expect((await commands('evalsha')) - before).toBeLessThan(250);
     // Unused leased units are returned.
-    await eventually(async () => (await hashOf(one))['dayUsed'] === '550');
+    await expect.poll(async () => (await hashOf(one))['dayUsed'], { timeout: 20_000 }).toBe('550');
   });
 
   it('can be read and reset by redis-cli, and reset with the day', async () => {

@@ -93,7 +93,12 @@ it('writes each second', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   let written = 0;
-  const ledger = new UsageLedger(storeOf((batches) => (written += batches.length) && []));
+  const ledger = new UsageLedger(
+    storeOf((batches) => {
+      written += batches.length;
+      return [];
+    }),
+  );
   onTestFinished(() => ledger.close());
   ledger.methodUsage('test', 'eth_call').add('k', 1, false, 1);
   await vi.advanceTimersByTimeAsync(999);
