@@ -3,7 +3,6 @@ import { hang, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { CHAIN_ID, shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
-import { readMetrics } from '../metrics/read-metrics.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
 const transaction = { hash, blockHash: `0x${'cd'.repeat(32)}`, blockNumber: '0x11' };

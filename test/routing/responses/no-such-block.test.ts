@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { status } from '../../support/behaviours.ts';
-import { eventually } from '../../support/eventually.ts';
 import { rpcError, type RpcResponse } from '../../support/fake-node.ts';
 import { shiftClock, storageParams, untilHeadsPolled, withNodes, word, type WithNodes } from '../with-nodes.ts';
 
