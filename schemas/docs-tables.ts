@@ -104,11 +104,9 @@ function rejectionOf(row: PermissionRow): string {
     case 'params':
       return `calls, ${new RpcError('key-settings').status}`;
     case 'charged':
-      return `bodies, ${new RpcError('rate-limit').status}`;
+      return `bodies, ${new RpcError('rate-limit').status}${row.requires === undefined ? '' : `; requires ${code(row.requires)}`}`;
     case 'open':
-      return 'what exceeds it, 429';
-    case 'part':
-      return `see ${code(row.of)}`;
+      return `what exceeds it, ${new RpcError('too-many-sockets').status}`;
     case 'capability':
     case 'account':
       return '';

@@ -20,7 +20,7 @@ export function nodeMethods({ methods }: Sources): Record<string, string> {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, send, executes, resultIs, tracks, identity, details, unsupported, weight, cache } =
+  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, weight, cache } =
     method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -29,12 +29,14 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const contractAt = contractPlace(method, types);
   const blockAt = blockPlace(method, types);
   const gasAt = gasPlaces(method, types);
+  const reverts = method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3);
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
     ...(answer !== undefined && { handledBy: answer }),
     nullable: notNull(method.result.schema) !== undefined,
-    reverts: method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3),
+    reverts,
+    ...(reverts && role !== 'call' && { omitsPayload: true }),
     ...(send !== undefined && { sends: true }),
     ...(looksUpHash(method) && { looksUpHash: true }),
     ...(executes !== undefined && { executes }),

@@ -65,9 +65,6 @@ export function compileAccess(record: KeyRecord): KeyAccess {
       case 'account':
         account = row.account(value);
         break;
-      case 'part':
-        // The row that it is a part of reads it.
-        break;
     }
   }
   return {

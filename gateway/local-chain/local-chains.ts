@@ -1,6 +1,11 @@
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
+import {
+  upstreamIdentity,
+  type ChainConfig,
+  type FixedUpstreamOptions,
+  type NetworkConfig,
+} from '../network-files/network-config.ts';
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
@@ -52,7 +57,8 @@ export class LocalChains {
       for (const config of configs) {
         for (const upstream of config.upstreams) {
           const identity = upstreamIdentity(config, upstream);
-          if (upstream.spawn !== undefined && !this.#chains.has(identity)) await this.#start(config, identity);
+          const { spawn }: FixedUpstreamOptions = upstream;
+          if (spawn !== undefined && !this.#chains.has(identity)) await this.#start(config, identity);
         }
       }
     }
@@ -70,7 +76,7 @@ export class LocalChains {
     return this.keepOnly(new Set());
   }
 
-  async #start({ slug, chainId }: NetworkConfig, identity: string): Promise<void> {
+  async #start({ slug, chainId }: ChainConfig, identity: string): Promise<void> {
     const node = await startLocalNode({ chainId, log: this.#log });
     const ready = node.ready.then(() => makeDemoChain(node.url));
     this.#chains.set(identity, { url: node.url, ready, node });

@@ -1,5 +1,5 @@
 import { networkOptions, upstreamOptions } from './options/network-options.ts';
-import type { Option, ValuesOf } from './options/option.ts';
+import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
 
 /**
  * The validated configuration of a network, with defaults and with variables expanded. `methods` are the names of the
@@ -10,7 +10,19 @@ export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   readonly slug: string;
 }
 
+/** The options of a network whose change replaces its heads, subscriptions and upstreams: what these may depend on. */
+export type ChainConfig = Pick<NetworkConfig, 'slug'> & ValuesOf<RowsReplacing<'chain', typeof networkOptions>>;
+
+/** The other options of a network: a change rebuilds routing, caches and methods only. */
+export type ReplaceableConfig = ValuesOf<RowsReplacing<'network', typeof networkOptions>>;
+
 export type UpstreamConfig = NetworkConfig['upstreams'][number];
+
+/** The options of an upstream whose change replaces it. Read once, when it opens. */
+export type FixedUpstreamOptions = ValuesOf<RowsReplacing<'upstream', typeof upstreamOptions>>;
+
+/** The options of an upstream whose change replaces nothing. Read at each use. */
+export type LiveUpstreamOptions = ValuesOf<RowsReplacing<'nothing', typeof upstreamOptions>>;
 
 /** Limits on the use of an upstream. A missing limit means unlimited. */
 export type UpstreamLimitsConfig = NonNullable<UpstreamConfig['limits']>;
@@ -18,12 +30,12 @@ export type UpstreamLimitsConfig = NonNullable<UpstreamConfig['limits']>;
 export type ConfirmNull = NetworkConfig['confirmNull'];
 
 /** Equal while a reload retains the network's heads, subscriptions and upstreams. */
-export function chainIdentity(network: NetworkConfig): string {
+export function chainIdentity(network: ChainConfig): string {
   return JSON.stringify([network.slug, valuesThatReplace('chain', networkOptions, network)]);
 }
 
 /** Equal while a reload retains the upstream with its connections and statistics. It may contain secrets. */
-export function upstreamIdentity(network: NetworkConfig, upstream: UpstreamConfig): string {
+export function upstreamIdentity(network: ChainConfig, upstream: FixedUpstreamOptions): string {
   return JSON.stringify([chainIdentity(network), valuesThatReplace('upstream', upstreamOptions, upstream)]);
 }
 

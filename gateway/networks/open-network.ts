@@ -15,7 +15,10 @@ import { UseCount } from './use-count.ts';
 import {
   chainIdentity,
   upstreamIdentity,
+  type ChainConfig,
+  type FixedUpstreamOptions,
   type NetworkConfig,
+  type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
@@ -66,7 +69,8 @@ export interface NetworkParts {
  */
 export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): Network {
   const log = parts.log.child({ network: config.slug });
-  const upstreams = config.upstreams.flatMap((upstream) => {
+  const replaceable: ReplaceableConfig = config;
+  const upstreams = replaceable.upstreams.flatMap((upstream) => {
     const identity = upstreamIdentity(config, upstream);
     const opened = parts.openUpstreams.get(identity) ?? openUpstream(config, upstream, parts, log);
     if (opened === undefined) return [];
@@ -83,10 +87,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     normalise,
     checkResult: parts.resultCheck,
     blockNumberIn: (response) => blockInResult(response)?.number,
-    confirmNull: config.confirmNull,
+    confirmNull: replaceable.confirmNull,
     isDevelopment: isDevelopmentChain(config),
-    hedgeAfterMs: config.hedge === 'off' ? undefined : config.hedge,
-    maxLagBlocks: config.maxLagBlocks,
+    hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
+    maxLagBlocks: replaceable.maxLagBlocks,
     metrics: parts.metrics.routing.networkMetrics(config.slug),
     heads,
     log,
@@ -104,7 +108,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     heads,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
-    document: lazyDocument(config),
+    document: lazyDocument(replaceable),
     // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
     coalesced: new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug)),
@@ -196,9 +200,9 @@ function openMethods(
   );
 }
 
-function lazyDocument(config: NetworkConfig): () => LargeResponse {
+function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): () => LargeResponse {
   let document: LargeResponse | undefined;
-  return () => (document ??= jsonResponse(JSON.stringify(documentOf(config))));
+  return () => (document ??= jsonResponse(JSON.stringify(documentOf({ name, methods, baseUrls }))));
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
@@ -209,29 +213,29 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
 const acceptAnyParams: ParamCheck = () => undefined;
 
 function openUpstream(
-  config: NetworkConfig,
-  upstream: UpstreamConfig,
+  chain: ChainConfig,
+  config: UpstreamConfig,
   { settings, metrics, localChains }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
-  const spawned = localChains.at(upstreamIdentity(config, upstream));
-  const url = upstream.url ?? spawned?.url;
+  const fixed: FixedUpstreamOptions = config;
+  const spawned = localChains.at(upstreamIdentity(chain, fixed));
+  const url = fixed.url ?? spawned?.url;
   // A spawned node serves HTTP and WebSocket on the same port.
-  const websocketUrl = upstream.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
+  const websocketUrl = fixed.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
   // Transports connect with the first call.
-  const http = url === undefined ? undefined : openHttp(url, upstream, settings);
-  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
+  const http = url === undefined ? undefined : openHttp(url, fixed, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, settings);
   const transport = http ?? webSocket;
   // The node was not spawned.
   if (transport === undefined) return undefined;
-  return new Upstream({
-    config: upstream,
-    chainId: config.chainId,
+  return new Upstream(fixed, config, {
+    chainId: chain.chainId,
     transport,
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
-    metrics: metrics.upstreamMetrics(config.slug, upstream.name),
+    metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });
 }

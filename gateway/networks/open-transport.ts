@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { UpstreamConfig } from '../network-files/network-config.ts';
+import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
 import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
@@ -8,14 +8,18 @@ import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts'
 export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
 
 /** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
-export function openTransport(upstream: UpstreamConfig, settings: TransportSettings): Transport | undefined {
+export function openTransport(upstream: FixedUpstreamOptions, settings: TransportSettings): Transport | undefined {
   const { url, websocketUrl } = upstream;
   if (url !== undefined) return openHttp(url, upstream, settings);
   return websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
 }
 
 /** @param url of the upstream, or of the node that the gateway spawned for it */
-export function openHttp(url: string, { headers, batch }: UpstreamConfig, settings: TransportSettings): Transport {
+export function openHttp(
+  url: string,
+  { headers, batch }: FixedUpstreamOptions,
+  settings: TransportSettings,
+): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
   const http = new HttpUpstream({ url, headers, connections, responseMaxBytes });
   return batch ? new BatchingUpstream(http) : http;
@@ -24,7 +28,7 @@ export function openHttp(url: string, { headers, batch }: UpstreamConfig, settin
 /** @param url of the upstream, or of the node that the gateway spawned for it */
 export function openWebSocket(
   url: string,
-  { headers }: UpstreamConfig,
+  { headers }: FixedUpstreamOptions,
   { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
 ): WebSocketUpstream {
   return new WebSocketUpstream({ url, headers, responseMaxBytes });

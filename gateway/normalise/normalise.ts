@@ -68,7 +68,7 @@ function meaningWithoutReverts(method: MethodSpec): Meaning {
 
 function revertOutcome(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
   const outcome = { final: true, response: revertResponse(payload ?? rebuilt) } as const;
-  if (payload !== undefined || method.name === nodeMethods.call) return outcome;
+  if (payload !== undefined || method.omitsPayload !== true) return outcome;
   return { ...outcome, followUp: revertPayloadFollowUp(params) };
 }
 

@@ -9,7 +9,7 @@ type CoalescedResponse = UpstreamResponse | CachedResponse;
 type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
 
 /** The state of the chain that callers were served. */
-export interface ServedState {
+export interface ChainState {
   /** The polled head; another object after each change. */
   readonly head: unknown;
   /** The highest block number that a caller was served. */
@@ -28,11 +28,11 @@ export interface CallParticipant {
  */
 export class CoalescedCalls {
   readonly #inFlight = new Map<string, InFlightCall>();
-  readonly #served: ServedState;
+  readonly #served: ChainState;
   readonly #onCoalesced: () => void;
 
   /** @param onCoalesced called for each call that joins another one */
-  constructor(served: ServedState, onCoalesced: () => void) {
+  constructor(served: ChainState, onCoalesced: () => void) {
     this.#served = served;
     this.#onCoalesced = onCoalesced;
   }
@@ -89,7 +89,7 @@ export class CoalescedCalls {
 }
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
-class InFlightCall implements ServedState {
+class InFlightCall implements ChainState {
   readonly head: unknown;
   readonly newestServed: bigint;
   readonly deadline: number;

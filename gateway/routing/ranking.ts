@@ -1,4 +1,4 @@
-import type { UpstreamConfig } from '../network-files/network-config.ts';
+import type { LiveUpstreamOptions } from '../network-files/network-config.ts';
 import { methodGroups, type MethodGroup } from '../spec/method-group.ts';
 import type { LatencyScore } from '../upstreams/latency-score.ts';
 
@@ -12,7 +12,7 @@ const MIN_STAY_MS = 30_000;
 const MAX_STAY_MS = 300_000;
 
 interface Ranked {
-  readonly config: Pick<UpstreamConfig, 'priority'>;
+  readonly config: { readonly priority: LiveUpstreamOptions['priority'] };
   readonly latencyScore: LatencyScore;
 }
 

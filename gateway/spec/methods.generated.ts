@@ -359,6 +359,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": true,
+    "omitsPayload": true,
     "resultIs": "gas-estimate",
     "resultKinds": [
       "string"
@@ -800,6 +801,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "eth",
     "nullable": false,
     "reverts": true,
+    "omitsPayload": true,
     "resultKinds": [
       "object"
     ],
@@ -1678,6 +1680,7 @@ export const methods: readonly MethodSpec[] = [
     "namespace": "zks",
     "nullable": false,
     "reverts": true,
+    "omitsPayload": true,
     "resultKinds": [
       "object"
     ],

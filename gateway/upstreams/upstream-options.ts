@@ -1,11 +1,9 @@
 import type { Log } from '../config/log.ts';
 import type { UpstreamMetrics } from '../metrics/instruments.ts';
-import type { UpstreamConfig } from '../network-files/network-config.ts';
 import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
-  readonly config: UpstreamConfig;
   readonly chainId: number;
   readonly transport: Transport;
   /** For one attempt, if the network file sets no timeout. */

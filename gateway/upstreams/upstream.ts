@@ -16,7 +16,7 @@ import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
-import type { UpstreamConfig } from '../network-files/network-config.ts';
+import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
@@ -33,8 +33,8 @@ const LARGE_PARAMS_CHARS = 100_000;
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
   readonly name: string;
-  /** A reload sets it: of options with `replaces: 'upstream'` all values are equal. */
-  config: UpstreamConfig;
+  /** A reload sets it. */
+  config: LiveUpstreamOptions;
   readonly circuit = new CircuitBreaker();
   readonly latencyScore = new LatencyScore();
   readonly methods: UnsupportedMethods;
@@ -51,13 +51,12 @@ export class Upstream {
   #respondedAt = -Infinity;
   #id = 0;
 
-  constructor(options: UpstreamOptions) {
-    const { config } = options;
-    this.name = config.name;
+  constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
+    this.name = name;
     this.config = config;
-    this.blocks = new AvailableBlocks(config.archive);
-    this.methods = new UnsupportedMethods(config.name, options.log);
-    this.limits = config.limits && new UpstreamLimits(config.limits);
+    this.blocks = new AvailableBlocks(archive);
+    this.methods = new UnsupportedMethods(name, options.log);
+    this.limits = limits && new UpstreamLimits(limits);
     this.metrics = options.metrics;
     this.#options = options;
     this.#localNodeStart = options.starting;

@@ -69,7 +69,7 @@ describe('the generated tables in docs/', () => {
       ['`expiresAt`', 'requests, 401'],
       ['`contracts`', 'calls, 403'],
       ['`daily`', 'bodies, 429'],
-      ['`burst`', 'see `rate`'],
+      ['`burst`', 'bodies, 429; requires `rate`'],
     ]) {
       expect([field, rejections.get(field)]).toEqual([field, rejection]);
     }

@@ -78,8 +78,7 @@ export function follow(
     const options = { headers: {}, responseMaxBytes: 1_000_000 };
     const [config] = configOf('test', { upstreams: [{ name: `node-${index}`, url }] }).upstreams;
     if (config === undefined) throw new Error('the network has no upstream');
-    return new Upstream({
-      config,
+    return new Upstream(config, config, {
       chainId: CHAIN_ID,
       transport: new HttpUpstream({ url, connections: 8, ...options }),
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),

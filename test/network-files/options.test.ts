@@ -38,7 +38,7 @@ describe('an option of a network file', () => {
     const unused = rows.map(({ table, name }) => `${table}.${name}`).filter((row) => !used.has(row));
     const step =
       'no code uses these rows of gateway/network-files/options/network-options.ts: read the option from ' +
-      'NetworkConfig, or from UpstreamConfig as `upstream.config.<option>`, outside gateway/network-files/';
+      'a type of network-config.ts, such as FixedUpstreamOptions, outside gateway/network-files/';
     expect(unused, step).toEqual([]);
   });
 

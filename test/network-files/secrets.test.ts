@@ -60,6 +60,10 @@ describe('a diagnostic shows no value', () => {
       '6:23 upstreams[0].headers.x-key: after variable expansion, the value has a character that no header may have, ' +
         'such as a line break',
     ]);
+    // The header must be removed, whatever its value.
+    expect(diagnosticsOf([...good, '    headers: { te: "${TOKEN}" }'], { TOKEN: `${secret}\n` })).toEqual([
+      '6:20 upstreams[0].headers.te: the gateway sets this header itself',
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { sourcesIn, visit } from './imports.ts';
@@ -9,7 +9,8 @@ export class GatewayProgram {
   readonly #service: ts.LanguageService;
   readonly #program: ts.Program;
 
-  constructor() {
+  /** @param edit changes the text of a file */
+  constructor(edit: (text: string, file: string) => string = (text) => text) {
     const files = sourcesIn('gateway').map((file) => join(packageRoot, file));
     const readable = new Set(files);
     const isReadable = (file: string): boolean => readable.has(file) || file.includes('/typescript/lib/lib.');
@@ -17,7 +18,9 @@ export class GatewayProgram {
       getScriptFileNames: () => files,
       getScriptVersion: () => '1',
       getScriptSnapshot: (file) =>
-        isReadable(file) ? ts.ScriptSnapshot.fromString(readFileSync(file, 'utf8')) : undefined,
+        isReadable(file)
+          ? ts.ScriptSnapshot.fromString(edit(readFileSync(file, 'utf8'), relative(packageRoot, file)))
+          : undefined,
       getCurrentDirectory: () => packageRoot,
       getCompilationSettings: () => ({
         ...{ target: ts.ScriptTarget.ES2023, lib: ['lib.es2023.d.ts'], types: [], strict: true },
@@ -41,6 +44,13 @@ export class GatewayProgram {
       visit(source, (node) => nodes.push(node));
     }
     return nodes;
+  }
+
+  /** What the compiler reports about a file. Imports from packages are errors too. */
+  errorsIn(file: string): string[] {
+    return this.#service
+      .getSemanticDiagnostics(join(packageRoot, file))
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
   }
 
   /** Whether a member of a class or an interface is read anywhere, as `object.member`. */

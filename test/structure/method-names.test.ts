@@ -40,6 +40,9 @@ it.each([
   'const table = { eth_call: 1 };',
   'specs.eth_call',
   "name === 'rpc.discover'",
+  'method.name === nodeMethods.call',
+  'nodeMethods.call !== item.method',
+  'switch (name) { case nodeMethods.call: }',
 ])('this check finds %s', (text) => {
   expect(methodNamesIn(parse('gateway/x.ts', text), false)).toHaveLength(1);
 });
@@ -49,7 +52,7 @@ it.each([
   "const counter = 'gatehouse_calls_total';",
   "const attribute = 'rpc.method';",
   "const source = 'observed with eth_call';",
-  'method.name === nodeMethods.call',
+  'specOf(nodeMethods.call, specs)',
 ])('this check ignores %s', (text) => {
   expect(methodNamesIn(parse('gateway/x.ts', text), false)).toEqual([]);
 });

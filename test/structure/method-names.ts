@@ -30,7 +30,7 @@ const anyName = new RegExp(`(?<![a-zA-Z0-9_])${name}`);
 
 /**
  * The methods' names in the code of a file, one line each. Comments and prose do not count: in a literal, the name must be
- * the whole text, or in double quotes.
+ * the whole text, or in double quotes. Comparisons with `nodeMethods.<role>` count too.
  * @param hasNodeTexts the file has patterns for the texts of nodes, so its regular expressions do not count
  */
 export function methodNamesIn(source: ts.SourceFile, hasNodeTexts: boolean): string[] {
@@ -46,9 +46,23 @@ export function methodNamesIn(source: ts.SourceFile, hasNodeTexts: boolean): str
   return found;
 }
 
+/** Whether a node compares something with the name of a method that the gateway sends: `nodeMethods.<role>`. */
+function isComparison(node: ts.Node): boolean {
+  const isRole = (one: ts.Expression): boolean =>
+    (ts.isPropertyAccessExpression(one) || ts.isElementAccessExpression(one)) &&
+    one.expression.getText() === 'nodeMethods';
+  if (ts.isCaseClause(node)) return isRole(node.expression);
+  return (
+    ts.isBinaryExpression(node) &&
+    /^[!=]==?$/.test(node.operatorToken.getText()) &&
+    (isRole(node.left) || isRole(node.right))
+  );
+}
+
 function isName(node: ts.Node, hasNodeTexts: boolean): boolean {
   if (ts.isIdentifier(node)) return wholeName.test(node.text);
   if (ts.isRegularExpressionLiteral(node)) return !hasNodeTexts && anyName.test(node.text);
   const isText = ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node);
+  if (isComparison(node)) return true;
   return isText && (wholeName.test(node.text) || quotedName.test(node.text));
 }

@@ -4,6 +4,8 @@ import { expect, it } from 'vitest';
 import { settingRows } from '../../gateway/config/settings.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
+import { resultMeanings } from '../../gateway/spec/method-spec.ts';
+import { nodeMethods } from '../../gateway/spec/methods.generated.ts';
 import { instruments } from '../../schemas/metrics-page.ts';
 import { GatewayProgram } from './gateway-program.ts';
 
@@ -39,6 +41,38 @@ it('every row in settings.ts is read by some code', () => {
   expect(
     unused.map(
       ({ name }) => `gateway/config/settings.ts: no code in gateway/ reads ${name}: use it, or delete the row`,
+    ),
+  ).toEqual([]);
+});
+
+it('every role in schemas/methods is read by some code', () => {
+  const used = new Set(
+    nodes.flatMap((node) =>
+      ts.isPropertyAccessExpression(node) && node.expression.getText() === 'nodeMethods' ? [node.name.text] : [],
+    ),
+  );
+  const unused = Object.entries(nodeMethods).filter(([role]) => !used.has(role));
+  expect(
+    unused.map(
+      ([role, method]) =>
+        `schemas/methods: no code in gateway/ reads nodeMethods.${role}: use it, or delete the role of ${method}`,
+    ),
+  ).toEqual([]);
+});
+
+it('every value of resultIs in schemas/methods is read by some code', () => {
+  const used = new Set(
+    nodes.flatMap((node) =>
+      ts.isBinaryExpression(node) && /\bresultIs$/.test(node.left.getText()) && ts.isStringLiteral(node.right)
+        ? [node.right.text]
+        : [],
+    ),
+  );
+  const unused = resultMeanings.filter((meaning) => !used.has(meaning));
+  expect(
+    unused.map(
+      (meaning) =>
+        `gateway/spec/method-spec.ts: no code in gateway/ compares resultIs with '${meaning}': use it, or delete it`,
     ),
   ).toEqual([]);
 });

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -102,6 +102,45 @@ describe('a filter', () => {
       expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, ...expected });
     }
     expect(await result('eth_uninstallFilter', id)).toBe(true);
+  });
+
+  it('for logs is rejected after its key was restricted to other contracts', async () => {
+    const id = await result('eth_newFilter', { address: token });
+    const { keys } = gateway.gateway;
+    const keyId = keyIdOf(digestOf(gateway.key));
+    const error = { code: -32_002, message: 'rejected due to project ID settings' };
+    onTestFinished(() => keys.update(keyId, { contracts: undefined }).then(() => undefined));
+    await keys.update(keyId, { contracts: addressOf('other') });
+    for (const method of ['eth_getFilterChanges', 'eth_getFilterLogs']) {
+      await eventually(async () => (await gateway.call('seven', method, [id])).error !== undefined, 1_000);
+      expect((await gateway.call('seven', method, [id])).error).toEqual(error);
+    }
+    await keys.update(keyId, { contracts: token });
+    await eventually(
+      async () => (await gateway.call('seven', 'eth_getFilterChanges', [id])).error === undefined,
+      1_000,
+    );
+    expect(await result('eth_getFilterChanges', id)).toEqual([]);
+  });
+
+  it('for logs charges eth_getFilterLogs to the rate of eth_getLogs', async () => {
+    for (const node of nodes) node.response('eth_getLogs', []);
+    onTestFinished(() => {
+      for (const node of nodes) node.response('eth_getLogs', chain.responses()['eth_getLogs']);
+    });
+    const key = makeKey();
+    const permissions = { methodRates: 'eth_getLogs=0.001' };
+    await gateway.gateway.keys.add(digestOf(key), { name: 'rated', createdAt: new Date().toISOString(), permissions });
+    const send = async (method: string, param: unknown): Promise<{ status: number; result: unknown }> => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [param] });
+      const response = await fetch(`${gateway.address}/seven/v3/${key}`, { method: 'POST', body });
+      const { result } = (await response.json()) as { result?: unknown };
+      return { status: response.status, result };
+    };
+    const { result: id } = await send('eth_newFilter', { address: token });
+    expect(await send('eth_getFilterLogs', id)).toEqual({ status: 200, result: [] });
+    expect((await send('eth_getFilterLogs', id)).status).toBe(429);
+    expect((await send('eth_getFilterChanges', id)).status).toBe(200);
   });
 
   it('is removed when its key has 500 newer ones, the least recently polled first', async () => {

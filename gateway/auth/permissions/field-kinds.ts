@@ -27,7 +27,7 @@ interface Field<Value> {
 /** Values of other rows, for the evaluations that need them. */
 export interface OtherValues {
   readonly methods?: readonly string[];
-  readonly burst?: number;
+  readonly rate?: number;
 }
 
 /** At least one member of a type. */
@@ -54,22 +54,20 @@ interface ParamsField<Value> extends Field<Value> {
   check(value: Value, others: OtherValues): ParamsCheck;
 }
 
-/** A limit that bodies are charged to. */
-interface ChargedField<Value> extends Field<Value> {
+/** A limit that bodies are charged to. Its limit replaces that of the rows above it. */
+interface ChargedField<Value, Required extends keyof OtherValues, Others> extends Field<Value> {
   readonly kind: 'charged';
-  limit(value: Value, others: OtherValues): SomeOf<ChargedLimits>;
+  /** Another field, which a key with this one must have. */
+  readonly requires?: Required;
+  limit(value: Value, others: Others): SomeOf<ChargedLimits>;
 }
+
+type ValuesOf<Names extends keyof OtherValues> = { readonly [Name in Names]-?: NonNullable<OtherValues[Name]> };
 
 /** A limit on what is open at once. */
 interface OpenField<Value> extends Field<Value> {
   readonly kind: 'open';
   limit(value: Value): SomeOf<OpenLimits>;
-}
-
-/** Evaluated with another field, which it requires. */
-interface PartField<Value> extends Field<Value> {
-  readonly kind: 'part';
-  readonly of: string;
 }
 
 /** What the key may do beyond others. */
@@ -94,9 +92,8 @@ export type Row =
   | EntryField<unknown>
   | MethodField<unknown>
   | ParamsField<unknown>
-  | ChargedField<unknown>
+  | ChargedField<unknown, keyof OtherValues, OtherValues>
   | OpenField<unknown>
-  | PartField<unknown>
   | CapabilityField<unknown>
   | AccountField<unknown>;
 
@@ -116,16 +113,14 @@ export function paramsField<Value>(row: WithoutKind<ParamsField<Value>>): Params
   return { kind: 'params', ...row };
 }
 
-export function chargedField<Value>(row: WithoutKind<ChargedField<Value>>): ChargedField<Value> {
+export function chargedField<Value, Required extends keyof OtherValues = never>(
+  row: WithoutKind<ChargedField<Value, Required, ValuesOf<Required>>>,
+): ChargedField<Value, Required, ValuesOf<Required>> {
   return { kind: 'charged', ...row };
 }
 
 export function openField<Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> {
   return { kind: 'open', ...row };
-}
-
-export function partField<Value>(row: WithoutKind<PartField<Value>>): PartField<Value> {
-  return { kind: 'part', ...row };
 }
 
 export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {

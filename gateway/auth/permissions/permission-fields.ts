@@ -11,7 +11,6 @@ import {
   methodField,
   openField,
   paramsField,
-  partField,
   type Row,
 } from './field-kinds.ts';
 import { rateOf } from './key-limits.ts';
@@ -19,8 +18,8 @@ import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
 
 /**
  * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in
- * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). A row has everything about its field: flags of the command
- * line, the admin API, the keys page, docs/keys.md and the checks of requests are derived from this table.
+ * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). A row has everything about its field. Flags, the admin API, the
+ * keys page, docs/keys.md and the checks of requests are derived from this table.
  */
 const fields = {
   networks: entryField({
@@ -92,13 +91,14 @@ const fields = {
     flag: '--rate <number>',
     meaning: 'request units per second',
     read: readDecimal,
-    limit: (perSecond, { burst }) => ({ rate: rateOf(perSecond, burst) }),
+    limit: (perSecond) => ({ rate: rateOf(perSecond) }),
   }),
-  burst: partField({
+  burst: chargedField({
     flag: '--burst <number>',
     meaning: 'request units that may be used at once; default: those of one second',
     read: readWhole,
-    of: 'rate',
+    requires: 'rate',
+    limit: (units, { rate }) => ({ rate: rateOf(rate, units) }),
   }),
   methodRates: chargedField({
     flag: '--method-rates <rates>',

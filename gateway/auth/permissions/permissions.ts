@@ -28,7 +28,8 @@ export function parsePermissions(texts: PermissionTexts): KeyPermissions {
     const value = row.read(text);
     if (value === undefined) problems.push(`${name}: expected ${row.meaning}`);
     else permissions[name] = value;
-    if (row.kind === 'part' && texts[row.of] === undefined) problems.push(`${name}: requires ${row.of}`);
+    const required = row.kind === 'charged' ? row.requires : undefined;
+    if (required !== undefined && texts[required] === undefined) problems.push(`${name}: requires ${required}`);
   }
   if (problems.length > 0) throw new InvalidPermissionsError(problems);
   return permissions;

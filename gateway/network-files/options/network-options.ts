@@ -4,7 +4,7 @@ import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
- * diagnostics, reload and docs/networks.md are made from it. Code that uses an option reads it from `UpstreamConfig`.
+ * diagnostics, reload and docs/networks.md are made from it. Code reads it from `FixedUpstreamOptions` or `LiveUpstreamOptions`.
  */
 export const upstreamOptions = {
   name: {
@@ -117,7 +117,7 @@ export const upstreamOptions = {
 
 const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
 
-/** Options of a network, as `upstreamOptions`. Code that uses an option reads it from `NetworkConfig`. */
+/** Options of a network, as `upstreamOptions`. Code reads them from `ChainConfig` or `ReplaceableConfig`. */
 export const networkOptions = {
   name: {
     title: 'text of 1 to 80 characters',

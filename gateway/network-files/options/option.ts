@@ -58,10 +58,15 @@ export interface Option<Replaced extends string> extends OptionSchema {
 export type NetworkOption = Option<'chain' | 'network'>;
 
 /**
- * - `upstream`: its connections and statistics
- * - `nothing`: code reads `upstream.config`, so the next call uses the new value
+ * - `upstream`: its connections and statistics; code reads the value once, from `FixedUpstreamOptions`
+ * - `nothing`: code reads `upstream.config` (`LiveUpstreamOptions`), so the next call uses the new value
  */
 export type UpstreamOption = Option<'upstream' | 'nothing'>;
+
+/** The rows whose change replaces `Replaced`. */
+export type RowsReplacing<Replaced, Rows> = {
+  readonly [Name in keyof Rows as Rows[Name] extends { replaces: Replaced } ? Name : never]: Rows[Name];
+};
 
 /** The type of a value with this schema. */
 export type ValueOf<Schema> = Schema extends { then: infer Then; else: infer Else }

@@ -12,14 +12,13 @@ const steps = {
   params: `\`check\` in its row of ${table}`,
   charged: `\`limit\` in its row of ${table}, gateway/limits/limit-state.ts and, with Redis, charge-script.ts`,
   open: `\`limit\` in its row of ${table}, and where the limit is counted (gateway/server/websocket/, gateway/subscriptions/)`,
-  part: `the row that it is a part of, in ${table}`,
   capability: `\`grant\` in its row of ${table}`,
   account: `\`account\` in its row of ${table}`,
 } as const;
 
 /** Charged limits are enforced in memory, and by a script in Redis. */
 const cases = permissionNames.flatMap((name) => {
-  const isCharged = ['charged', 'part', 'account'].includes(permissionFields[name].kind);
+  const isCharged = ['charged', 'account'].includes(permissionFields[name].kind);
   return isCharged ? [[name, 'memory'] as const, [name, 'Redis'] as const] : [[name, 'memory'] as const];
 });
 

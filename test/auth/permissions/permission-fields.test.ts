@@ -4,6 +4,7 @@ import { permissionFields, permissionNames } from '../../../gateway/auth/permiss
 import { InvalidPermissionsError, parsePermissions } from '../../../gateway/auth/permissions/permissions.ts';
 import { originMatcher } from '../../../gateway/auth/formats/origin-pattern.ts';
 import {
+  accountField,
   capabilityField,
   chargedField,
   entryField,
@@ -17,7 +18,7 @@ describe('permissions of a key', () => {
   it.each(permissionNames)('%s are parsed or rejected, never ignored', (name) => {
     expect(fieldSamples, `add a row ${name} to test/auth/permissions/field-samples.ts`).toHaveProperty(name);
     const row = permissionFields[name];
-    const required = row.kind === 'part' ? { [row.of]: '1' } : {};
+    const required = row.kind === 'charged' && row.requires !== undefined ? { [row.requires]: '1' } : {};
     const { good, bad } = fieldSamples[name];
     for (const text of good) expect(parsePermissions({ ...required, [name]: text })).toHaveProperty(name);
     for (const text of bad) {
@@ -39,12 +40,20 @@ describe('permissions of a key', () => {
       chargedField(row),
       // @ts-expect-error -- a limit that is not enforced
       chargedField({ ...row, limit: () => ({}) }),
+      // @ts-expect-error -- a part of another limit, but no limit
+      chargedField({ ...row, requires: 'rate' }),
+      // @ts-expect-error -- requires a field that is not there
+      chargedField({ ...row, requires: 'rates', limit: () => ({ daily: 1 }) }),
+      // @ts-expect-error -- reads a field that it does not require
+      chargedField({ ...row, limit: (value: number, { rate }) => ({ daily: value + rate }) }),
       // @ts-expect-error -- no limit
       openField(row),
       // @ts-expect-error -- no grant
       capabilityField(row),
+      // @ts-expect-error -- no account
+      accountField(row),
     ];
-    expect(rows.map(({ kind }) => kind)).toHaveLength(7);
+    expect(rows.map(({ kind }) => kind)).toHaveLength(11);
   });
 
   it('have at most thirty entries', () => {

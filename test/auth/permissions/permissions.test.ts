@@ -140,6 +140,14 @@ describe('a key with permissions', () => {
   });
 });
 
+it('a caller without the secret of a key gets 401, whatever other permissions the key has', async () => {
+  await one.setPermissions({ networks: 'other', secrets: digestOf('secret') });
+  const sent = await one.send(storage);
+  const error = { code: -32002, message: 'invalid project id or project secret' };
+  expect([sent.status, sent.body]).toEqual([401, { jsonrpc: '2.0', id: null, error }]);
+  expect(await statusOf(storage, basic(':secret'))).toBe(403);
+});
+
 describe('a Redis hash written by hand', () => {
   it.each(['networks', 'origin', 'rate', 'expiresAt', 'secrets', 'note'])(
     'with an invalid field %s is rejected until it is corrected',

@@ -53,8 +53,7 @@ function randomCase(seed: number) {
   if (spec === undefined) throw new Error(`no method ${name}`);
   const heads = new Map<Upstream, bigint>();
   const upstreams = configs.map((config) => {
-    const upstream = new Upstream({
-      config: { ...config, archive: isTrue() },
+    const upstream = new Upstream({ ...config, archive: isTrue() }, config, {
       chainId: 7,
       transport,
       defaultTimeoutMs: 1_000,
