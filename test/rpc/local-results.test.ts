@@ -32,7 +32,8 @@ afterAll(async () => {
 
 it('every method that is handled locally has a result here', () => {
   const marked = methods.filter(({ handledBy }) => handledBy === 'local').map(({ name }) => name);
-  expect(marked.toSorted()).toEqual(Object.keys(expected).toSorted());
+  const advice = 'add the result of each method to `expected` in test/rpc/local-results.test.ts';
+  expect(marked.toSorted(), advice).toEqual(Object.keys(expected).toSorted());
 });
 
 describe.each(Object.entries(networks))('on %s, without upstream requests,', (slug, chainId) => {

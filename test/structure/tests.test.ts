@@ -12,7 +12,7 @@ const timed = [
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
 ];
-const configs = ['vitest.config.ts', 'test/clients/vitest.config.ts', 'test/nodes/vitest.config.ts'];
+const configs = ['.', 'test/clients', 'test/nodes', 'test/recipes'].map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
 
 const textOf = (file: string): string => readFileSync(join(packageRoot, file), 'utf8');
