@@ -2,7 +2,7 @@ import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
-import { skipReasonNames, skipReasons } from '../gateway/routing/policy/skip-reasons.ts';
+import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { networkFile } from '../gateway/network-files/options/network-options.ts';
 import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { skipReasonNames, type SkipReason } from '../routing/policy/skip-reasons.ts';
+import { skipReasonNames, type SkipReason } from '../routing-policy/skip-reasons.ts';
 
 /** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {

@@ -1,4 +1,4 @@
-import type { SkipReason } from '../routing/policy/skip-reasons.ts';
+import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 
 /** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
 export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';

@@ -1,4 +1,4 @@
-import type { SkipReason } from '../routing/policy/skip-reasons.ts';
+import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CacheOutcome, CallObserver, CallObserverFactory } from './call-observer.ts';
 
 /** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */

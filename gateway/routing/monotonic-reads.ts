@@ -1,4 +1,4 @@
-import { isBelowServed } from './policy/candidate.ts';
+import { isBelowServed } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { HeadPositions, Tag } from '../upstreams/available-blocks.ts';

@@ -7,7 +7,7 @@ import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy, latestBlock } from '../upstreams/available-blocks.ts';
-import type { SkipReason } from './policy/skip-reasons.ts';
+import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';

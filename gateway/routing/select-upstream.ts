@@ -3,9 +3,9 @@ import { RetryBudget } from './retry/retry-budget.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { HeadPositions } from '../upstreams/available-blocks.ts';
-import type { CallNeeds } from './policy/candidate.ts';
-import { lastResortOrder, NEVER, orderCandidates, type OrderedCandidate } from './policy/order-candidates.ts';
-import { skipReasonOf } from './policy/skip-reasons.ts';
+import type { CallNeeds } from '../routing-policy/candidate.ts';
+import { lastResortOrder, NEVER, orderCandidates, type OrderedCandidate } from '../routing-policy/order-candidates.ts';
+import { skipReasonOf } from '../routing-policy/skip-reasons.ts';
 import { Ranking } from './ranking.ts';
 import { SelectionState, type UpstreamState } from './selection-state.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
@@ -18,7 +18,7 @@ type Purpose = CallNeeds['purpose'];
 const MAX_UNKNOWN_ERRORS = 2;
 
 /**
- * Selects the upstream of an attempt: the first one in the order of the routing policy (`policy/`). `BudgetedSelector`
+ * Selects the upstream of an attempt: the first one in the order of the routing policy. `BudgetedSelector`
  * applies the retry budget.
  */
 export class UpstreamSelector {

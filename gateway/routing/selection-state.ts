@@ -1,4 +1,4 @@
-import type { CallNeeds, CandidateState, NetworkState } from './policy/candidate.ts';
+import type { CallNeeds, CandidateState, NetworkState } from '../routing-policy/candidate.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { HeadPositions } from '../upstreams/available-blocks.ts';

@@ -1,4 +1,4 @@
-import { isOld } from '../routing/policy/candidate.ts';
+import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
 /** After this time the node may have fetched the missing blocks. */

@@ -1,4 +1,4 @@
-import type { SkipReason } from '../routing/policy/skip-reasons.ts';
+import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CallNeeds, CandidateState, NetworkState } from '../../../gateway/routing/policy/candidate.ts';
-import { orderCandidates } from '../../../gateway/routing/policy/order-candidates.ts';
-import { skipReasonNames } from '../../../gateway/routing/policy/skip-reasons.ts';
+import type { CallNeeds, CandidateState, NetworkState } from '../../gateway/routing-policy/candidate.ts';
+import { orderCandidates } from '../../gateway/routing-policy/order-candidates.ts';
+import { skipReasonNames } from '../../gateway/routing-policy/skip-reasons.ts';
 
 /** An upstream at the head, without a skip reason for any call. */
 const healthy: CandidateState = {

@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../gateway/config/log.ts';
-import { Metrics } from '../../../gateway/metrics/metrics.ts';
-import { MonotonicReads } from '../../../gateway/routing/monotonic-reads.ts';
-import { createCall, createRoutedCall, type RoutedCall } from '../../../gateway/routing/routed-call.ts';
-import { UpstreamSelector } from '../../../gateway/routing/select-upstream.ts';
-import { methods } from '../../../gateway/spec/methods.generated.ts';
-import { blocksNamedBy } from '../../../gateway/upstreams/available-blocks.ts';
-import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
-import { Upstream } from '../../../gateway/upstreams/upstream.ts';
-import { configOf } from '../../network-files/load.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
+import { createCall, createRoutedCall, type RoutedCall } from '../../gateway/routing/routed-call.ts';
+import { UpstreamSelector } from '../../gateway/routing/select-upstream.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { blocksNamedBy } from '../../gateway/upstreams/available-blocks.ts';
+import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
+import { Upstream } from '../../gateway/upstreams/upstream.ts';
+import { configOf } from '../network-files/load.ts';
 
 const COUNT = 3;
 const CASES = 400;
