@@ -38,19 +38,6 @@ describe.each(files)('responses of %s', (file) => {
     expect(describeOutcome(entry), stepOf(entry)).toEqual(expected);
   });
 
-  it('become results that match the specification', () => {
-    for (const entry of entries) {
-      const outcome = classifyEntry(entry);
-      if (!outcome.final || outcome.response.kind !== 'result') continue;
-      const validate = ajv.compile(resultSchemas[entry.method] ?? false);
-      validate(outcome.response.result);
-      const deviating = new Set(
-        validate.errors?.filter(({ keyword }) => keyword !== 'if').map((error) => error.instancePath),
-      );
-      expect([...deviating].sort(), titleOf(entry)).toEqual(deviations[entry.name ?? ''] ?? []);
-    }
-  });
-
   it('all have their origin', () => {
     for (const entry of entries) {
       const { client, version, evidence, source } = entry;
@@ -60,6 +47,19 @@ describe.each(files)('responses of %s', (file) => {
       if (evidence !== 'recorded') expect(source, titleOf(entry)).toMatch(/\S/);
     }
   });
+});
+
+it('recorded responses become results that match the specification', () => {
+  for (const entry of recorded) {
+    const outcome = classifyEntry(entry);
+    if (!outcome.final || outcome.response.kind !== 'result') continue;
+    const validate = ajv.compile(resultSchemas[entry.method] ?? false);
+    validate(outcome.response.result);
+    const deviating = new Set(
+      validate.errors?.filter(({ keyword }) => keyword !== 'if').map((error) => error.instancePath),
+    );
+    expect([...deviating].sort(), titleOf(entry)).toEqual(deviations[entry.name ?? ''] ?? []);
+  }
 });
 
 /** The response to the caller, or the failure class. */
