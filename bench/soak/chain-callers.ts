@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import type { Random } from '../random.ts';
 import { checkedReads } from './checked-reads.ts';
 import type { CheckedRead, ConsistencyChecker, RpcReply, SentCall } from './consistency-checker.ts';
-import { ancestorAt, logAddresses, type TrueBlock } from './true-chain.ts';
+import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
 
 export interface ChainCallerParts {
   readonly url: string;
@@ -26,17 +26,16 @@ type IdentifiedReply = RpcReply & { readonly id?: unknown };
 const MAX_PAUSE_MS = 120;
 const MAX_BATCH = 6;
 const MAX_DEPTH = 45;
+const MAX_FIRST = 8;
 const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** A random read, about one of the newest blocks that this gateway served. */
 export function pickRead(checker: ConsistencyChecker, random: Random): CheckedRead {
   const newest = checker.newest(performance.now());
   if (newest === undefined || random.next() < 0.45) return random.pick(newestReads)();
-  // Mostly the newest blocks: these are the ones that a lagging upstream does not have.
-  const depth = random.next() < 0.6 ? random.between(0, 3) : random.between(0, MAX_DEPTH);
-  const target = below(newest, depth);
+  const target = below(newest, pickDepth(newest, random));
   const from = below(target, random.between(0, 10));
-  const address = random.pick([undefined, ...logAddresses]);
+  const { address } = random.pick(logFilters);
   return random.pick<() => CheckedRead>([
     () => checkedReads.blockByNumber(target),
     () => checkedReads.blockByHash(target),
@@ -64,8 +63,15 @@ const newestReads: readonly (() => CheckedRead)[] = [
   checkedReads.rawNewest,
 ];
 
+/** Mostly of the newest blocks, which a lagging upstream does not have, and of the first ones, which are cached as final. */
+function pickDepth({ number }: TrueBlock, random: Random): number {
+  const chance = random.next();
+  if (chance < 0.6) return random.between(0, 3);
+  return chance < 0.8 ? random.between(0, MAX_DEPTH) : number - random.between(1, MAX_FIRST);
+}
+
 function below(block: TrueBlock, depth: number): TrueBlock {
-  return ancestorAt(block, Math.max(block.number - depth, 0)) ?? block;
+  return ancestorAt(block, Math.max(block.number - Math.max(depth, 0), 0)) ?? block;
 }
 
 /** The calls of one connection that have no response yet. */

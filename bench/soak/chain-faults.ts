@@ -40,6 +40,22 @@ const faults: Readonly<Record<string, Fault>> = {
     node.isStuck = false;
     network.update(node);
   },
+  /** All nodes but one fall behind. Then that one, whose blocks were served, cannot be reached. */
+  alone: async (network, random) => {
+    const best = pickHealthy(network, random);
+    if (best === undefined) return;
+    const others = network.nodes.filter((node) => node !== best && node.isLive && !node.isStuck);
+    for (const node of others) node.isStuck = true;
+    await delay(random.between(2, 8) * network.options.blockMs);
+    await network.setFault(best, random.pick(outages));
+    await delay(random.between(2_000, 12_000));
+    for (const node of others) {
+      node.isStuck = false;
+      network.update(node);
+    }
+    await delay(random.between(0, 4_000));
+    await network.setFault(best, undefined);
+  },
   /** A node sends no new heads over its WebSocket. */
   mute: async (network, random) => {
     const node = pickHealthy(network, random);
@@ -72,8 +88,8 @@ async function restart(network: ChainNetwork, random: Random): Promise<void> {
   await network.setFault(node, undefined);
 }
 
-/** A restarted chain needs this many blocks before the next restart, so that some are final. */
-const RESTART_BLOCKS = 60;
+/** Blocks between two restarts. The first blocks are final by then. */
+const RESTART_BLOCKS = 45;
 
 /**
  * Makes the nodes of a network fail at random times, of which several may be faulty at the same time. A network with one
@@ -86,18 +102,25 @@ export async function runChainFaults(
   deadline: number,
 ): Promise<Record<string, number>> {
   const { blockMs, isPool } = network.options;
+  const startedAt = performance.now();
   const counts: Record<string, number> = {};
   const active: Promise<void>[] = [];
   // Behind one URL, an outage of all nodes is the same as for a single node.
-  const kinds = network.nodes.length === 1 ? [] : Object.keys(faults).filter((kind) => !isPool || kind !== 'mute');
+  const kinds =
+    network.nodes.length === 1
+      ? []
+      : Object.keys(faults).filter((kind) => !isPool || !['mute', 'alone'].includes(kind));
   const pauseMs = (): number =>
-    kinds.length === 0 ? RESTART_BLOCKS * blockMs * 0.6 : random.between(1, 6) * Math.max(blockMs, 500);
+    kinds.length === 0 ? RESTART_BLOCKS * blockMs : random.between(1, 6) * Math.max(blockMs, 500);
   for (;;) {
     await delay(Math.max(0, Math.min(pauseMs(), deadline - performance.now())));
     if (performance.now() >= deadline) break;
     const kind = kinds.length === 0 ? 'restart' : random.pick(kinds);
     counts[kind] = (counts[kind] ?? 0) + 1;
-    active.push((faults[kind] ?? restart)(network, random));
+    const label = `${kind} since ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+    network.activeFaults.add(label);
+    const ended = (faults[kind] ?? restart)(network, random).finally(() => network.activeFaults.delete(label));
+    active.push(ended);
   }
   await Promise.all(active);
   return counts;

@@ -110,6 +110,17 @@ export class ChainHistory {
     return this.headsDuring(from - BRANCH_MS, to).some((head) => isRival(head, block));
   }
 
+  /**
+   * The number up to which every response can reach. Behind one URL, the gateway cannot see which node returned a value that
+   * does not name its block.
+   */
+  lowestServing(from: number, to: number): number {
+    if (!this.#isPool) return Infinity;
+    const states = this.#nodes.flatMap((node) => node.during(from, to));
+    const numbers = states.map(({ head }) => this.canonicalAncestor(head, from, to).number);
+    return Math.min(...numbers);
+  }
+
   /** The number of the best head among nodes that have been live and near the head for long enough to be known as such. */
   bestLive(at: number): number | undefined {
     const numbers = this.#nodes.map((node) => this.#knownHead(node, at));

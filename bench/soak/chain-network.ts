@@ -11,6 +11,8 @@ export interface ChainNetworkOptions {
   readonly nodes: number;
   /** Whether all nodes are behind one URL. */
   readonly isPool: boolean;
+  /** Whether callers subscribe. */
+  readonly hasFollowers: boolean;
   readonly blockMs: number;
 }
 
@@ -40,6 +42,8 @@ export class ChainNetwork {
   readonly options: ChainNetworkOptions;
   readonly history: ChainHistory;
   readonly nodes: readonly NetworkNode[];
+  /** Descriptions of the faults that the nodes have. */
+  readonly activeFaults = new Set<string>();
   readonly #random: Random;
   #head: TrueBlock;
   #salt = 0;
@@ -81,12 +85,12 @@ export class ChainNetwork {
     return this.#head;
   }
 
-  /** The network file for a gateway. @param timeoutMs of an attempt */
-  file(timeoutMs: number): object {
+  /** The network file for a gateway, with default settings. */
+  file(): object {
     const { name, chainId, isPool } = this.options;
     const ports = [...new Set(this.nodes.map(({ server }) => server.port))];
     const upstreams = ports.map((port, index) => ({
-      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}`, timeoutMs, archive: true },
+      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}` },
       ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}` }),
     }));
     return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], upstreams };

@@ -6,7 +6,7 @@ import { post, type ChainCallerParts } from './chain-callers.ts';
 import type { RpcReply } from './consistency-checker.ts';
 import { DeliveredHeads } from './delivered-heads.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
-import { ancestorAt, logAddresses, type TrueBlock } from './true-chain.ts';
+import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
 
 /** How subscriptions and filters ended, by cause. */
 export type EndCounts = Record<string, number>;
@@ -41,8 +41,9 @@ export async function pollFilters(parts: ChainCallerParts, ends: EndCounts): Pro
 async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
   const { webSocketUrl, checker, random, deadline } = parts;
   const socket = new WebSocket(webSocketUrl);
-  const address = random.pick([undefined, ...logAddresses]);
-  const kinds = [['newHeads'], ['logs', address === undefined ? {} : { address }]] as const;
+  const filter = random.pick(logFilters);
+  const { address } = filter;
+  const kinds = [['newHeads'], ['logs', filter]] as const;
   const delivered = new Map<string, Delivered>();
   socket.on('message', (data) => {
     const at = performance.now();
@@ -87,10 +88,11 @@ async function followFilters(
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const call = async (method: string, params: readonly unknown[]): Promise<RpcReply> =>
     JSON.parse(await post(url, agent, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))) as RpcReply;
-  const address = random.pick([undefined, ...logAddresses]);
+  const filter = random.pick(logFilters);
+  const { address } = filter;
   const blocks = await call('eth_newBlockFilter', []);
   const heads = new DeliveredHeads(checker, 'eth_newBlockFilter', performance.now());
-  const logFilter = await call('eth_newFilter', [address === undefined ? {} : { address }]);
+  const logFilter = await call('eth_newFilter', [filter]);
   const logs = new DeliveredLogs(checker, `eth_newFilter ${address ?? ''}`, performance.now(), address);
   const poll = async (): Promise<boolean> => {
     const replies = [

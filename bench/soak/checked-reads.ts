@@ -28,7 +28,7 @@ export const checkedReads = {
   nonce: (...params: readonly 'latest'[]): CheckedRead => ({
     ...{ method: 'eth_getTransactionCount', params: [ACCOUNT, ...params] },
     check: (result, exchange, checker) => {
-      checker.checkTagged('latest', Number(result), undefined, exchange);
+      checker.checkState(Number(result), undefined, exchange);
     },
   }),
 
@@ -37,14 +37,14 @@ export const checkedReads = {
     check: (result, exchange, checker) => {
       const block = blockOfBalance(result, checker, exchange);
       if (block === undefined) checker.violate('wrong', exchange, 'the balance at a block', result);
-      else checker.checkTagged('latest', block.number, block, exchange);
+      else checker.checkState(block.number, block, exchange);
     },
   }),
 
   call: (...params: readonly 'latest'[]): CheckedRead => ({
     ...{ method: 'eth_call', params: [callParams, ...params] },
     check: (result, exchange, checker) => {
-      checkBlockAtTag('latest', result, exchange, checker);
+      checkStateAtHash(result, exchange, checker);
     },
   }),
 
@@ -52,7 +52,7 @@ export const checkedReads = {
   rawNewest: (): CheckedRead => ({
     ...{ method: 'debug_getRawBlock', params: ['latest'] },
     check: (result, exchange, checker) => {
-      checkBlockAtTag('latest', result, exchange, checker);
+      checkStateAtHash(result, exchange, checker);
     },
   }),
 
@@ -136,9 +136,20 @@ export const checkedReads = {
 
 function checkBlockAtTag(tag: Tag, hash: unknown, exchange: Exchange, checker: ConsistencyChecker): void {
   const block = checker.history.blocks.get(String(hash));
-  if (block !== undefined) checker.checkTagged(tag, block.number, block, exchange);
-  else if (hash === undefined || hash === '0x') checker.violate('null', exchange, `the ${tag} block`, 'nothing');
-  else checker.violate('wrong', exchange, 'a block', hash);
+  if (block === undefined) violateUnknown(hash, exchange, checker);
+  else checker.checkTagged(tag, block.number, block, exchange);
+}
+
+/** @param hash of the newest block, in a result that the gateway does not read */
+function checkStateAtHash(hash: unknown, exchange: Exchange, checker: ConsistencyChecker): void {
+  const block = checker.history.blocks.get(String(hash));
+  if (block === undefined) violateUnknown(hash, exchange, checker);
+  else checker.checkState(block.number, block, exchange);
+}
+
+function violateUnknown(hash: unknown, exchange: Exchange, checker: ConsistencyChecker): void {
+  const isMissing = hash === undefined || hash === null || hash === '0x';
+  checker.violate(isMissing ? 'null' : 'wrong', exchange, 'a block', isMissing ? 'nothing' : hash);
 }
 
 /** @param hash of the block that the result is about. Null: there is no such block */

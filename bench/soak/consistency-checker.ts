@@ -4,10 +4,13 @@ import type { ViolationKind, Violations } from './violations.ts';
 
 export type Tag = 'latest' | 'safe' | 'finalized';
 
+/** The newest served blocks by tag; `state`: the newest block of which state was served, without the block itself. */
+type NewestServed = Readonly<Partial<Record<Tag | 'state', TrueBlock>>>;
+
 /** What had been served when a call was sent. */
 export interface SentCall {
   readonly at: number;
-  readonly newest: Readonly<Partial<Record<Tag, TrueBlock>>>;
+  readonly newest: NewestServed;
 }
 
 /** A call that was sent, and the time of its response. */
@@ -39,6 +42,17 @@ export interface LagSummary {
   readonly worst: number;
 }
 
+export interface CheckerCounts {
+  readonly checked: number;
+  readonly errors: number;
+  /**
+   * Results that do not name their block (nonces, balances) and are older than one before, although not older than a
+   * served block. The gateway cannot see the block of such a result, so this is no violation.
+   */
+  readonly olderStates: number;
+  readonly lag: LagSummary;
+}
+
 const MAX_LAG_BLOCKS = 2;
 const MAX_MEAN_LAG_BLOCKS = 1;
 /** Invalid request, unknown method, invalid parameters: a client does not retry after these. */
@@ -49,10 +63,11 @@ export class ConsistencyChecker {
   readonly history: ChainHistory;
   readonly #violations: Violations;
   readonly #wasDelayed: (since: number) => boolean;
-  #newest: Partial<Record<Tag, TrueBlock>> = {};
+  #newest: NewestServed = {};
   readonly #lag = { samples: 0, sum: 0, worst: 0 };
   #checked = 0;
   #errors = 0;
+  #olderStates = 0;
 
   /** @param wasDelayed whether this process was paused since, so that nodes and blocks were late */
   constructor(history: ChainHistory, violations: Violations, wasDelayed: (since: number) => boolean = () => false) {
@@ -61,9 +76,10 @@ export class ConsistencyChecker {
     this.#wasDelayed = wasDelayed;
   }
 
-  get counts(): { readonly checked: number; readonly errors: number; readonly lag: LagSummary } {
+  get counts(): CheckerCounts {
     const { samples, sum, worst } = this.#lag;
-    return { checked: this.#checked, errors: this.#errors, lag: { samples, mean: samples && sum / samples, worst } };
+    const lag = { samples, mean: samples && sum / samples, worst };
+    return { checked: this.#checked, errors: this.#errors, olderStates: this.#olderStates, lag };
   }
 
   /** The newest served block that is still in the true chain. */
@@ -91,25 +107,27 @@ export class ConsistencyChecker {
 
   /** A read at a tag returned this number, of this block if its hash is known. */
   checkTagged(tag: Tag, number: number, block: TrueBlock | undefined, exchange: Exchange): void {
-    const { sent, at } = exchange;
-    const floor = this.#floor(tag, exchange);
-    const highest = this.history.highestKnown(sent.at, at);
-    if (!(number <= highest)) {
-      this.violate('wrong', exchange, `a block ≤ ${highest}`, String(number));
-      return;
-    }
-    if (number < floor) this.violate('older-read', exchange, `${tag} ≥ ${floor}`, String(number));
-    if (block !== undefined) this.#checkKnown(block, exchange);
-    if (tag === 'latest') this.#addLag(number, exchange);
+    if (!this.#checkNumber(tag, number, block, exchange)) return;
+    const { at } = exchange;
     const served = block ?? this.#canonicalAt(number, at);
-    if (served !== undefined) this.#record(tag, served, at);
+    if (served !== undefined) this.#record([tag, 'latest'], served, at);
+  }
+
+  /** A read of state at `latest` returned the value at this number, of this block if the value identifies it. */
+  checkState(number: number, block: TrueBlock | undefined, exchange: Exchange): void {
+    const { sent, at } = exchange;
+    const visible = this.history.lowestServing(sent.at, at);
+    if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
+    if (number < this.#floor('state', exchange)) this.#olderStates++;
+    const served = block ?? this.#canonicalAt(number, at);
+    if (served !== undefined) this.#record(['state'], served, at);
   }
 
   /** A read about the target returned this block, or null if the object was not found. */
   checkFixed(target: TrueBlock, block: TrueBlock | undefined, exchange: Exchange): void {
     if (block !== undefined) {
       this.#checkKnown(block, exchange);
-      this.#record('latest', block, exchange.at);
+      this.#record(['latest'], block, exchange.at);
     } else if (this.isServed(target, exchange)) {
       this.violate('null', exchange, `block ${target.number} ${target.hash}`, 'nothing');
     }
@@ -123,7 +141,7 @@ export class ConsistencyChecker {
 
   /** A block, or an object in it, is delivered to a subscriber. */
   recordDelivered(block: TrueBlock, at: number): void {
-    this.#record('latest', block, at);
+    this.#record(['latest'], block, at);
   }
 
   /** At the end of the run. @param of describes the gateway and the network */
@@ -134,8 +152,29 @@ export class ConsistencyChecker {
     }
   }
 
+  /** @param maxFloor a result above it is not too old @returns whether some node could have given the number */
+  #checkNumber(
+    tag: Tag,
+    number: number,
+    block: TrueBlock | undefined,
+    exchange: Exchange,
+    maxFloor = Infinity,
+  ): boolean {
+    const { sent, at } = exchange;
+    const floor = Math.min(this.#floor(tag, exchange), maxFloor);
+    const highest = this.history.highestKnown(sent.at, at);
+    if (!(number <= highest)) {
+      this.violate('wrong', exchange, `a block ≤ ${highest}`, String(number));
+      return false;
+    }
+    if (number < floor) this.violate('older-read', exchange, `${tag} ≥ ${floor}`, String(number));
+    if (block !== undefined) this.#checkKnown(block, exchange);
+    if (tag === 'latest') this.#addLag(number, exchange);
+    return true;
+  }
+
   /** The number below which no block may be served. */
-  #floor(tag: Tag, { sent, at }: Exchange): number {
+  #floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
     return block === undefined ? 0 : this.history.canonicalAncestor(block, sent.at, at).number;
   }
@@ -170,9 +209,9 @@ export class ConsistencyChecker {
     }
   }
 
-  #record(tag: Tag, block: TrueBlock, at: number): void {
-    const newest = { ...this.#newest };
-    for (const name of new Set<Tag>([tag, 'latest'])) {
+  #record(names: readonly (Tag | 'state')[], block: TrueBlock, at: number): void {
+    const newest: Partial<Record<Tag | 'state', TrueBlock>> = { ...this.#newest };
+    for (const name of names) {
       const served = this.history.canonicalAncestor(block, at, at);
       const before = newest[name] && this.history.canonicalAncestor(newest[name], at, at);
       newest[name] = before === undefined || served.number > before.number ? served : before;

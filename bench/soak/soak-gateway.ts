@@ -10,6 +10,9 @@ const MAX_HEAP_GROWTH_BYTES = 12_000_000;
 const MAX_RSS_GROWTH_BYTES = 64_000_000;
 const MAX_DELAY_P99_MS = 250;
 
+/** The nodes with known responses have only the methods of those. */
+const METHOD_NOT_FOUND = -32601;
+
 const here = dirname(fileURLToPath(import.meta.url));
 
 /** A gateway process of the soak, whose memory and event loop delay are measured. */
@@ -56,6 +59,17 @@ export class SoakGateway {
 
   webSocketUrlOf(slug: string): string {
     return this.urlOf(slug).replace('http', 'ws').replace('/v3/', '/ws/v3/');
+  }
+
+  /** Waits until a network returns its head. */
+  async untilServing(slug: string): Promise<void> {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}';
+    const headers = { 'content-type': 'application/json' };
+    for (;;) {
+      const response = await fetch(this.urlOf(slug), { method: 'POST', headers, body });
+      const { error } = (await response.json()) as { error?: { code: number } };
+      if (error === undefined || error.code === METHOD_NOT_FOUND) return;
+    }
   }
 
   /** Measures after each fifth of the time. The first is after the start-up of code and connection pools. */

@@ -25,11 +25,15 @@ const ATTEMPT_TIMEOUT_MS = 1_000;
 /** Faults end before the run does, by the time after which the gateway knows all nodes again. */
 const CALM_MS = 25_000;
 
-/** Several upstreams; one URL with several nodes; one node that starts anew. */
+/**
+ * Several upstreams, with and without subscribers, whose feeds poll heads more often; one URL with several nodes; one node
+ * that starts anew.
+ */
 const networks = [
-  { name: 'nodes', chainId: 7_701, nodes: 3, isPool: false },
-  { name: 'pool', chainId: 7_702, nodes: 2, isPool: true },
-  { name: 'restarts', chainId: 7_771, nodes: 1, isPool: false },
+  { name: 'nodes', chainId: 7_701, nodes: 3, isPool: false, hasFollowers: true },
+  { name: 'polled', chainId: 7_702, nodes: 2, isPool: false, hasFollowers: false },
+  { name: 'pool', chainId: 7_703, nodes: 2, isPool: true, hasFollowers: true },
+  { name: 'restarts', chainId: 7_771, nodes: 1, isPool: false, hasFollowers: true },
 ] as const;
 /** Two HTTP readers, one WebSocket reader, two subscribers and one filter client for each network at each gateway. */
 const callers = [readOverHttp, readOverHttp, readOverWebSocket] as const;
@@ -82,11 +86,13 @@ async function soak(): Promise<string[]> {
   for (const chain of chains) chain.mine();
 
   const files = { known: known.file() };
-  for (const chain of chains) Object.assign(files, { [chain.options.name]: chain.file(ATTEMPT_TIMEOUT_MS) });
+  for (const chain of chains) Object.assign(files, { [chain.options.name]: chain.file() });
   const gateways: SoakGateway[] = [];
   for (let index = 0; index < load.gateways; index++) {
     gateways.push(await SoakGateway.start(`gateway-${index}`, folder, files));
   }
+  // A process that has just started is slow, and does not know the heads of its upstreams.
+  for (const gateway of gateways) for (const slug of Object.keys(files)) await gateway.untilServing(slug);
   const startedAt = performance.now();
   const deadline = startedAt + forMs;
   const faultDeadline = hasFaults ? deadline - CALM_MS : startedAt;
@@ -94,7 +100,7 @@ async function soak(): Promise<string[]> {
     chains.map((chain) => {
       const name = `${gateway.name} ${chain.options.name}`;
       const violations = new Violations(shown, startedAt, (violation) => {
-        console.log(`${name}: ${violation}`);
+        console.log(`${name}: ${violation} [${[...chain.activeFaults].join(', ')}]`);
       });
       const checker = new ConsistencyChecker(chain.history, violations, wasDelayed);
       return { name, gateway, chain, violations, checker, ends: {} as EndCounts };
@@ -105,7 +111,8 @@ async function soak(): Promise<string[]> {
       ...{ url: gateway.urlOf(options.name), webSocketUrl: gateway.webSocketUrlOf(options.name) },
       ...{ checker, deadline, random: new Random(random.between(1, 1e9)) },
     });
-    return [...callers.map((call) => call(parts())), ...followers.map((follow) => follow(parts(), ends))];
+    const following = options.hasFollowers ? followers.map((follow) => follow(parts(), ends)) : [];
+    return [...callers.map((call) => call(parts())), ...following];
   });
   const faults = chains.map(async (chain) => {
     const counts = await runChainFaults(chain, new Random(random.between(1, 1e9)), faultDeadline);
@@ -120,9 +127,11 @@ async function soak(): Promise<string[]> {
   console.log(`faults: ${(await Promise.all(faults)).join(', ')}`);
   for (const { name, violations, checker, ends } of checks) {
     checker.checkMeanLag(performance.now(), name);
-    const { checked, errors, lag } = checker.counts;
+    const { checked, errors, olderStates, lag } = checker.counts;
     const lagText = `lag of latest: mean ${lag.mean.toFixed(2)}, worst ${lag.worst} blocks, ${lag.samples} samples`;
-    console.log(`${name}: ${checked} reads, ${errors} errors; ${lagText}; ended: ${JSON.stringify(ends)}`);
+    console.log(
+      `${name}: ${checked} reads, ${errors} errors, ${olderStates} of state older than before; ${lagText}; ended: ${JSON.stringify(ends)}`,
+    );
     for (const line of violations.summary()) console.log(`  ${line}`);
   }
   console.log(`this process, with the callers and nodes, was delayed by up to ${processDelay.maxMs.toFixed(0)} ms`);

@@ -31,6 +31,12 @@ export const logAddresses = [
   '0xaa00000000000000000000000000000000000001',
 ];
 
+/** The log filters that callers use: all logs, or those of one address. */
+export const logFilters: readonly { readonly address?: string }[] = [
+  {},
+  ...logAddresses.map((address) => ({ address })),
+];
+
 /** A hash of 32 bytes. */
 export function hashOf(text: string): string {
   return `0x${createHash('sha256').update(text).digest('hex')}`;
