@@ -1,3 +1,4 @@
+import { balanceAt } from './block-objects.ts';
 import { commonAncestor, includes, type TrueBlock } from './true-chain.ts';
 
 interface HeadAt {
@@ -36,6 +37,8 @@ const BRANCH_MS = 12_000;
 /** The true chain and the views of all nodes of one network over time. All times are milliseconds of one clock. */
 export class ChainHistory {
   readonly blocks = new Map<string, TrueBlock>();
+  /** By the value that the state has at the block. */
+  readonly blocksByBalance = new Map<string, TrueBlock>();
   readonly #heads: HeadAt[] = [];
   readonly #nodes: NodeHistory[] = [];
   readonly #isPool: boolean;
@@ -55,6 +58,7 @@ export class ChainHistory {
   setHead(at: number, head: TrueBlock): void {
     for (let block: TrueBlock | undefined = head; block !== undefined && !this.blocks.has(block.hash);) {
       this.blocks.set(block.hash, block);
+      this.blocksByBalance.set(balanceAt(block), block);
       block = block.parent;
     }
     this.#heads.push({ at, head });
