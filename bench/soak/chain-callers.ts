@@ -30,8 +30,8 @@ const MAX_FIRST = 8;
 const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** A random read, about one of the newest blocks that this gateway served. */
-export function pickRead(checker: ConsistencyChecker, random: Random): CheckedRead {
-  const newest = checker.newest(performance.now());
+export function pickRead(checker: ConsistencyChecker, random: Random, now = performance.now()): CheckedRead {
+  const newest = checker.newest(now);
   if (newest === undefined || random.next() < 0.45) return random.pick(newestReads)();
   const target = below(newest, pickDepth(newest, random));
   const from = below(target, random.between(0, 10));

@@ -6,12 +6,13 @@ import { post, type ChainCallerParts } from './chain-callers.ts';
 import type { RpcReply } from './consistency-checker.ts';
 import { DeliveredHeads } from './delivered-heads.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
-import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
+import { logFilters, type TrueBlock } from './true-chain.ts';
 
 /** How subscriptions and filters ended, by cause. */
 export type EndCounts = Record<string, number>;
 
 interface Delivered {
+  has(block: TrueBlock): boolean;
   add(value: never, at: number): void;
   finish(newest: TrueBlock, at: number): void;
 }
@@ -25,8 +26,9 @@ interface SubscriptionMessage extends RpcReply {
 const MIN_FOLLOWED_MS = 20_000;
 const MAX_FOLLOWED_MS = 60_000;
 const MAX_POLL_PAUSE_MS = 2_500;
-/** Blocks of this age must be delivered at the end of the run, when all nodes are healthy. */
-const DELIVERY_MS = 6_000;
+/** Time for the blocks before the end of the run to be delivered. All nodes are healthy then. */
+const DELIVERY_MS = 10_000;
+const POLL_MS = 100;
 
 /** Follows new heads and logs over WebSockets, one after the other. */
 export async function subscribe(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
@@ -77,14 +79,12 @@ async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<v
   const code = await Promise.race([closed.then(([closeCode]) => closeCode), waiting]);
   ended.abort();
   if (code !== undefined) count(ends, `WebSocket closed with ${code}`);
-  else if (end === deadline) finishAll(parts, delivered.values());
+  else if (end === deadline) await finishAll(parts, [...delivered.values()], () => delay(POLL_MS));
   socket.terminate();
 }
 
-async function followFilters(
-  { url, checker, random, deadline, ...rest }: ChainCallerParts,
-  ends: EndCounts,
-): Promise<void> {
+async function followFilters(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
+  const { url, checker, random, deadline } = parts;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const call = async (method: string, params: readonly unknown[]): Promise<RpcReply> =>
     JSON.parse(await post(url, agent, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))) as RpcReply;
@@ -113,16 +113,21 @@ async function followFilters(
     await delay(Math.max(0, Math.min(random.between(50, MAX_POLL_PAUSE_MS), end - performance.now())));
     isUsable = await poll();
   }
-  if (isUsable && end === deadline) finishAll({ url, checker, random, deadline, ...rest }, [heads, logs]);
+  if (isUsable && end === deadline) await finishAll(parts, [heads, logs], poll);
   else if (!isUsable) await delay(200);
   agent.destroy();
 }
 
-function finishAll({ checker }: ChainCallerParts, delivered: Iterable<Delivered>): void {
-  const at = performance.now();
-  const head = checker.history.headAt(at);
-  const newest = ancestorAt(head, Math.min(checker.history.headAt(at - DELIVERY_MS).number, head.number));
-  if (newest !== undefined) for (const one of delivered) one.finish(newest, at);
+/** Waits until the head of the end of the run is delivered, and checks that nothing before it is missing. */
+async function finishAll(
+  { checker }: ChainCallerParts,
+  delivered: readonly Delivered[],
+  poll: () => Promise<unknown>,
+): Promise<void> {
+  const newest = checker.history.headAt(performance.now());
+  const end = performance.now() + DELIVERY_MS;
+  while (performance.now() < end && !delivered.every((one) => one.has(newest))) await poll();
+  for (const one of delivered) one.finish(newest, performance.now());
 }
 
 function count(ends: EndCounts, cause: string): void {

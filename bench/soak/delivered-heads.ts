@@ -44,9 +44,14 @@ export class DeliveredHeads {
     this.#chain = [block];
   }
 
+  /** Whether the block is delivered, and was not replaced. */
+  has(block: TrueBlock): boolean {
+    return this.#chain.includes(block);
+  }
+
   /** At the end of the run, when all nodes have been healthy for a while. @param newest the head that must be delivered */
   finish(newest: TrueBlock, at: number): void {
-    if (newest.number <= this.#startedAbove || this.#chain.includes(newest)) return;
+    if (newest.number <= this.#startedAbove || this.has(newest)) return;
     this.#violate('head-missing', at, describe(newest), describe(this.#chain.at(-1)));
   }
 

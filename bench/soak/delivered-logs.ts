@@ -36,6 +36,11 @@ export class DeliveredLogs {
     }
   }
 
+  /** Whether all logs of the block are delivered. */
+  has(block: TrueBlock): boolean {
+    return logsOf(block, this.#address).every((log) => this.#delivered.get(block)?.has(identityOf(log)) === true);
+  }
+
   /** At the end of the run, when all nodes have been healthy for a while. @param newest its logs must be delivered */
   finish(newest: TrueBlock, at: number): void {
     this.#checkUpTo(newest, at);

@@ -61,7 +61,7 @@ export function respond(chainId: number, view: NodeView, method: string, params:
       return success(block === undefined ? view.software.missingRawBlock : rawBlock(block));
     }
     case 'eth_getLogs':
-      return logsIn(view, (first ?? {}) as LogFilter);
+      return logsIn(view, first ?? {});
     default:
       return failure(-32601, `the method ${method} does not exist/is not available`);
   }

@@ -65,7 +65,10 @@ async function soak(): Promise<string[]> {
   console.log(`${JSON.stringify(load)}, ${cpus()[0]?.model ?? '?'} × ${cpus().length}, ${process.version}`);
   // If this process is delayed by half of the attempt timeout, a working node may miss that timeout.
   const processDelay = new ProcessDelay(ATTEMPT_TIMEOUT_MS / 2);
-  closing.push(() => Promise.resolve(processDelay.stop()));
+  closing.push(() => {
+    processDelay.stop();
+    return Promise.resolve();
+  });
   const wasDelayed = (since: number): boolean => processDelay.wasDelayed(since);
   const random = new Random(seed);
   const chains: ChainNetwork[] = [];
@@ -103,7 +106,8 @@ async function soak(): Promise<string[]> {
         console.log(`${name}: ${violation} [${[...chain.activeFaults].join(', ')}]`);
       });
       const checker = new ConsistencyChecker(chain.history, violations, wasDelayed);
-      return { name, gateway, chain, violations, checker, ends: {} as EndCounts };
+      const ends: EndCounts = {};
+      return { name, gateway, chain, violations, checker, ends };
     }),
   );
   const running = checks.flatMap(({ gateway, chain: { options }, checker, ends }) => {
