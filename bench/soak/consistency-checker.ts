@@ -205,7 +205,8 @@ export class ConsistencyChecker {
     // A node may have failed, or changed its branch, while it had the call.
     const isStable = (this.history.bestLive(at) ?? -1) >= best && !this.#wasDelayed(sent.at - 1_000);
     if (isStable && best >= (target?.number ?? this.#floor('latest', exchange))) {
-      this.violate('failed', exchange, `a result of a node at ${best}`, error);
+      const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
+      this.violate('failed', exchange, `a result of a node at ${best}`, came);
     }
   }
 
