@@ -1,3 +1,4 @@
+import { checkedReads } from '../../../bench/soak/checked-reads.ts';
 import { ChainHistory, type NodeHistory } from '../../../bench/soak/chain-history.ts';
 import { ConsistencyChecker, type CheckedRead, type RpcReply } from '../../../bench/soak/consistency-checker.ts';
 import { respond } from '../../../bench/soak/node-responses.ts';
@@ -9,6 +10,8 @@ const software = { rejectsFutureLogs: false, missingRawBlock: '0x' } as const;
 /** A true chain with a block per second, nodes that follow it, and a checker. Time moves only by `grow` and `wait`. */
 export class SoakRig {
   now = 0;
+  /** The time until which this process was paused. */
+  delayedAt = -Infinity;
   head: TrueBlock;
   readonly history: ChainHistory;
   readonly nodes: readonly NodeHistory[];
@@ -25,7 +28,7 @@ export class SoakRig {
     this.nodes = Array.from({ length: nodes }, () => this.history.addNode());
     for (const node of this.nodes) node.add(-Infinity, this.head, true);
     this.#violations = new Violations(100, 0, (text) => this.texts.push(text));
-    this.checker = new ConsistencyChecker(this.history, this.#violations);
+    this.checker = new ConsistencyChecker(this.history, this.#violations, (since) => this.delayedAt >= since);
   }
 
   /** The kinds of all violations so far, oldest first. */
@@ -79,4 +82,10 @@ export class SoakRig {
     const reply = 'number' in given ? respond(1, { software, head: given }, read.method, read.params) : given;
     this.checker.receive(read, sent, this.now, reply);
   }
+}
+
+/** A rig whose head was served. */
+export function served(rig = new SoakRig()): SoakRig {
+  rig.read(checkedReads.taggedBlock('latest'));
+  return rig;
 }
