@@ -77,7 +77,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** The only node of a network is wiped, and starts anew. */
+/** The only node of a network is wiped, and starts again from genesis. */
 async function restart(network: ChainNetwork, random: Random): Promise<void> {
   const [node] = network.nodes;
   if (node === undefined) return;
@@ -93,7 +93,7 @@ const RESTART_BLOCKS = 45;
 
 /**
  * Makes the nodes of a network fail at random times, of which several may be faulty at the same time. A network with one
- * node starts anew from time to time.
+ * node starts again from genesis from time to time.
  * @param deadline of new faults, on the clock of performance.now() @returns the number of faults by kind
  */
 export async function runChainFaults(

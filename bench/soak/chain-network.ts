@@ -112,7 +112,7 @@ export class ChainNetwork {
     this.#setHead(head);
   }
 
-  /** All nodes are wiped: the chain starts anew with the same genesis. */
+  /** All nodes are wiped: the chain starts again from genesis with the same genesis. */
   restart(): void {
     const genesis = ancestorAt(this.#head, 0) as TrueBlock;
     this.#setHead(this.#mineOn(genesis, undefined));

@@ -60,7 +60,7 @@ export class DeliveredHeads {
     const [oldest] = this.#chain;
     if (oldest === undefined) return block.number <= this.#startedAbove + 1;
     const fork = commonAncestor(oldest, block);
-    // A chain that starts anew has no reorg: the gateway continues at the head.
+    // A chain that starts again from genesis has no reorg: the gateway continues at the head.
     return fork !== oldest && (block.number <= oldest.number || fork.number === 0);
   }
 

@@ -27,7 +27,7 @@ const CALM_MS = 25_000;
 
 /**
  * Several upstreams, with and without subscribers, whose feeds poll heads more often; one URL with several nodes; one node
- * that starts anew.
+ * that starts again from genesis.
  */
 const networks = [
   { name: 'nodes', chainId: 7_701, nodes: 3, isPool: false, hasFollowers: true },

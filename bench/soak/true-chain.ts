@@ -49,7 +49,7 @@ export function makeGenesis(timestamp: number): TrueBlock {
 /**
  * Makes a child of a block.
  * @param salt differs for the children of one parent
- * @param head the head until now, whose safe and finalized blocks stay so. Undefined: the chain starts anew
+ * @param head the head until now, whose safe and finalized blocks stay so. Undefined: the chain starts again from genesis
  */
 export function mineBlock(parent: TrueBlock, salt: string, timestamp: number, head?: TrueBlock): TrueBlock {
   const number = parent.number + 1;

@@ -165,7 +165,7 @@ describe('reads of an object', () => {
     expect(rig.kinds).toEqual([]);
   });
 
-  it('finds a block of a chain that has started anew', () => {
+  it('finds a block of a chain that has started again from genesis', () => {
     const rig = served();
     const dead = rig.head;
     rig.setHead(rig.mineOn(rig.below(rig.head.number), rig.below(rig.head.number)));

@@ -40,7 +40,7 @@ describe('delivered heads', () => {
     expect(rig.kinds).toEqual([]);
   });
 
-  it('accepts a reorg of all delivered heads, and a chain that starts anew', () => {
+  it('accepts a reorg of all delivered heads, and a chain that starts again from genesis', () => {
     const rig = new SoakRig();
     const { deliver } = subscribeHeads(rig);
     rig.grow(1);
