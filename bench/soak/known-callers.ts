@@ -3,7 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { randomCall } from './known-calls.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../random.ts';
 import type { OutcomeCounts } from './outcome-counts.ts';
 
 type ResponseObject = Parameters<OutcomeCounts['addResponse']>[0];

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FaultProxy, Stage, ConnectionFault } from '../test/faults/fault-proxy.ts';
-import * as behaviours from '../test/support/behaviours.ts';
-import type { FakeNode } from '../test/support/fake-node.ts';
-import type { Random } from './random.ts';
+import type { FaultProxy, Stage, ConnectionFault } from '../../test/faults/fault-proxy.ts';
+import * as behaviours from '../../test/support/behaviours.ts';
+import type { FakeNode } from '../../test/support/fake-node.ts';
+import type { Random } from '../random.ts';
 
 /** A node and the proxy in front of it. */
 export interface Breakable {

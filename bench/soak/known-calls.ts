@@ -1,6 +1,6 @@
-import { rpcError, type RpcResponse } from '../test/support/fake-node.ts';
-import { blockHash, largeBlock } from './large-block.ts';
-import type { Random } from './random.ts';
+import { rpcError, type RpcResponse } from '../../test/support/fake-node.ts';
+import { blockHash, largeBlock } from '../large-block.ts';
+import type { Random } from '../random.ts';
 
 /** A call whose correct response is known. */
 export interface KnownCall {

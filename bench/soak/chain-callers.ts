@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import type { Random } from '../random.ts';
+import { checkedReads } from './checked-reads.ts';
+import type { CheckedRead, ConsistencyChecker, RpcReply, SentCall } from './consistency-checker.ts';
+import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
+
+export interface ChainCallerParts {
+  readonly url: string;
+  readonly webSocketUrl: string;
+  readonly checker: ConsistencyChecker;
+  readonly random: Random;
+  /** The end of new calls, on the clock of performance.now(). */
+  readonly deadline: number;
+}
+
+interface PendingRead {
+  readonly read: CheckedRead;
+  readonly sent: SentCall;
+}
+
+type IdentifiedReply = RpcReply & { readonly id?: unknown };
+
+const MAX_PAUSE_MS = 120;
+const MAX_BATCH = 6;
+const MAX_DEPTH = 45;
+const MAX_FIRST = 8;
+const RESPONSE_TIMEOUT_MS = 30_000;
+
+/** A random read, about one of the newest blocks that this gateway served. */
+export function pickRead(checker: ConsistencyChecker, random: Random, now = performance.now()): CheckedRead {
+  const newest = checker.newest(now);
+  if (newest === undefined || random.next() < 0.45) return random.pick(newestReads)();
+  const target = below(newest, pickDepth(newest, random));
+  const from = below(target, random.between(0, 10));
+  const { address } = random.pick(logFilters);
+  return random.pick<() => CheckedRead>([
+    () => checkedReads.blockByNumber(target),
+    () => checkedReads.blockByHash(target),
+    () => checkedReads.receipt(target, random.next() < 0.5 ? 0 : 1),
+    () => checkedReads.blockReceipts(target),
+    () => checkedReads.balanceAt(target),
+    () => checkedReads.rawBlock(target),
+    () => checkedReads.logs(from, target, address),
+    () => checkedReads.logs(from, undefined, address),
+    () => checkedReads.logsOfBlock(target),
+  ])();
+}
+
+const newestReads: readonly (() => CheckedRead)[] = [
+  checkedReads.blockNumber,
+  () => checkedReads.taggedBlock('latest'),
+  () => checkedReads.taggedBlock('latest'),
+  () => checkedReads.taggedBlock('safe'),
+  () => checkedReads.taggedBlock('finalized'),
+  () => checkedReads.nonce('latest'),
+  () => checkedReads.nonce(),
+  checkedReads.balance,
+  () => checkedReads.call('latest'),
+  () => checkedReads.call(),
+  checkedReads.rawNewest,
+];
+
+/** Mostly of the newest blocks, which a lagging upstream does not have, and of the first ones, which are cached as final. */
+function pickDepth({ number }: TrueBlock, random: Random): number {
+  const chance = random.next();
+  if (chance < 0.6) return random.between(0, 3);
+  return chance < 0.8 ? random.between(0, MAX_DEPTH) : number - random.between(1, MAX_FIRST);
+}
+
+function below(block: TrueBlock, depth: number): TrueBlock {
+  return ancestorAt(block, Math.max(block.number - Math.max(depth, 0), 0)) ?? block;
+}
+
+/** The calls of one connection that have no response yet. */
+class PendingReads {
+  readonly #checker: ConsistencyChecker;
+  readonly #pending = new Map<unknown, PendingRead>();
+  #id = 0;
+
+  constructor(checker: ConsistencyChecker) {
+    this.#checker = checker;
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** @returns the request object */
+  add(read: CheckedRead): object {
+    const id = ++this.#id;
+    this.#pending.set(id, { read, sent: this.#checker.send(performance.now()) });
+    return { jsonrpc: '2.0', id, method: read.method, params: read.params };
+  }
+
+  receive(text: string): void {
+    const at = performance.now();
+    for (const reply of [JSON.parse(text) as IdentifiedReply | IdentifiedReply[]].flat()) {
+      const pending = this.#pending.get(reply.id);
+      this.#pending.delete(reply.id);
+      if (pending !== undefined) this.#checker.receive(pending.read, pending.sent, at, reply);
+      else this.#checker.violate('unanswered', { at, of: 'a response' }, 'the id of a call', reply);
+    }
+  }
+
+  /** The connection ended, or time is up. */
+  drop(reason: string): void {
+    const at = performance.now();
+    for (const { read, sent } of this.#pending.values()) {
+      const of = `${read.method} ${JSON.stringify(read.params)}`;
+      this.#checker.violate('unanswered', { at, of }, 'a response', `${reason} after ${(at - sent.at).toFixed(0)} ms`);
+    }
+    this.#pending.clear();
+  }
+}
+
+/** Sends one read or batch after the other over HTTP. */
+export async function readOverHttp({ url, checker, random, deadline }: ChainCallerParts): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const pending = new PendingReads(checker);
+  while (performance.now() < deadline) {
+    const size = random.next() < 0.2 ? random.between(1, MAX_BATCH) : 0;
+    const requests = Array.from({ length: Math.max(size, 1) }, () => pending.add(pickRead(checker, random)));
+    try {
+      pending.receive(await post(url, agent, JSON.stringify(size === 0 ? requests[0] : requests)));
+    } catch (error) {
+      pending.drop(String(error));
+    }
+    pending.drop('no response in the batch');
+    await delay(random.between(0, MAX_PAUSE_MS));
+  }
+  agent.destroy();
+}
+
+/** Sends reads over one WebSocket, without waiting for the responses before. */
+export async function readOverWebSocket({ webSocketUrl, checker, random, deadline }: ChainCallerParts): Promise<void> {
+  const socket = new WebSocket(webSocketUrl);
+  const pending = new PendingReads(checker);
+  socket.on('message', (data) => {
+    pending.receive((data as Buffer).toString());
+  });
+  await once(socket, 'open');
+  while (performance.now() < deadline && socket.readyState === socket.OPEN) {
+    socket.send(JSON.stringify(pending.add(pickRead(checker, random))));
+    await delay(random.between(0, MAX_PAUSE_MS));
+  }
+  const end = performance.now() + RESPONSE_TIMEOUT_MS;
+  while (pending.size > 0 && performance.now() < end && socket.readyState === socket.OPEN) await delay(20);
+  pending.drop(`socket state ${socket.readyState}`);
+  socket.terminate();
+}
+
+export function post(url: string, agent: Agent, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const sent = httpRequest(url, { method: 'POST', agent, headers, timeout: RESPONSE_TIMEOUT_MS }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => {
+        resolve(text);
+      });
+      response.on('error', reject);
+    });
+    sent.on('timeout', () => sent.destroy(new Error('timeout')));
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}

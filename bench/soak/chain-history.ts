@@ -1,0 +1,168 @@
+import { balanceAt } from './block-objects.ts';
+import { commonAncestor, includes, type TrueBlock } from './true-chain.ts';
+
+interface HeadAt {
+  readonly at: number;
+  readonly head: TrueBlock;
+}
+
+interface NodeHeadAt extends HeadAt {
+  readonly isLive: boolean;
+}
+
+/** What one node had, and whether it could be reached. */
+export class NodeHistory {
+  readonly #states: NodeHeadAt[] = [];
+
+  add(at: number, head: TrueBlock, isLive: boolean): void {
+    this.#states.push({ at, head, isLive });
+  }
+
+  /** The states in effect from one time to another, oldest first. */
+  during(from: number, to: number): readonly NodeHeadAt[] {
+    return inEffect(this.#states, from, to);
+  }
+}
+
+/**
+ * A node whose head was further behind than one block in this time may still be unknown as the best: the gateway polls heads
+ * every 1 to 4 s.
+ */
+const CATCH_UP_MS = 5_000;
+/** The same after an outage: polls of an upstream that fails back off to 15 s. */
+const OUTAGE_MS = 16_000;
+/** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
+const BRANCH_MS = 12_000;
+
+/** The true chain and the views of all nodes of one network over time. All times are milliseconds of one clock. */
+export class ChainHistory {
+  readonly blocks = new Map<string, TrueBlock>();
+  /** By the value that the state has at the block. */
+  readonly blocksByBalance = new Map<string, TrueBlock>();
+  readonly #heads: HeadAt[] = [];
+  readonly #nodes: NodeHistory[] = [];
+  readonly #isPool: boolean;
+
+  /** @param isPool the nodes are behind one URL, so that the gateway cannot choose the best */
+  constructor(isPool = false) {
+    this.#isPool = isPool;
+  }
+
+  addNode(): NodeHistory {
+    const node = new NodeHistory();
+    this.#nodes.push(node);
+    return node;
+  }
+
+  /** Sets the head of the true chain. */
+  setHead(at: number, head: TrueBlock): void {
+    for (let block: TrueBlock | undefined = head; block !== undefined && !this.blocks.has(block.hash);) {
+      this.blocks.set(block.hash, block);
+      this.blocksByBalance.set(balanceAt(block), block);
+      block = block.parent;
+    }
+    this.#heads.push({ at, head });
+  }
+
+  headAt(at: number): TrueBlock {
+    const [state] = inEffect(this.#heads, at, at);
+    if (state === undefined) throw new Error('the chain has no head yet');
+    return state.head;
+  }
+
+  isCanonical(block: TrueBlock, from: number, to: number): boolean {
+    return inEffect(this.#heads, from, to).every(({ head }) => includes(head, block));
+  }
+
+  /** The newest ancestor of a block that is in the true chain from one time to another. */
+  canonicalAncestor(block: TrueBlock, from: number, to: number): TrueBlock {
+    return inEffect(this.#heads, from, to).reduce((ancestor, { head }) => commonAncestor(ancestor, head), block);
+  }
+
+  /** All heads of the true chain and of live nodes, newest first. */
+  headsDuring(from: number, to: number): TrueBlock[] {
+    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
+    return [...new Set([...inEffect(this.#heads, from, to), ...live].map(({ head }) => head))].reverse();
+  }
+
+  /** The highest number that the true chain or a live node had up to now. */
+  highestKnown(sentAt: number, at: number): number {
+    return Math.max(...this.headsDuring(sentAt - BRANCH_MS, at).map(({ number }) => number));
+  }
+
+  /** Whether the true chain, or the view of a live node, includes the block at some time up to now. */
+  isKnown(block: TrueBlock, sentAt: number, at: number): boolean {
+    return (
+      includes(this.headAt(at), block) || this.headsDuring(sentAt - BRANCH_MS, at).some((head) => includes(head, block))
+    );
+  }
+
+  /** Whether another block has replaced the block, and a live node has had that branch for long enough to be known. */
+  isReplaced(block: TrueBlock, sentAt: number, at: number): boolean {
+    if (this.isKnown(block, sentAt, at)) return false;
+    const from = sentAt - BRANCH_MS;
+    const hasBranch = ({ head, isLive, at: since }: NodeHeadAt): boolean =>
+      isLive && since <= sentAt && isRival(head, block);
+    return this.#nodes.some((node) => {
+      const states = node.during(from, sentAt);
+      return (states[0]?.at ?? Infinity) <= from && states.every(hasBranch);
+    });
+  }
+
+  /** Whether some node, or the true chain, had another block at this height. */
+  hasRival(block: TrueBlock, from: number, to: number): boolean {
+    return this.headsDuring(from - BRANCH_MS, to).some((head) => isRival(head, block));
+  }
+
+  /**
+   * The number up to which every response can reach. Behind one URL, the gateway cannot see which node returned a value that
+   * does not name its block.
+   */
+  lowestServing(from: number, to: number): number {
+    if (!this.#isPool) return Infinity;
+    const states = this.#nodes.flatMap((node) => node.during(from, to));
+    const numbers = states.map(({ head }) => this.canonicalAncestor(head, from, to).number);
+    return Math.min(...numbers);
+  }
+
+  /** The number of the best head among nodes that have been live and near the head for long enough to be known as such. */
+  bestLive(at: number): number | undefined {
+    const numbers = this.#nodes.map((node) => this.#knownHead(node, at));
+    const known = numbers.filter((number) => number !== undefined);
+    if (known.length === 0 || (this.#isPool && known.length < numbers.length)) return undefined;
+    return this.#isPool ? Math.min(...known) : Math.max(...known);
+  }
+
+  #knownHead(node: NodeHistory, at: number): number | undefined {
+    const outages = node.during(at - OUTAGE_MS, at);
+    if (outages.length === 0 || outages.some(({ isLive }) => !isLive)) return undefined;
+    const states = node.during(at - CATCH_UP_MS, at);
+    const { head: last } = states.at(-1) as NodeHeadAt;
+    let maxLag = 0;
+    for (const [index, { head, at: since }] of states.entries()) {
+      const from = Math.max(since, at - CATCH_UP_MS);
+      for (const { head: trueHead } of inEffect(this.#heads, from, states[index + 1]?.at ?? at)) {
+        maxLag = Math.max(maxLag, trueHead.number - commonAncestor(head, trueHead).number);
+      }
+    }
+    const shared = commonAncestor(last, this.headAt(at)).number;
+    return maxLag <= 1 ? shared : Math.min(shared, this.headAt(at).number - maxLag);
+  }
+}
+
+/** Whether a branch has another block at the height of the block. */
+function isRival(head: TrueBlock, block: TrueBlock): boolean {
+  const shared = commonAncestor(head, block);
+  return shared !== head && shared !== block;
+}
+
+/** The entry in effect at `from`, and all later ones until `to`. */
+function inEffect<T extends { readonly at: number }>(entries: readonly T[], from: number, to: number): T[] {
+  const found: T[] = [];
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const entry = entries[index] as T;
+    if (entry.at <= to) found.push(entry);
+    if (entry.at <= from) break;
+  }
+  return found.reverse();
+}

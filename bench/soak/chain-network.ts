@@ -1,0 +1,174 @@
+import type { ConnectionFault } from '../../test/faults/fault-proxy.ts';
+import type { Random } from '../random.ts';
+import { ChainHistory, type NodeHistory } from './chain-history.ts';
+import { ChainNode } from './chain-node.ts';
+import type { NodeSoftware, NodeView } from './node-responses.ts';
+import { ancestorAt, includes, makeGenesis, mineBlock, type TrueBlock } from './true-chain.ts';
+
+export interface ChainNetworkOptions {
+  readonly name: string;
+  readonly chainId: number;
+  readonly nodes: number;
+  /** Whether all nodes are behind one URL. */
+  readonly isPool: boolean;
+  /** Whether callers subscribe. */
+  readonly hasFollowers: boolean;
+  readonly blockMs: number;
+}
+
+/** Blocks before the start, so that some are final. */
+const FIRST_HEIGHT = 64;
+/** Time in which a block reaches the other nodes, as a share of the block time. */
+const MAX_PROPAGATION = 0.3;
+
+const softwares: readonly NodeSoftware[] = [
+  { rejectsFutureLogs: false, missingRawBlock: '0x' },
+  { rejectsFutureLogs: true, missingRawBlock: null },
+];
+
+/** What a node of a network has, how it lags, and its URL. */
+export interface NetworkNode {
+  readonly view: NodeView & { head: TrueBlock };
+  readonly history: NodeHistory;
+  readonly server: ChainNode;
+  isLive: boolean;
+  /** Whether the node takes no blocks. */
+  isStuck: boolean;
+  lagBlocks: number;
+}
+
+/** A network of scripted nodes that follow one true chain. */
+export class ChainNetwork {
+  readonly options: ChainNetworkOptions;
+  readonly history: ChainHistory;
+  readonly nodes: readonly NetworkNode[];
+  /** Descriptions of the faults that the nodes have. */
+  readonly activeFaults = new Set<string>();
+  readonly #random: Random;
+  #head: TrueBlock;
+  #salt = 0;
+  #mining: NodeJS.Timeout | undefined;
+
+  private constructor(options: ChainNetworkOptions, random: Random, history: ChainHistory, nodes: NetworkNode[]) {
+    this.options = options;
+    this.history = history;
+    this.nodes = nodes;
+    this.#random = random;
+    this.#head = history.headAt(performance.now());
+  }
+
+  static async start(options: ChainNetworkOptions, random: Random): Promise<ChainNetwork> {
+    const { nodes: count, isPool, chainId, blockMs } = options;
+    const history = new ChainHistory(isPool);
+    let head = makeGenesis(Math.floor((Date.now() - FIRST_HEIGHT * blockMs) / 1_000));
+    while (head.number < FIRST_HEIGHT) {
+      head = mineBlock(head, options.name, Math.floor(head.timestamp + blockMs / 1_000), head);
+    }
+    history.setHead(-Infinity, head);
+    const views = Array.from({ length: count }, (_, index) => {
+      const software = softwares[index % softwares.length] as NodeSoftware;
+      return { head, software };
+    });
+    const pool = isPool ? await ChainNode.start(chainId, views, random) : undefined;
+    const nodes: NetworkNode[] = [];
+    for (const view of views) {
+      const server = pool ?? (await ChainNode.start(chainId, [view], random));
+      const node = { view, server, history: history.addNode(), isLive: true, isStuck: false, lagBlocks: 0 };
+      // Before the start, the nodes were at the head for as long as the checker asks.
+      node.history.add(-Infinity, head, true);
+      nodes.push(node);
+    }
+    return new ChainNetwork(options, random, history, nodes);
+  }
+
+  get head(): TrueBlock {
+    return this.#head;
+  }
+
+  /** The network file for a gateway, with default settings. */
+  file(): object {
+    const { name, chainId, isPool } = this.options;
+    const ports = [...new Set(this.nodes.map(({ server }) => server.port))];
+    const upstreams = ports.map((port, index) => ({
+      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}` },
+      ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}` }),
+    }));
+    return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], upstreams };
+  }
+
+  /** Mines a block per block time until `close`. */
+  mine(): void {
+    this.#mining = setInterval(() => {
+      this.#setHead(this.#mineOn(this.#head, this.#head));
+    }, this.options.blockMs);
+  }
+
+  /** Replaces the newest blocks. @param added number of blocks of the new branch */
+  reorg(removed: number, added: number): void {
+    const fork = ancestorAt(this.#head, this.#head.number - removed);
+    if (fork === undefined) return;
+    let head = fork;
+    for (let count = 0; count < added; count++) head = this.#mineOn(head, this.#head);
+    this.#setHead(head);
+  }
+
+  /** All nodes are wiped: the chain starts again from genesis with the same genesis. */
+  restart(): void {
+    const genesis = ancestorAt(this.#head, 0) as TrueBlock;
+    this.#setHead(this.#mineOn(genesis, undefined));
+  }
+
+  async setFault(node: NetworkNode, fault: ConnectionFault | undefined): Promise<void> {
+    const isLive = fault === undefined;
+    if (!isLive) this.#setLive(node, false);
+    await node.server.fail(fault);
+    if (isLive) this.#setLive(node, true);
+  }
+
+  /** Moves a node towards the head, unless it is stuck or has the block. */
+  update(node: NetworkNode): void {
+    const { view, history, lagBlocks, isStuck, server } = node;
+    const head = ancestorAt(this.#head, Math.max(this.#head.number - lagBlocks, 0)) as TrueBlock;
+    if (isStuck || includes(view.head, head)) return;
+    view.head = head;
+    history.add(performance.now(), head, node.isLive);
+    server.announce(view);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#mining);
+    await Promise.all([...new Set(this.nodes.map(({ server }) => server))].map((server) => server.close()));
+  }
+
+  #setLive(node: NetworkNode, isLive: boolean): void {
+    // Behind one URL, all nodes are reached or none.
+    for (const one of this.nodes.filter(({ server }) => server === node.server)) {
+      one.isLive = isLive;
+      one.history.add(performance.now(), one.view.head, isLive);
+    }
+  }
+
+  #mineOn(parent: TrueBlock, head: TrueBlock | undefined): TrueBlock {
+    const now = Math.floor(Date.now() / 1_000);
+    const timestamp = Math.min(now, Math.max(parent.timestamp + Math.ceil(this.options.blockMs / 1_000), now - 60));
+    return mineBlock(parent, String(this.#salt++), timestamp, head);
+  }
+
+  /** One node has the block immediately, the others a little later. */
+  #setHead(head: TrueBlock): void {
+    this.#head = head;
+    this.history.setHead(performance.now(), head);
+    const first = this.#random.between(0, this.nodes.length - 1);
+    for (const [index, node] of this.nodes.entries()) {
+      if (index === first) this.update(node);
+      else {
+        setTimeout(
+          () => {
+            this.update(node);
+          },
+          this.#random.between(0, this.options.blockMs * MAX_PROPAGATION),
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { startFaultProxy, type ConnectionFault, type FaultProxy } from '../../test/faults/fault-proxy.ts';
+import type { Random } from '../random.ts';
+import { headerObject } from './block-objects.ts';
+import { respond, type NodeView } from './node-responses.ts';
+
+interface RpcCall {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params?: readonly unknown[];
+}
+
+/** Most responses take up to 20 ms, some up to 400 ms, so that older ones arrive after newer ones. */
+const USUAL_MS = 20;
+const SLOW_MS = 400;
+const SLOW_SHARE = 0.03;
+
+/** A URL with one node, or with several that take turns, as behind a load balancer. Over HTTP and WebSocket. */
+export class ChainNode {
+  /** Whether new heads are not sent to subscribers. */
+  isMuted = false;
+  readonly #chainId: number;
+  readonly #views: readonly NodeView[];
+  readonly #random: Random;
+  readonly #server: Server;
+  readonly #webSockets = new WebSocketServer({ noServer: true });
+  readonly #subscriptions = new Map<WebSocket, Set<string>>();
+  #proxy: FaultProxy | undefined;
+  #next = 0;
+  #ids = 0;
+
+  private constructor(chainId: number, views: readonly NodeView[], random: Random) {
+    this.#chainId = chainId;
+    this.#views = views;
+    this.#random = random;
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        void this.#respondTo(Buffer.concat(chunks).toString(), (text) => {
+          response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+        });
+      });
+    });
+    this.#server.on('upgrade', (request, socket, head) => {
+      this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+        this.#open(webSocket);
+      });
+    });
+  }
+
+  static async start(chainId: number, views: readonly NodeView[], random: Random): Promise<ChainNode> {
+    const node = new ChainNode(chainId, views, random);
+    node.#server.listen(0, '127.0.0.1');
+    await once(node.#server, 'listening');
+    node.#proxy = await startFaultProxy((node.#server.address() as AddressInfo).port);
+    return node;
+  }
+
+  get port(): number {
+    return this.#proxy?.port ?? 0;
+  }
+
+  /** Sets the fault of all connections. Undefined ends it. */
+  async fail(fault: ConnectionFault | undefined): Promise<void> {
+    await this.#proxy?.fail(fault);
+  }
+
+  /** Sends the head to subscribers. As geth after a reorg or a restart, the node omits the blocks before it. */
+  announce({ head }: NodeView): void {
+    if (this.isMuted) return;
+    for (const [webSocket, ids] of this.#subscriptions) {
+      for (const subscription of ids) {
+        const params = { subscription, result: headerObject(head) };
+        webSocket.send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params }));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#proxy?.close();
+    for (const webSocket of this.#subscriptions.keys()) webSocket.terminate();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  #open(webSocket: WebSocket): void {
+    const ids = new Set<string>();
+    this.#subscriptions.set(webSocket, ids);
+    webSocket.on('close', () => this.#subscriptions.delete(webSocket));
+    webSocket.on('error', () => {
+      webSocket.terminate();
+    });
+    webSocket.on('message', (data) => {
+      void this.#respondTo(
+        (data as Buffer).toString(),
+        (text) => {
+          webSocket.send(text);
+        },
+        ids,
+      );
+    });
+  }
+
+  /** @param ids of the subscriptions of a WebSocket */
+  async #respondTo(body: string, send: (text: string) => void, ids?: Set<string>): Promise<void> {
+    const calls = JSON.parse(body) as RpcCall | RpcCall[];
+    // Responses are made before the delay, so that they are older than those of faster calls.
+    const responses = Array.isArray(calls) ? calls.map((call) => this.#respond(call, ids)) : this.#respond(calls, ids);
+    await delay(this.#random.between(0, this.#random.next() < SLOW_SHARE ? SLOW_MS : USUAL_MS));
+    send(JSON.stringify(responses));
+  }
+
+  #respond({ id, method, params = [] }: RpcCall, ids: Set<string> | undefined): unknown {
+    const envelope = { jsonrpc: '2.0', id };
+    if (ids !== undefined && method === 'eth_subscribe' && params[0] === 'newHeads') {
+      const subscription = `0x${(++this.#ids).toString(16)}`;
+      ids.add(subscription);
+      return { ...envelope, result: subscription };
+    }
+    if (ids !== undefined && method === 'eth_unsubscribe') {
+      return { ...envelope, result: ids.delete(String(params[0])) };
+    }
+    const view = this.#views[this.#next++ % this.#views.length] as NodeView;
+    return { ...envelope, ...respond(this.#chainId, view, method, params) };
+  }
+}

@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { post, type ChainCallerParts } from './chain-callers.ts';
+import type { RpcReply } from './consistency-checker.ts';
+import { DeliveredHeads } from './delivered-heads.ts';
+import { DeliveredLogs } from './delivered-logs.ts';
+import { logFilters, type TrueBlock } from './true-chain.ts';
+
+/** How subscriptions and filters ended, by cause. */
+export type EndCounts = Record<string, number>;
+
+interface Delivered {
+  has(block: TrueBlock): boolean;
+  add(value: never, at: number): void;
+  finish(newest: TrueBlock, at: number): void;
+}
+
+interface SubscriptionMessage extends RpcReply {
+  readonly id?: number;
+  readonly params?: { readonly subscription: string; readonly result: Readonly<Record<string, unknown>> };
+}
+
+/** A subscription is followed for this long, then a new one is opened. */
+const MIN_FOLLOWED_MS = 20_000;
+const MAX_FOLLOWED_MS = 60_000;
+const MAX_POLL_PAUSE_MS = 2_500;
+/** Time for the blocks before the end of the run to be delivered. All nodes are healthy then. */
+const DELIVERY_MS = 10_000;
+const POLL_MS = 100;
+
+/** Follows new heads and logs over WebSockets, one after the other. */
+export async function subscribe(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
+  while (performance.now() < parts.deadline) await followSocket(parts, ends);
+}
+
+/** Follows a block filter and a log filter over HTTP. */
+export async function pollFilters(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
+  while (performance.now() < parts.deadline) await followFilters(parts, ends);
+}
+
+async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
+  const { webSocketUrl, checker, random, deadline } = parts;
+  const socket = new WebSocket(webSocketUrl);
+  const filter = random.pick(logFilters);
+  const { address } = filter;
+  const kinds = [['newHeads'], ['logs', filter]] as const;
+  const delivered = new Map<string, Delivered>();
+  socket.on('message', (data) => {
+    const at = performance.now();
+    const { id, result, error, params } = JSON.parse((data as Buffer).toString()) as SubscriptionMessage;
+    if (params !== undefined) {
+      const target = delivered.get(params.subscription);
+      if (target instanceof DeliveredHeads) target.add(params.result['hash'], at);
+      else if (target instanceof DeliveredLogs) target.add(params.result, at);
+      else checker.violate('unanswered', { at, of: 'a notification' }, 'one after its response', params);
+    } else if (error !== undefined) count(ends, `eth_subscribe ${error.code}`);
+    else if (id === 0) delivered.set(String(result), new DeliveredHeads(checker, 'eth_subscribe newHeads', at));
+    else delivered.set(String(result), new DeliveredLogs(checker, `eth_subscribe logs ${address ?? ''}`, at, address));
+  });
+  const closed = once(socket, 'close') as Promise<[number]>;
+  closed.catch(() => undefined);
+  try {
+    await once(socket, 'open');
+  } catch {
+    count(ends, 'WebSocket rejected');
+    await delay(200);
+    return;
+  }
+  for (const [id, params] of kinds.entries()) {
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
+  }
+  const end = Math.min(performance.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
+  const ended = new AbortController();
+  const waiting = delay(Math.max(0, end - performance.now()), undefined, { signal: ended.signal }).catch(
+    () => undefined,
+  );
+  const code = await Promise.race([closed.then(([closeCode]) => closeCode), waiting]);
+  ended.abort();
+  if (code !== undefined) count(ends, `WebSocket closed with ${code}`);
+  else if (end === deadline) await finishAll(parts, [...delivered.values()], () => delay(POLL_MS));
+  socket.terminate();
+}
+
+async function followFilters(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
+  const { url, checker, random, deadline } = parts;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const call = async (method: string, params: readonly unknown[]): Promise<RpcReply> =>
+    JSON.parse(await post(url, agent, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))) as RpcReply;
+  const filter = random.pick(logFilters);
+  const { address } = filter;
+  const blocks = await call('eth_newBlockFilter', []);
+  const heads = new DeliveredHeads(checker, 'eth_newBlockFilter', performance.now());
+  const logFilter = await call('eth_newFilter', [filter]);
+  const logs = new DeliveredLogs(checker, `eth_newFilter ${address ?? ''}`, performance.now(), address);
+  const poll = async (): Promise<boolean> => {
+    const replies = [
+      await call('eth_getFilterChanges', [blocks.result]),
+      await call('eth_getFilterChanges', [logFilter.result]),
+    ];
+    const at = performance.now();
+    for (const hash of (replies[0]?.result ?? []) as unknown[]) heads.add(hash, at);
+    for (const log of (replies[1]?.result ?? []) as Readonly<Record<string, unknown>>[]) logs.add(log, at);
+    const error = replies.find((reply) => reply.error !== undefined)?.error;
+    if (error !== undefined) count(ends, `eth_getFilterChanges ${error.code}`);
+    return error === undefined;
+  };
+  const end = Math.min(performance.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
+  let isUsable = blocks.error === undefined && logFilter.error === undefined;
+  if (!isUsable) count(ends, 'filter rejected');
+  while (isUsable && performance.now() < end) {
+    await delay(Math.max(0, Math.min(random.between(50, MAX_POLL_PAUSE_MS), end - performance.now())));
+    isUsable = await poll();
+  }
+  if (isUsable && end === deadline) await finishAll(parts, [heads, logs], poll);
+  else if (!isUsable) await delay(200);
+  agent.destroy();
+}
+
+/** Waits until the head of the end of the run is delivered, and checks that nothing before it is missing. */
+async function finishAll(
+  { checker }: ChainCallerParts,
+  delivered: readonly Delivered[],
+  poll: () => Promise<unknown>,
+): Promise<void> {
+  const newest = checker.history.headAt(performance.now());
+  const end = performance.now() + DELIVERY_MS;
+  while (performance.now() < end && !delivered.every((one) => one.has(newest))) await poll();
+  for (const one of delivered) one.finish(newest, performance.now());
+}
+
+function count(ends: EndCounts, cause: string): void {
+  ends[cause] = (ends[cause] ?? 0) + 1;
+}

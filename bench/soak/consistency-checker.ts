@@ -1,0 +1,229 @@
+import type { ChainHistory } from './chain-history.ts';
+import type { TrueBlock } from './true-chain.ts';
+import type { ViolationKind, Violations } from './violations.ts';
+
+export type Tag = 'latest' | 'safe' | 'finalized';
+
+/** The newest served blocks by tag; `state`: the newest block of which state was served, without the block itself. */
+type NewestServed = Readonly<Partial<Record<Tag | 'state', TrueBlock>>>;
+
+/** What had been served when a call was sent. */
+export interface SentCall {
+  readonly at: number;
+  readonly newest: NewestServed;
+}
+
+/** A call that was sent, and the time of its response. */
+export interface Exchange {
+  readonly sent: SentCall;
+  readonly at: number;
+  /** Describes the call in violations. */
+  readonly of: string;
+}
+
+export interface RpcReply {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** A call of which the checker knows the correct results. */
+export interface CheckedRead {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  /** The block that the result is about. Undefined: the newest. */
+  readonly target?: TrueBlock;
+  /** Checks a result. */
+  check(result: unknown, exchange: Exchange, checker: ConsistencyChecker): void;
+}
+
+export interface LagSummary {
+  readonly samples: number;
+  readonly mean: number;
+  readonly worst: number;
+}
+
+export interface CheckerCounts {
+  readonly checked: number;
+  readonly errors: number;
+  /**
+   * Results that do not name their block (nonces, balances) and are older than one before, although not older than a
+   * served block. The gateway cannot see the block of such a result, so this is no violation.
+   */
+  readonly olderStates: number;
+  readonly lag: LagSummary;
+}
+
+const MAX_LAG_BLOCKS = 2;
+const MAX_MEAN_LAG_BLOCKS = 1;
+/** Invalid request, unknown method, invalid parameters: a client does not retry after these. */
+const permanentErrors: ReadonlySet<number> = new Set([-32600, -32601, -32602]);
+
+/** Checks what one gateway serves of one network against the true chain. Pure: every time is a parameter. */
+export class ConsistencyChecker {
+  readonly history: ChainHistory;
+  readonly #violations: Violations;
+  readonly #wasDelayed: (since: number) => boolean;
+  #newest: NewestServed = {};
+  readonly #lag = { samples: 0, sum: 0, worst: 0 };
+  #checked = 0;
+  #errors = 0;
+  #olderStates = 0;
+
+  /** @param wasDelayed whether this process was paused since, so that nodes and blocks were late */
+  constructor(history: ChainHistory, violations: Violations, wasDelayed: (since: number) => boolean = () => false) {
+    this.history = history;
+    this.#violations = violations;
+    this.#wasDelayed = wasDelayed;
+  }
+
+  get counts(): CheckerCounts {
+    const { samples, sum, worst } = this.#lag;
+    const lag = { samples, mean: samples && sum / samples, worst };
+    return { checked: this.#checked, errors: this.#errors, olderStates: this.#olderStates, lag };
+  }
+
+  /** The newest served block that is still in the true chain. */
+  newest(at: number): TrueBlock | undefined {
+    const { latest } = this.#newest;
+    return latest && this.history.canonicalAncestor(latest, at, at);
+  }
+
+  /** A call is sent. */
+  send(at: number): SentCall {
+    return { at, newest: this.#newest };
+  }
+
+  /** A response arrived. */
+  receive(read: CheckedRead, sent: SentCall, at: number, { result, error }: RpcReply): void {
+    this.#checked++;
+    const exchange = { sent, at, of: `${read.method} ${JSON.stringify(read.params)}` };
+    if (error === undefined) read.check(result, exchange, this);
+    else this.#checkError(read, exchange, error);
+  }
+
+  violate(kind: ViolationKind, { at, of }: Pick<Exchange, 'at' | 'of'>, expected: string, came: unknown): void {
+    this.#violations.add({ kind, at, of, expected, came: typeof came === 'string' ? came : JSON.stringify(came) });
+  }
+
+  /** A read at a tag returned this number, of this block if its hash is known. */
+  checkTagged(tag: Tag, number: number, block: TrueBlock | undefined, exchange: Exchange): void {
+    if (!this.#checkNumber(tag, number, block, exchange)) return;
+    const { at } = exchange;
+    const served = block ?? this.#canonicalAt(number, at);
+    if (served !== undefined) this.#record([tag, 'latest'], served, at);
+  }
+
+  /** A read of state at `latest` returned the value at this number, of this block if the value identifies it. */
+  checkState(number: number, block: TrueBlock | undefined, exchange: Exchange): void {
+    const { sent, at } = exchange;
+    const visible = this.history.lowestServing(sent.at, at);
+    if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
+    if (number < this.#floor('state', exchange)) this.#olderStates++;
+    const served = block ?? this.#canonicalAt(number, at);
+    if (served !== undefined) this.#record(['state'], served, at);
+  }
+
+  /** A read about the target returned this block, or null if the object was not found. */
+  checkFixed(target: TrueBlock, block: TrueBlock | undefined, exchange: Exchange): void {
+    if (block !== undefined) {
+      this.#checkKnown(block, exchange);
+      this.#record(['latest'], block, exchange.at);
+    } else if (this.isServed(target, exchange)) {
+      this.violate('null', exchange, `block ${target.number} ${target.hash}`, 'nothing');
+    }
+  }
+
+  /** Whether the block was served before the call was sent, and in the true chain from then until the response. */
+  isServed(block: TrueBlock, exchange: Exchange): boolean {
+    const { sent, at } = exchange;
+    return block.number <= this.#floor('latest', exchange) && this.history.isCanonical(block, sent.at, at);
+  }
+
+  /** A block, or an object in it, is delivered to a subscriber. */
+  recordDelivered(block: TrueBlock, at: number): void {
+    this.#record(['latest'], block, at);
+  }
+
+  /** At the end of the run. @param of describes the gateway and the network */
+  checkMeanLag(at: number, of: string): void {
+    const { mean } = this.counts.lag;
+    if (mean > MAX_MEAN_LAG_BLOCKS) {
+      this.violate('lag', { at, of }, `mean ≤ ${MAX_MEAN_LAG_BLOCKS}`, mean.toFixed(2));
+    }
+  }
+
+  /** @param maxFloor a result above it is not too old @returns whether some node could have given the number */
+  #checkNumber(
+    tag: Tag,
+    number: number,
+    block: TrueBlock | undefined,
+    exchange: Exchange,
+    maxFloor = Infinity,
+  ): boolean {
+    const { sent, at } = exchange;
+    const floor = Math.min(this.#floor(tag, exchange), maxFloor);
+    const highest = this.history.highestKnown(sent.at, at);
+    if (!(number <= highest)) {
+      this.violate('wrong', exchange, `a block ≤ ${highest}`, String(number));
+      return false;
+    }
+    if (number < floor) this.violate('older-read', exchange, `${tag} ≥ ${floor}`, String(number));
+    if (block !== undefined) this.#checkKnown(block, exchange);
+    if (tag === 'latest') this.#addLag(number, exchange);
+    return true;
+  }
+
+  /** The number below which no block may be served. */
+  #floor(tag: Tag | 'state', { sent, at }: Exchange): number {
+    const block = sent.newest[tag];
+    return block === undefined ? 0 : this.history.canonicalAncestor(block, sent.at, at).number;
+  }
+
+  #checkKnown(block: TrueBlock, exchange: Exchange): void {
+    if (!this.history.isReplaced(block, exchange.sent.at, exchange.at)) return;
+    const current = this.#canonicalAt(block.number, exchange.at);
+    this.violate('replaced', exchange, `block ${block.number} ${current?.hash ?? 'none'}`, block.hash);
+  }
+
+  #addLag(number: number, exchange: Exchange): void {
+    const { sent } = exchange;
+    const best = this.history.bestLive(sent.at);
+    if (best === undefined || this.#wasDelayed(sent.at - 1_000)) return;
+    const lag = Math.max(best - number, 0);
+    this.#lag.samples++;
+    this.#lag.sum += lag;
+    this.#lag.worst = Math.max(this.#lag.worst, lag);
+    if (lag > MAX_LAG_BLOCKS) this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${best}`, `${number}`);
+  }
+
+  #checkError({ target }: CheckedRead, exchange: Exchange, error: { readonly code: number }): void {
+    const { sent, at } = exchange;
+    this.#errors++;
+    if (target !== undefined && !this.isServed(target, exchange)) return;
+    if (permanentErrors.has(error.code)) this.violate('error', exchange, 'a result, or a retryable error', error);
+    const best = this.history.bestLive(sent.at) ?? -1;
+    // A node may have failed, or changed its branch, while it had the call.
+    const isStable = (this.history.bestLive(at) ?? -1) >= best && !this.#wasDelayed(sent.at - 1_000);
+    if (isStable && best >= (target?.number ?? this.#floor('latest', exchange))) {
+      const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
+      this.violate('failed', exchange, `a result of a node at ${best}`, came);
+    }
+  }
+
+  #record(names: readonly (Tag | 'state')[], block: TrueBlock, at: number): void {
+    const newest: Partial<Record<Tag | 'state', TrueBlock>> = { ...this.#newest };
+    for (const name of names) {
+      const served = this.history.canonicalAncestor(block, at, at);
+      const before = newest[name] && this.history.canonicalAncestor(newest[name], at, at);
+      newest[name] = before === undefined || served.number > before.number ? served : before;
+    }
+    this.#newest = newest;
+  }
+
+  #canonicalAt(number: number, at: number): TrueBlock | undefined {
+    const head = this.history.headAt(at);
+    let block: TrueBlock | undefined = head.number < number ? undefined : head;
+    while (block !== undefined && block.number > number) block = block.parent;
+    return block;
+  }
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { checkedReads } from '../../../bench/soak/checked-reads.ts';
+import type { CheckedRead } from '../../../bench/soak/consistency-checker.ts';
+import { served } from './soak-rig.ts';
+
+describe('logs', () => {
+  it.each([0, 1, 4])('finds a list that ends %i blocks before the end of the range', (missing) => {
+    const rig = served();
+    rig.read(checkedReads.logs(rig.below(9), rig.head), rig.below(missing));
+    rig.read(checkedReads.logs(rig.below(9)), rig.below(missing));
+    rig.read(checkedReads.logsOfBlock(rig.head), missing === 0 ? rig.head : { result: [] });
+    expect(rig.kinds).toEqual(missing === 0 ? [] : ['logs-gap', 'logs-gap', 'logs-gap']);
+  });
+
+  it('finds a log missing in the middle, at the start, twice, or without logs', () => {
+    const rig = served();
+    const read = checkedReads.logs(rig.below(9), rig.head);
+    const results: unknown[] = [];
+    const whole: CheckedRead = { ...read, check: (result) => void results.push(result) };
+    rig.read(whole);
+    const logs = results[0] as unknown[];
+    for (const wrong of [logs.toSpliced(5, 1), logs.slice(1), [...logs, logs.at(-1)], [], null]) {
+      rig.read(read, { result: wrong });
+    }
+    expect(rig.kinds).toEqual(Array.from({ length: 5 }, () => 'logs-gap'));
+  });
+
+  it('accepts the logs up to any head that is not older than the newest served block', () => {
+    const rig = served();
+    const old = rig.head;
+    rig.grow(1);
+    rig.read(checkedReads.logs(rig.below(9)), old);
+    rig.read(checkedReads.logs(rig.below(9), rig.head), old);
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it('finds logs of both branches of a reorg', () => {
+    const rig = served();
+    const replaced = rig.head;
+    rig.reorg(1);
+    served(rig);
+    rig.wait(15_000);
+    rig.read(checkedReads.logs(rig.below(5), rig.below(1)), replaced);
+    expect(rig.kinds).toEqual(['logs-gap']);
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { checkedReads } from '../../../bench/soak/checked-reads.ts';
+import type { CheckedRead } from '../../../bench/soak/consistency-checker.ts';
+import type { TrueBlock } from '../../../bench/soak/true-chain.ts';
+import { served, SoakRig } from './soak-rig.ts';
+
+const latestReads: readonly (readonly [string, () => CheckedRead])[] = [
+  ['eth_blockNumber', checkedReads.blockNumber],
+  ['the latest block', () => checkedReads.taggedBlock('latest')],
+  ['a nonce', () => checkedReads.nonce('latest')],
+  ['a nonce without a tag', () => checkedReads.nonce()],
+  ['a balance', checkedReads.balance],
+  ['eth_call', () => checkedReads.call('latest')],
+  ['a raw block', checkedReads.rawNewest],
+];
+const targetReads: readonly (readonly [string, (target: TrueBlock) => CheckedRead])[] = [
+  ['a block by number', checkedReads.blockByNumber],
+  ['a block by hash', checkedReads.blockByHash],
+  ['a receipt', (target) => checkedReads.receipt(target, 0)],
+  ['the receipts of a block', checkedReads.blockReceipts],
+  ['a raw block', checkedReads.rawBlock],
+];
+
+describe('reads at latest', () => {
+  it.each(latestReads)('%s: finds one that is older than a served block', (_, read) => {
+    const rig = served();
+    rig.read(read(), rig.below(1));
+    expect(rig.kinds).toEqual(['older-read']);
+    expect(rig.texts[0]).toContain('expected latest ≥ 64, came 63');
+  });
+
+  it.each(latestReads)('%s: finds a lag of three blocks, not of two', (_, read) => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    rig.grow(2);
+    rig.read(read(), old);
+    expect(rig.kinds).toEqual([]);
+    rig.grow(1);
+    rig.read(read(), old);
+    expect(rig.kinds).toEqual(['lag']);
+  });
+
+  it.each(latestReads)('%s: finds a block that does not exist', (_, read) => {
+    const rig = new SoakRig();
+    const above = rig.mineOn(rig.head);
+    rig.read(read(), above);
+    expect(rig.kinds).toEqual(['wrong']);
+  });
+
+  it('finds a mean lag above one block', () => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    rig.grow(2);
+    rig.read(checkedReads.blockNumber(), old);
+    rig.read(checkedReads.blockNumber(), old);
+    rig.checker.checkMeanLag(rig.now, 'here');
+    expect(rig.checker.counts.lag).toEqual({ samples: 2, mean: 2, worst: 2 });
+    expect(rig.kinds).toEqual(['lag']);
+  });
+
+  it('measures lag against nodes that have been live and near the head for a while', () => {
+    const rig = new SoakRig({ nodes: 1 });
+    const [node] = rig.nodes;
+    const old = rig.head;
+    node?.add(0, old, false);
+    rig.grow(5, []);
+    node?.add(rig.now, rig.head, true);
+    rig.read(checkedReads.blockNumber(), old);
+    expect([rig.checker.counts.lag.samples, rig.kinds]).toEqual([0, []]);
+    rig.wait(16_000);
+    rig.read(checkedReads.blockNumber(), old);
+    expect(rig.kinds).toEqual(['lag']);
+  });
+
+  it('does not measure lag while this process is paused', () => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    rig.grow(5);
+    rig.delayedAt = rig.now;
+    rig.read(checkedReads.blockNumber(), old);
+    expect([rig.checker.counts.lag.samples, rig.kinds]).toEqual([0, []]);
+  });
+
+  it.each(['safe', 'finalized'] as const)('finds an older %s block', (tag) => {
+    const rig = new SoakRig();
+    rig.grow(1);
+    rig.read(checkedReads.taggedBlock(tag));
+    rig.read(checkedReads.taggedBlock(tag), rig.below(1));
+    expect(rig.kinds).toEqual(['older-read']);
+  });
+
+  it('accepts a lower block after a reorg, and nothing below the blocks that were not replaced', () => {
+    const rig = served();
+    rig.reorg(5, 2);
+    rig.read(checkedReads.blockNumber());
+    expect(rig.kinds).toEqual([]);
+    rig.read(checkedReads.blockNumber(), rig.below(3));
+    expect(rig.kinds).toEqual(['older-read']);
+  });
+
+  it('accepts a read that was sent before the newer block was served', () => {
+    const rig = new SoakRig();
+    const sent = rig.checker.send(rig.now);
+    rig.grow(1);
+    served(rig);
+    rig.checker.receive(checkedReads.blockNumber(), sent, rig.now, { result: '0x40' });
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it('counts state that is older than state before, which names no block', () => {
+    const rig = new SoakRig();
+    rig.grow(1);
+    rig.read(checkedReads.nonce('latest'));
+    rig.read(checkedReads.nonce('latest'), rig.below(1));
+    expect([rig.kinds, rig.checker.counts.olderStates]).toEqual([[], 1]);
+  });
+
+  it('behind one URL, accepts old state of the node that is behind, but no older block', () => {
+    const rig = new SoakRig({ isPool: true });
+    rig.grow(4, rig.nodes.slice(1));
+    served(rig);
+    rig.read(checkedReads.nonce('latest'), rig.below(4));
+    rig.read(checkedReads.logs(rig.below(10)), rig.below(4));
+    rig.read(checkedReads.rawBlock(rig.head), rig.below(4));
+    expect(rig.kinds).toEqual([]);
+    rig.read(checkedReads.nonce('latest'), rig.below(5));
+    rig.read(checkedReads.blockNumber(), rig.below(4));
+    expect(rig.kinds).toEqual(['older-read', 'older-read']);
+  });
+});
+
+describe('reads of an object', () => {
+  it.each(targetReads)('%s: finds a null for what was served', (_, read) => {
+    const rig = served();
+    rig.read(read(rig.head), rig.below(1));
+    expect(rig.kinds).toEqual(['null']);
+  });
+
+  it.each(targetReads)('%s: accepts a null for what was not served, or was replaced', (_, read) => {
+    const rig = new SoakRig();
+    rig.read(read(rig.head), rig.below(1));
+    const replaced = rig.head;
+    served(rig).reorg(3, 1);
+    rig.read(read(replaced));
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it.each(targetReads.filter(([name]) => !name.includes('hash')))('%s: finds a replaced block', (_, read) => {
+    const rig = served();
+    const replaced = rig.head;
+    rig.reorg(1);
+    rig.read(read(rig.below(1)), replaced);
+    expect(rig.kinds).toEqual([]);
+    rig.wait(15_000);
+    rig.read(read(rig.below(1)), replaced);
+    expect(rig.kinds).toEqual(['replaced']);
+  });
+
+  it('accepts a replaced block while a live node has it', () => {
+    const rig = served();
+    const replaced = rig.head;
+    rig.reorg(1, 2, rig.nodes.slice(1));
+    rig.wait(15_000);
+    rig.read(checkedReads.blockByNumber(rig.below(1)), replaced);
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it('finds a block of a chain that has started again from genesis', () => {
+    const rig = served();
+    const dead = rig.head;
+    rig.setHead(rig.mineOn(rig.below(rig.head.number), rig.below(rig.head.number)));
+    rig.grow(20);
+    served(rig);
+    rig.read(checkedReads.blockByNumber(rig.below(10)), dead);
+    expect(rig.kinds).toEqual(['replaced']);
+  });
+
+  it('finds the state at a replaced block', () => {
+    const rig = served();
+    const replaced = rig.head;
+    rig.reorg(1);
+    rig.wait(100_000);
+    rig.read(checkedReads.balanceAt(rig.below(1)), replaced);
+    expect(rig.kinds).toEqual(['replaced']);
+  });
+
+  it('finds the state of another block', () => {
+    const rig = served();
+    rig.read(checkedReads.balanceAt(rig.below(1)));
+    expect(rig.kinds).toEqual([]);
+    rig.read(checkedReads.balanceAt(rig.below(1)), { result: '0x0' });
+    expect(rig.kinds).toEqual(['wrong']);
+  });
+
+  it.each([-32600, -32601, -32602])('finds the permanent error %i for what was served', (code) => {
+    const rig = served();
+    const [one, other] = rig.nodes;
+    for (const node of [one, other]) node?.add(rig.now, rig.head, false);
+    rig.read(checkedReads.logs(rig.below(1), rig.head), { error: { code, message: '' } });
+    expect(rig.kinds).toEqual(['error']);
+  });
+
+  it('finds an error although a node has the block, not while all nodes are behind or gone', () => {
+    const error = { error: { code: -32603, message: 'no upstream could answer' } };
+    const rig = served();
+    rig.read(checkedReads.blockByHash(rig.head), error);
+    expect(rig.kinds).toEqual(['failed']);
+    for (const node of rig.nodes) node.add(rig.now, rig.head, false);
+    rig.read(checkedReads.blockByHash(rig.head), error);
+    rig.read(checkedReads.blockNumber(), error);
+    expect(rig.kinds).toEqual(['failed']);
+  });
+});
