@@ -32,8 +32,10 @@ export class FinalizedBlock {
     const { head } = this.#chain;
     const canonical = this.#chain.at(number);
     // Reject blocks above the head, and blocks that differ from the canonical chain: the upstream may be on another branch.
-    if (head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash))
+    if (head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash)) {
       this.#number = number;
+      this.#chain.recordFinal(number);
+    }
   }
 }
 

@@ -28,6 +28,8 @@ export interface CanonicalChain {
   at(number: bigint): Header | undefined;
   /** Whether `at` has the block with this hash. */
   has(hash: string): boolean;
+  /** Records that a block is final. A head below it is that of another chain. */
+  recordFinal(number: bigint): void;
   /**
    * Adds a watcher. Changes are delivered in order; missing blocks are fetched first. The current head is not delivered.
    * @param listener must not throw

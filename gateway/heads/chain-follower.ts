@@ -21,23 +21,29 @@ export class ChainFollower {
   readonly ring = new HeaderRing(MAX_HEADERS);
   readonly #sources: ReadonlyMap<HeadSource, unknown>;
   readonly #onChange: (change: ChainChange, isContinuous: boolean) => void;
+  readonly #onError: (error: unknown) => void;
   /** The upstream that reported the head. */
   #source: HeadSource | undefined;
   #isCurrent = false;
   #isRunning = false;
+  /** Watchers may have missed a change, so that the chain restarts at the next head. */
+  #hasThrown = false;
   #next: (() => Promise<void>) | undefined;
   #failures = 0;
 
   /**
    * @param sources live view of the upstreams, best first
    * @param onChange `isContinuous`: the change continues from the previous one, without a pause between
+   * @param onError a defect of Gatehouse: `onChange` or following the chain threw
    */
   constructor(
     sources: ReadonlyMap<HeadSource, unknown>,
     onChange: (change: ChainChange, isContinuous: boolean) => void,
+    onError: (error: unknown) => void,
   ) {
     this.#sources = sources;
     this.#onChange = onChange;
+    this.#onError = onError;
   }
 
   /** The chain is not followed for a while, and may restart at the next head. */
@@ -52,7 +58,7 @@ export class ChainFollower {
 
   /**
    * Moves the chain to a head. While blocks are being fetched, only the latest head is queued.
-   * @param isConfirmed the healthy upstreams agree on the head, even if it is not above the current one
+   * @param isConfirmed the healthy upstreams agree on the head: it replaces one that is not lower
    * @param fillsGaps whether missing blocks are fetched, for watchers
    */
   follow(head: Header, source: HeadSource, isConfirmed: boolean, fillsGaps: boolean): void {
@@ -65,7 +71,12 @@ export class ChainFollower {
     while (this.#next !== undefined) {
       const next = this.#next;
       this.#next = undefined;
-      await next();
+      try {
+        await next();
+      } catch (error) {
+        this.#hasThrown = true;
+        this.#onError(error);
+      }
     }
     this.#isRunning = false;
   }
@@ -78,8 +89,12 @@ export class ChainFollower {
       return;
     }
     const isHigher = current === undefined || head.number > current.number;
-    if (this.#isCurrent && !isHigher && !isConfirmed && !this.#isFork(head, source)) return;
-    if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
+    if (!isHigher && !isConfirmed && !this.#isFork(head, source)) {
+      if (!this.#isCurrent) this.#applyChange({ removed: [], added: [] }, source);
+      return;
+    }
+    if (this.#hasThrown) this.#applyChange(ring.restartAt(head), source);
+    else if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
     else if (ring.has(head.parentHash)) this.#applyChange(ring.extend([head]), source);
     else if (!this.#isCurrent || !fillsGaps) this.#applyChange(ring.restartAt(head), source);
     else await this.#fillGap(head, source);
@@ -87,12 +102,12 @@ export class ChainFollower {
 
   /**
    * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
-   * block decides. Until then, only the upstream that reported the current head can replace it. A lagging upstream reports
-   * older blocks of the ring.
+   * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
+   * A lagging upstream reports older blocks of the ring, or blocks below it.
    */
   #isFork({ number, hash }: Header, source: HeadSource): boolean {
-    const { oldest } = this.ring;
-    return source === this.#source && !this.ring.has(hash) && oldest !== undefined && number >= oldest.number;
+    const known = this.ring.at(number);
+    return known !== undefined && known.hash !== hash && (source === this.#source || !this.#isCurrent);
   }
 
   async #fillGap(head: Header, source: HeadSource): Promise<void> {
@@ -104,6 +119,7 @@ export class ChainFollower {
   #applyChange(change: ChainChange, source: HeadSource): void {
     this.#source = source;
     this.#failures = 0;
+    this.#hasThrown = false;
     const wasCurrent = this.#isCurrent;
     this.#isCurrent = true;
     this.#onChange(change, wasCurrent);

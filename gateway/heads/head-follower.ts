@@ -47,13 +47,17 @@ export class HeadFollower {
   latest: PolledHead | undefined;
   /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
+  /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
+  #behindSince: number | undefined;
+  #catchUp: Promise<void> | undefined;
   readonly #times: HeadTimes;
   readonly #onUpdate: (follower: HeadFollower) => void;
   #polling: Promise<PolledBlock | undefined> | undefined;
   #polledAt = -Infinity;
   #failures = 0;
   #feed: Feed | undefined;
-  #isSubscribed = false;
+  /** Notifications update its head. */
+  isSubscribed = false;
   #notifiedAt = -Infinity;
   #feedFailures = 0;
   #feedRetryAt = -Infinity;
@@ -89,7 +93,7 @@ export class HeadFollower {
   update(now: number, intervalMs: number, silenceMs: number, isUnconfirmed: boolean): void {
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
     const isSilent = now - this.#notifiedAt >= silenceMs;
-    if (this.#isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
+    if (this.isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
     // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // 0.9, because timers may fire a little early.
@@ -99,7 +103,7 @@ export class HeadFollower {
       (polled) => {
         // No notification, but a new block: polls replace the subscription.
         const isFeedBroken =
-          this.#isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
+          this.isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
         if (isFeedBroken && previous !== undefined) this.#backOffFeed();
       },
       () => undefined, // counted in #poll; the next round polls again
@@ -114,6 +118,24 @@ export class HeadFollower {
     return this.#polling;
   }
 
+  /** Records whether its latest head is the network's head. Called after each update. */
+  recordPosition(isBehind: boolean): void {
+    this.#behindSince = isBehind ? (this.#behindSince ?? performance.now()) : undefined;
+  }
+
+  /**
+   * Polls an upstream below the network's head, because a call skips it: at once if it was at the head before, else at
+   * growing intervals. Notifications make these polls unnecessary.
+   * @returns resolves after a poll for which calls wait; undefined: they do not wait
+   */
+  catchUp(now: number): Promise<void> | undefined {
+    if (this.isSubscribed) return undefined;
+    if (this.#behindSince === undefined) this.#catchUp ??= this.#awaitPoll();
+    else if (now - this.#polledAt >= Math.max(this.#times.catchUpMinMs, this.#polledAt - this.#behindSince))
+      this.poll().catch(() => undefined); // counted in #poll
+    return this.#catchUp;
+  }
+
   /** Raises the head to a block number that the upstream returned to a caller. */
   observe(number: bigint, at: number): void {
     if (this.latest === undefined || number <= this.latest.number) return;
@@ -125,6 +147,7 @@ export class HeadFollower {
     this.#closeFeed();
     this.latest = undefined;
     this.pollsBelow = 0;
+    this.#behindSince = undefined;
     this.#failures = 0;
     this.#polledAt = -Infinity;
     this.#feedFailures = 0;
@@ -135,6 +158,21 @@ export class HeadFollower {
     if (this.source.isOnOtherChain) return OTHER_CHAIN_BACKOFF_MS;
     if (this.#failures === 0 && this.source.circuit.isClosed) return intervalMs;
     return Math.max(intervalMs, backoffAfter(Math.max(this.#failures, 1), this.#times.backoffMaxMs));
+  }
+
+  #awaitPoll(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#catchUp = undefined;
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.recordPosition(true);
+        end();
+      }, this.#times.catchUpWaitMs);
+      this.poll().then(end, end);
+    });
   }
 
   async #poll(): Promise<PolledBlock | undefined> {
@@ -169,10 +207,10 @@ export class HeadFollower {
   }
 
   #openFeed(): void {
-    this.#isSubscribed = false;
+    this.isSubscribed = false;
     this.#feed = this.source.subscribe('["newHeads"]', {
       started: () => {
-        this.#isSubscribed = true;
+        this.isSubscribed = true;
         this.#notifiedAt = performance.now();
         // There may be a block between the last poll and the start of the subscription.
         this.poll().catch(() => undefined);
@@ -196,7 +234,7 @@ export class HeadFollower {
   #closeFeed(): void {
     this.#feed?.close();
     this.#feed = undefined;
-    this.#isSubscribed = false;
+    this.isSubscribed = false;
   }
 
   #backOffFeed(): void {

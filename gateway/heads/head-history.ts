@@ -10,15 +10,36 @@ export class HeadHistory {
   /** Oldest first. */
   readonly #heads: PolledHead[] = [];
 
+  /** @param head of the last number: its time stays that of the first one */
   add(head: PolledHead): void {
+    const last = this.#heads.at(-1);
+    if (last?.number === head.number) {
+      if (head.header !== undefined && head.header.hash !== last.header?.hash)
+        this.#heads[this.#heads.length - 1] = { ...head, at: last.at };
+      return;
+    }
     this.#heads.push(head);
     if (this.#heads.length > MAX_HEADS) this.#heads.shift();
   }
 
+  /** The hash of the head that last had this number; undefined: not known. */
+  hashAt(number: bigint): string | undefined {
+    return this.#heads.findLast((head) => head.number === number)?.header?.hash;
+  }
+
   /** Blocks by which a polled head was behind the network's head at the time of its poll. */
-  lagOf(polled: PolledHead, blockMs = ROUND_MS * 4): number {
-    const comparedAt = polled.at + Math.min(ROUND_MS, blockMs / 4);
-    const head = this.#heads.findLast(({ at }) => at <= comparedAt);
-    return head === undefined || head.number <= polled.number ? 0 : Number(head.number - polled.number);
+  lagOf({ number, at }: PolledHead, blockMs = ROUND_MS * 4): number {
+    return this.lagAt(number, at + Math.min(ROUND_MS, blockMs / 4));
+  }
+
+  /** The same for a head that notifications keep up to date: a block reaches the upstreams within a second. */
+  lagNow(number: bigint, now: number): number {
+    return this.lagAt(number, now - ROUND_MS);
+  }
+
+  /** Blocks by which a number is below the network's head at a time. */
+  lagAt(number: bigint, time: number): number {
+    const head = this.#heads.findLast(({ at }) => at <= time);
+    return head === undefined || head.number <= number ? 0 : Number(head.number - number);
   }
 }

@@ -14,6 +14,10 @@ export interface HeadTimes {
   readonly silenceMs: number;
   /** Time behind the network's head after which the upstream is polled in spite of notifications. */
   readonly lateMs: number;
+  /** Maximum time for which a call waits for the poll of an upstream that was at the head before. */
+  readonly catchUpWaitMs: number;
+  /** Minimum interval between polls of an upstream that calls skip because it is behind. */
+  readonly catchUpMinMs: number;
   /** Maximum backoff after failures. */
   readonly backoffMaxMs: number;
   /** Time at the start for which the network's head waits for the first polls of all upstreams. */
@@ -30,6 +34,8 @@ export const defaultTimes: HeadTimes = {
   confirmMinMs: 500,
   silenceMs: 10_000,
   lateMs: 2_000,
+  catchUpWaitMs: 300,
+  catchUpMinMs: 250,
   backoffMaxMs: 15_000,
   startMs: 1_000,
 };

@@ -1,34 +1,36 @@
+import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
+import { AgreedHead } from './agreed-head.ts';
 import { HeadWaiters } from './head-waiters.ts';
-import { BlockPace } from './block-pace.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
-import { confirmHead } from './confirm-lower-head.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
-import { HeadHistory } from './head-history.ts';
 import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
-import { HeadGasLimit } from './head-gas-limit.ts';
 import type { Header } from './header.ts';
-import { NewestServedBlock } from './newest-served-block.ts';
+import type { BlockPace } from './block-pace.ts';
+import type { NewestServedBlock } from './newest-served-block.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
+
+export interface NetworkHeadsOptions {
+  /** A development chain, whose blocks can be removed: lower heads are always followed. */
+  readonly isDevelopment: boolean;
+  readonly times?: Partial<HeadTimes>;
+  readonly log: Log;
+}
 
 /**
  * Follows the heads of one network's upstreams, and decides the network's head. It polls only while the network is in use.
  * While there are watchers, missing blocks are fetched; if that fails, the chain restarts and the change has `hasGap`.
  */
 export class NetworkHeads implements CanonicalChain {
-  readonly newestServed = new NewestServedBlock();
+  readonly newestServed: NewestServedBlock;
+  readonly pace: BlockPace;
   readonly #followers = new Map<HeadSource, HeadFollower>();
   readonly #chain: ChainFollower;
-  readonly pace = new BlockPace();
-  readonly #history = new HeadHistory();
-  readonly #metrics: NetworkHeadMetrics;
+  readonly #agreed: AgreedHead;
   readonly #times: HeadTimes;
   readonly #watchers = new Set<(change: ChainChange) => void>();
   readonly #waiters = new HeadWaiters();
-  #agreed: PolledHead | undefined;
-  readonly #gasLimit = new HeadGasLimit();
-  #hasUnconfirmedLowerHead = false;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
@@ -38,12 +40,20 @@ export class NetworkHeads implements CanonicalChain {
   /** The latest head of an upstream; undefined if it is not known. */
   readonly headOf = (upstream: HeadSource): PolledHead | undefined => this.#followers.get(upstream)?.latest;
 
-  constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, times: Partial<HeadTimes> = {}) {
-    this.#metrics = metrics;
-    this.#times = { ...defaultTimes, ...times };
-    this.#chain = new ChainFollower(this.#followers, (change, isContinuous) => {
-      this.#onChainChange(change, isContinuous);
-    });
+  constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
+    this.#times = { ...defaultTimes, ...options.times };
+    this.#chain = new ChainFollower(
+      this.#followers,
+      (change, isContinuous) => {
+        this.#onChainChange(change, isContinuous);
+      },
+      (error) => {
+        options.log.error(causeOf(error), 'following the chain failed');
+      },
+    );
+    this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment);
+    this.newestServed = this.#agreed.newestServed;
+    this.pace = this.#agreed.pace;
     this.replaceSources(sources);
   }
 
@@ -64,11 +74,11 @@ export class NetworkHeads implements CanonicalChain {
 
   /** The number of the network's head, which callers may be served. `head` may differ until its header is fetched. */
   get number(): bigint | undefined {
-    return this.#agreed?.number;
+    return this.#agreed.number;
   }
 
   get seenAt(): number {
-    return this.#agreed?.at ?? -Infinity;
+    return this.#agreed.seenAt;
   }
 
   at(number: bigint): Header | undefined {
@@ -79,15 +89,31 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.ring.has(hash);
   }
 
-  /** Blocks by which an upstream was behind the network's head at its last poll; 0 if its head is not known. */
+  recordFinal(number: bigint): void {
+    const { final } = this.#agreed;
+    if (final === undefined || number > final) this.#agreed.final = number;
+  }
+
+  /** Blocks by which an upstream is behind the network's head; 0 if its head is not known. */
   lagOf(upstream: HeadSource): number {
-    const polled = this.headOf(upstream);
-    return polled === undefined ? 0 : this.#history.lagOf(polled, this.pace.ms);
+    const follower = this.#followers.get(upstream);
+    return follower === undefined ? 0 : this.#agreed.lagOf(follower);
+  }
+
+  /** Whether the upstream's head is below the network's head. */
+  isBehind(upstream: HeadSource): boolean {
+    const follower = this.#followers.get(upstream);
+    return follower !== undefined && this.#agreed.isAbove(follower);
+  }
+
+  /** Polls the head of an upstream that is behind, if due. A call that would use it waits for the promise, if any. */
+  catchUp(upstream: HeadSource, now: number): Promise<void> | undefined {
+    return this.#followers.get(upstream)?.catchUp(now);
   }
 
   /** The gas limit of the newest block that has a usable one. 0: no block has one. Undefined: not known or too old. */
   gasLimit(now: number): bigint | undefined {
-    return this.#gasLimit.get(now);
+    return this.#agreed.gasLimit.get(now);
   }
 
   /** Polls an upstream's head now. Undefined if it returns no block. @throws UpstreamFailure */
@@ -151,30 +177,27 @@ export class NetworkHeads implements CanonicalChain {
     const blockMs = this.pace.ms;
     const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
-    const intervalMs = isFirstWatch ? 0 : this.#hasUnconfirmedLowerHead ? confirmMs : minIntervalMs;
+    const intervalMs = isFirstWatch ? 0 : this.#agreed.hasUnconfirmedLower ? confirmMs : minIntervalMs;
     const silenceMs = maxSilenceMs(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
-      follower.update(now, intervalMs, silenceMs, this.#hasUnconfirmedLowerHead || this.#isLate(follower, now));
+      follower.update(
+        now,
+        intervalMs,
+        silenceMs,
+        this.#agreed.hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now),
+      );
     }
     this.#nextRoundAt = now + minIntervalMs;
-    const nextMs = this.#hasUnconfirmedLowerHead ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    const nextMs = this.#agreed.hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
     this.#setTimer(wasStopped ? Math.min(nextMs, this.#times.startMs) : nextMs);
     this.#updateAgreed(undefined);
-  }
-
-  /** Whether the network's head has been above the upstream's for `lateMs`. */
-  #isLate({ latest: polled }: HeadFollower, now: number): boolean {
-    const head = this.#agreed;
-    return (
-      head !== undefined && polled !== undefined && polled.number < head.number && now - head.at > this.#times.lateMs
-    );
   }
 
   #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#nextRoundAt = -Infinity;
-    this.#hasUnconfirmedLowerHead = false;
+    this.#agreed.hasUnconfirmedLower = false;
     for (const follower of this.#followers.values()) follower.stop();
   }
 
@@ -187,6 +210,7 @@ export class NetworkHeads implements CanonicalChain {
 
   readonly #onUpdate = (follower: HeadFollower): void => {
     this.#updateAgreed(follower);
+    follower.recordPosition(this.#agreed.isAbove(follower));
     follower.source.metrics.lag(this.lagOf(follower.source));
   };
 
@@ -195,37 +219,20 @@ export class NetworkHeads implements CanonicalChain {
     const followers = [...this.#followers.values()];
     const isStarting = performance.now() - this.#startedAt < this.#times.startMs;
     if (isStarting && followers.some((follower) => follower.isPending(this.#startedAt))) return;
-    const candidate = confirmHead(followers, updated, this.#agreed, this.pace.ms);
-    if (candidate === undefined) return;
-    const { head: agreed, source, isBelow, isConfirmed } = candidate;
-    if (!isBelow || isConfirmed) this.#accept(agreed, followers);
-    else if (!this.#hasUnconfirmedLowerHead) {
-      this.#hasUnconfirmedLowerHead = true;
+    const wasUnconfirmed = this.#agreed.hasUnconfirmedLower;
+    const selected = this.#agreed.update(followers, updated);
+    if (this.#agreed.hasUnconfirmedLower && !wasUnconfirmed)
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
-    }
-    if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#watchers.size > 0);
-  }
-
-  #accept(agreed: PolledHead, followers: readonly HeadFollower[]): void {
-    this.#hasUnconfirmedLowerHead = false;
-    for (const follower of followers) follower.pollsBelow = 0;
-    const previous = this.#agreed?.number;
-    if (agreed.number !== previous) {
-      this.#history.add(agreed);
-      this.#metrics.head(Number(agreed.number));
-    }
-    this.pace.observe(agreed);
-    this.#agreed = agreed;
-    this.newestServed.follow(agreed, this.pace.ms, previous !== undefined && agreed.number < previous);
-    this.#gasLimit.update(agreed, followers);
+    if (selected?.head.header === undefined) return;
+    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, this.#watchers.size > 0);
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
     // The new branch is shorter than the one that it replaces.
-    if (head !== undefined && change.removed.length > 0 && head.number < (this.#agreed?.number ?? 0n)) {
+    if (head !== undefined && change.removed.length > 0 && head.number < (this.number ?? 0n)) {
       const polled = parsePolledHead(head.block, performance.now());
-      if (polled !== undefined) this.#accept(polled, [...this.#followers.values()]);
+      if (polled !== undefined) this.#agreed.accept(polled, [...this.#followers.values()]);
     }
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);

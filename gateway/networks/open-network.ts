@@ -82,13 +82,15 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const isReusable = previous !== undefined && chainIdentity(previous.config) === chainIdentity(config);
   const reusable = isReusable ? previous : undefined;
   // The chain is the same, and subscribers depend on its heads.
-  const heads = reusable?.heads ?? new NetworkHeads(upstreams, parts.metrics.heads.networkMetrics(config.slug));
+  const isDevelopment = isDevelopmentChain(config);
+  const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
+  const heads = reusable?.heads ?? new NetworkHeads(upstreams, headMetrics, { isDevelopment, log });
   const router = new Router(upstreams, {
     normalise,
     checkResult: parts.resultCheck,
     blockNumberIn: (response) => blockInResult(response)?.number,
     confirmNull: replaceable.confirmNull,
-    isDevelopment: isDevelopmentChain(config),
+    isDevelopment,
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
     maxLagBlocks: replaceable.maxLagBlocks,
     metrics: parts.metrics.routing.networkMetrics(config.slug),

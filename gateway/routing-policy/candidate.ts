@@ -64,6 +64,11 @@ export function isOld(block: number, head: number): boolean {
   return block <= head - RECENT_BLOCKS;
 }
 
+/** Whether an upstream's known head is below the network's head. */
+export function isBelowHead({ head }: CandidateState, network: NetworkState): boolean {
+  return head !== undefined && head < network.head;
+}
+
 /**
  * Whether an upstream's known head is below the newest served block. If the network's head is lower, below that.
  * @param head of the upstream; undefined: not known

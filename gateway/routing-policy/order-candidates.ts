@@ -28,17 +28,32 @@ export function orderCandidates<Candidate extends CandidateState>(
     .map((candidate) => {
       const skipReason = skipReasonOf(candidate, needs, network);
       const position =
-        skipReason === undefined ? (candidate.isPreferred ? -1 : 0) : lastResortOrder(skipReason, candidate, needs);
+        skipReason === undefined
+          ? candidate.isPreferred
+            ? -1
+            : 0
+          : lastResortOrder(skipReason, candidate, needs, network);
       return { candidate, skipReason, position };
     })
     .sort((one, other) => one.position - other.position)
     .map(({ candidate, skipReason, position }) => ({ candidate, skipReason, isUsable: position !== NEVER }));
 }
 
-/** The position among the last resorts. An open circuit is never before `circuit-open`, whatever the skip reason. */
-export function lastResortOrder(reason: SkipReason, { circuit }: CandidateState, { purpose }: CallNeeds): number {
+/**
+ * The position among the last resorts. For a tag, the newest of several lagging heads is first. An open circuit is never before
+ * `circuit-open`, whatever the skip reason.
+ */
+export function lastResortOrder(
+  reason: SkipReason,
+  { circuit, head }: CandidateState,
+  { purpose, blocks }: CallNeeds,
+  network: NetworkState,
+): number {
   const { lastResort } = skipReasons[reason];
   if (lastResort === 'never' || purpose === 'hedge') return NEVER;
-  if (circuit === 'closed') return lastResort;
-  return purpose === 'closed-retry' ? NEVER : Math.max(lastResort, skipReasons['circuit-open'].lastResort);
+  const isLagging = reason === 'behind' && blocks?.tag !== undefined && head !== undefined && head < network.head;
+  // Below 1, so that the rows of the table decide first.
+  const order = isLagging ? lastResort + 1 - 1 / (1 + network.head - head) : lastResort;
+  if (circuit === 'closed') return order;
+  return purpose === 'closed-retry' ? NEVER : Math.max(order, skipReasons['circuit-open'].lastResort);
 }

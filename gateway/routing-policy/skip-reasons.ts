@@ -1,4 +1,4 @@
-import { isBelowServed, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
+import { isBelowHead, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
 
 interface SkipReasonRow {
   /** A row of docs/routing.md. */
@@ -31,11 +31,11 @@ export const skipReasons = {
   },
   behind: {
     meaning:
-      'It is more than 8 blocks behind the head (or the blocks of 16 s, or `maxLagBlocks`). For a tag: it is below a block that was already served.',
+      'It is more than 8 blocks behind the head (or the blocks of 16 s, or `maxLagBlocks`). For a tag, also an implied one: it is below the head.',
     applies: (candidate, { blocks }, network) =>
       !candidate.isPreferred &&
       (candidate.lag > network.maxLag ||
-        (blocks?.tag !== undefined && (candidate.isTagOlder || isBelowServed(candidate.head, network)))),
+        (blocks?.tag !== undefined && (candidate.isTagOlder || isBelowHead(candidate, network)))),
     lastResort: 1,
   },
   'other-chain': {

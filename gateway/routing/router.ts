@@ -6,7 +6,7 @@ import { createHeadPoll, createRoutedCall, type RoutedCall, type UpstreamCall } 
 import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
-import { blocksNamedBy, latestBlock } from '../upstreams/available-blocks.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
@@ -125,7 +125,14 @@ export class Router {
       const routedCall = this.#beginCall(call);
       if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
-        const now = performance.now();
+        let now = performance.now();
+        if (routedCall.blocks?.tag !== undefined) {
+          const poll = this.#selector.catchUp(routedCall, now);
+          if (poll !== undefined) {
+            await poll;
+            now = performance.now();
+          }
+        }
         const upstream = this.#budgeted.selectNext(routedCall, now);
         if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed))
           return this.#responseWithoutUpstream(routedCall, now);
@@ -158,9 +165,9 @@ export class Router {
     return this.#monotonic.newest;
   }
 
-  /** The upstreams that a read at `latest` would skip now. */
+  /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
-    const ordered = this.#selector.order({ ...createHeadPoll(), blocks: latestBlock }, now);
+    const ordered = this.#selector.order(createHeadPoll(), now);
     return new Map(
       ordered.flatMap(({ candidate, skipReason }) =>
         skipReason === undefined ? [] : [[candidate.upstream, skipReason] as const],

@@ -26,6 +26,7 @@ export class UpstreamSelector {
   readonly #ranking: Ranking<Upstream>;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #state: SelectionState;
+  readonly #heads: HeadPositions<Upstream>;
 
   /**
    * @param maxLagBlocks an upstream further behind is skipped; undefined: by the block time of the network
@@ -41,6 +42,7 @@ export class UpstreamSelector {
     this.#upstreams = upstreams;
     this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
     this.#monotonic = monotonic;
+    this.#heads = heads;
     this.#state = new SelectionState(upstreams, heads, monotonic, maxLagBlocks);
   }
 
@@ -70,12 +72,26 @@ export class UpstreamSelector {
       if (reason === undefined) return begin(upstream, now);
       if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
       if (isAttempt && !reportsAll) observer?.skipped(upstream.name, reason);
-      const order = lastResortOrder(reason, candidate, needs);
+      const order = lastResortOrder(reason, candidate, needs, network);
       if (order >= lowest) continue;
       lastResort = upstream;
       lowest = order;
     }
     return lastResort;
+  }
+
+  /**
+   * For a call for a tag: polls upstreams that are behind, and would be selected before the first one at the head.
+   * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
+   */
+  catchUp({ group, tried }: RoutedCall, now: number): Promise<void> | undefined {
+    for (const upstream of this.#ranking.order(group, now)) {
+      if (!upstream.circuit.isClosed || tried.includes(upstream)) continue;
+      if (!this.#heads.isBehind(upstream)) return undefined;
+      const poll = this.#heads.catchUp(upstream, now);
+      if (poll !== undefined) return poll;
+    }
+    return undefined;
   }
 
   /** All untried upstreams in the order of the policy, with their skip reasons. Selects none. */

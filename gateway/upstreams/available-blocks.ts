@@ -26,6 +26,10 @@ export interface HeadPositions<U> {
   lagOf(upstream: U): number;
   /** Undefined if it is not known. */
   headOf(upstream: U): { readonly number: bigint } | undefined;
+  /** Whether its head is known and below the network's head. */
+  isBehind(upstream: U): boolean;
+  /** Polls the head of an upstream that is behind, if due. Undefined: calls do not wait for it. */
+  catchUp(upstream: U, now: number): Promise<void> | undefined;
   /** The newest block that callers and subscribers were served. */
   readonly newestServed: { readonly number: bigint };
   /** Whether the block is one of the network's newest blocks. */
@@ -80,9 +84,9 @@ export class AvailableBlocks {
 /** The block of a read at `latest`. */
 export const latestBlock: NamedBlocks = upTo('latest');
 
-/** Undefined if the call names its block by hash, or in a form that is not a number or tag. */
-export function blocksNamedBy({ blockAt }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
-  if (blockAt === undefined) return undefined;
+/** Undefined if the call names its block by hash, or in a form that is not a number or tag, or if it needs no block. */
+export function blocksNamedBy({ blockAt, cache }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
+  if (blockAt === undefined) return cache === 'head' ? latestBlock : undefined;
   const given = params[blockAt.param];
   const { readsState = false } = blockAt;
   if (typeof given !== 'object' || given === null) return between(given, given, readsState);

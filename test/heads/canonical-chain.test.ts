@@ -137,7 +137,7 @@ describe('the canonical chain', () => {
 
   it('follows a development chain to a lower head, after repeated polls', async () => {
     const chain = new ScriptedChain();
-    const { heads, changes, watch } = await withHeads([chain]);
+    const { heads, changes, watch } = await withHeads([chain], { isDevelopment: true });
     await watch();
     chain.mine(5);
     await eventually(() => heads.head?.number === 105n);
@@ -189,8 +189,10 @@ it('anvil is followed by polls and by newHeads, through evm_revert and anvil_res
     const response = await fetch(anvil.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
     return ((await response.json()) as { result: unknown }).result;
   };
-  const polled = follow([{ url: anvil.url }]);
-  const notified = follow([{ url: anvil.url, webSocketUrl: anvil.url.replace('http', 'ws') }]);
+  const polled = follow([{ url: anvil.url }], { isDevelopment: true });
+  const notified = follow([{ url: anvil.url, webSocketUrl: anvil.url.replace('http', 'ws') }], {
+    isDevelopment: true,
+  });
   const all = [polled, notified];
   for (const { watch } of all) await watch();
   const before = polled.heads.number ?? 0n;

@@ -100,7 +100,7 @@ describe('the network’s head', () => {
   });
 
   it('decreases only when all agree, as after the reset of a development chain', async () => {
-    const all = await inUse(2);
+    const all = await inUse(2, { isDevelopment: true });
     const { heads, nodes } = all;
     const reset = new ScriptedChain({ from: 1 });
     if (nodes[0] !== undefined) nodes[0].chain = reset;

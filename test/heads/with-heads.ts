@@ -24,6 +24,8 @@ export const quick: HeadTimes = {
   confirmMinMs: 10,
   silenceMs: 100,
   lateMs: 20,
+  catchUpWaitMs: 100,
+  catchUpMinMs: 20,
   backoffMaxMs: 50,
   startMs: 300,
 };
@@ -57,6 +59,10 @@ function firstOf(params: unknown): string {
   return (params as [string])[0];
 }
 
+export interface FollowOptions extends Partial<HeadTimes> {
+  readonly isDevelopment?: boolean;
+}
+
 export interface Followed {
   readonly heads: NetworkHeads;
   readonly upstreams: readonly Upstream[];
@@ -70,7 +76,7 @@ export interface Followed {
 /** Upstreams at these addresses, and the heads of a network with them. */
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
-  times: Partial<HeadTimes> = {},
+  { isDevelopment = false, ...times }: FollowOptions = {},
   log: Log = openLog('silent'),
 ): Followed {
   const metrics = new Metrics();
@@ -87,7 +93,11 @@ export function follow(
       log,
     });
   });
-  const heads = new NetworkHeads(upstreams, metrics.heads.networkMetrics('test'), { ...quick, ...times });
+  const heads = new NetworkHeads(upstreams, metrics.heads.networkMetrics('test'), {
+    isDevelopment,
+    times: { ...quick, ...times },
+    log,
+  });
   const changes: ChainChange[] = [];
   onTestFinished(async () => {
     heads.close();
@@ -108,19 +118,19 @@ export interface WithHeads extends Followed {
 /** The same with scripted nodes, one for each chain. */
 export async function withHeads(
   chains: readonly ScriptedChain[],
-  times: Partial<HeadTimes> = {},
+  options: FollowOptions = {},
   log?: Log,
 ): Promise<WithHeads> {
   const nodes = await Promise.all(chains.map(scriptedNode));
-  return { nodes, ...follow(nodes, times, log) };
+  return { nodes, ...follow(nodes, options, log) };
 }
 
 /** The same with one scripted node that has a WebSocket as well. */
-export async function withNewHeads(chain: ScriptedChain, times: Partial<HeadTimes> = {}, feedChainId = CHAIN_ID) {
+export async function withNewHeads(chain: ScriptedChain, options: FollowOptions = {}, feedChainId = CHAIN_ID) {
   const node = await scriptedNode(chain);
   const feed = await startFakeWebSocketNode(feedChainId);
   onTestFinished(() => feed.stop());
-  return { node, feed, ...follow([{ url: node.url, webSocketUrl: feed.url }], times) };
+  return { node, feed, ...follow([{ url: node.url, webSocketUrl: feed.url }], options) };
 }
 
 /** Sends a new head to all subscribers of a node over WebSocket. */

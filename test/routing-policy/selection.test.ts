@@ -74,6 +74,8 @@ function randomCase(seed: number) {
     pace: { maxLag: 8 },
     lagOf: (one: Upstream) => Number(1_000n - (heads.get(one) ?? 1_000n)),
     headOf: (one: Upstream) => (heads.has(one) ? { number: heads.get(one) ?? 0n } : undefined),
+    isBehind: () => false,
+    catchUp: () => undefined,
     has: () => false,
     recordServed: () => undefined,
   };

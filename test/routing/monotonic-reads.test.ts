@@ -69,10 +69,9 @@ describe('the newest served block', () => {
   });
 
   it('directs calls for the latest and pending block, and for logs up to it, to an upstream that has it', async () => {
-    const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
-    one.next(lacksBlock, 'eth_getBlockByNumber');
+    const { number, result, requestCounts } = await twoAt('0x10', '0x11');
     expect(await number('latest')).toBe('0x11');
-    expect(requestCounts('eth_getBlockByNumber')).toEqual([1, 1]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([0, 1]);
     for (const tag of ['latest', 'pending']) {
       expect(await result('eth_getBalance', [account, tag])).toBe('0x11');
       await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: tag, address: account }]);
@@ -96,13 +95,11 @@ describe('the newest served block', () => {
     expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
   });
 
-  it('does not affect calls without a block, nor networks with one upstream', async () => {
-    const { one, number, result, requestCounts } = await twoAt('0x10', '0x11');
-    one.next(lacksBlock, 'eth_getBlockByNumber');
+  it('does not affect calls for a block by hash, nor networks with one upstream', async () => {
+    const { number, result, requestCounts } = await twoAt('0x10', '0x11');
     await number('latest');
-    one.response('eth_gasPrice', '0x7');
-    expect(await result('eth_gasPrice')).toBe('0x7');
-    expect(requestCounts('eth_gasPrice')).toEqual([1, 0]);
+    expect(await result('eth_getBalance', [account, { blockHash: hashOf('0x10') }])).toBe('0x10');
+    expect(requestCounts('eth_getBalance')).toEqual([1, 0]);
     const alone = await withNodes(1);
     for (const head of ['0x11', '0x10']) {
       alone.nodes[0]?.response('eth_blockNumber', head);
@@ -215,7 +212,9 @@ describe('MonotonicReads', () => {
   const blockNumberIn = (): bigint => 0n;
 
   it('has the newest delivered block, and decreases with the agreed head', async () => {
-    const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
+    const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()], {
+      isDevelopment: true,
+    });
     const monotonic = new MonotonicReads(heads, blockNumberIn);
     expect(monotonic.newest).toBe(0n);
     await watch();

@@ -65,8 +65,8 @@ describe('a call for a block', () => {
     await withHeads(all, '0x10000', '0x10004');
     expect((await all.send('eth_getStorageAt', at('0x10003'))).response.result).toBe(word(2));
     expect((await all.send('eth_getStorageAt', at('0x10000'))).response.result).toBe(word(1));
-    expect((await all.send('eth_getStorageAt', at('latest'))).response.result).toBe(word(1));
-    expect(all.requestCounts()).toEqual([2, 1]);
+    expect((await all.send('eth_getStorageAt', at('latest'))).response.result).toBe(word(2));
+    expect(all.requestCounts()).toEqual([1, 2]);
   });
 
   it('is sent to a skipped upstream as the last resort', async () => {
@@ -102,6 +102,8 @@ describe('an upstream behind the head', () => {
       (await readMetrics(all.gateway.address)).value('gatehouse_upstream_head_lag_blocks', { upstream: 'node-0' });
     // Polled after the other one, so that the lag is measured.
     all.nodes[0]?.always(slow(50), 'eth_getBlockByNumber');
+    // Not at a tag, for which an upstream is skipped if it is one block behind.
+    const readOld = async (): Promise<unknown> => (await all.send('eth_getStorageAt', at('0x10000'))).response.result;
     let round = 0;
     for (const [lag, result] of [
       [0, word(1)],
@@ -111,10 +113,10 @@ describe('an upstream behind the head', () => {
       const head = 100_000 + 1_000 * round++;
       all.nodes[0]?.response('eth_getBlockByNumber', block(head - lag));
       all.nodes[1]?.response('eth_getBlockByNumber', block(head));
-      await all.request();
+      await readOld();
       await eventually(() => arePolled(round));
       await eventually(async () => (await measuredLag()) === lag, 2_000);
-      expect(await all.request()).toMatchObject({ result });
+      expect(await readOld()).toBe(result);
       clock.forward(16_000);
     }
     expect(all.requestCounts()).toEqual([5, 1]);
@@ -123,10 +125,10 @@ describe('an upstream behind the head', () => {
   it('is skipped if its lag is above the limit of the network file', async () => {
     const all = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(all, '0x10000', '0x10002');
-    expect(await all.request()).toMatchObject({ result: word(1) });
+    expect((await all.send('eth_getStorageAt', at('0xff00'))).response.result).toBe(word(1));
     const other = await withNodes(2, {}, { maxLagBlocks: 2 });
     await withHeads(other, '0x10000', '0x10003');
-    expect(await other.request()).toMatchObject({ result: word(2) });
+    expect((await other.send('eth_getStorageAt', at('0xff00'))).response.result).toBe(word(2));
     expect([all.requestCounts(), other.requestCounts()]).toEqual([
       [1, 0],
       [0, 1],

@@ -1,0 +1,117 @@
+import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
+import { BlockPace } from './block-pace.ts';
+import type { HeadFollower, HeadSource } from './head-follower.ts';
+import { HeadGasLimit } from './head-gas-limit.ts';
+import { HeadHistory } from './head-history.ts';
+import type { HeaderRing } from './header-ring.ts';
+import { NewestServedBlock } from './newest-served-block.ts';
+import type { PolledHead } from './polled-head.ts';
+import { selectHead } from './select-head.ts';
+
+/** A lower head is confirmed after this many polls of each upstream at or below it. */
+const CONFIRMING_POLLS = 3;
+
+/** An upstream is hardly this many blocks behind: the chain starts anew. */
+const MAX_LAGGING_BLOCKS = 512n;
+
+/** The head that was selected from those of the usable upstreams. */
+export interface SelectedHead {
+  readonly head: PolledHead;
+  /** The upstream that reported it. */
+  readonly source: HeadSource;
+  /** All usable upstreams report this block, or the chain was replaced by a shorter one. */
+  readonly isConfirmed: boolean;
+}
+
+/**
+ * Holds the head of one network, on which its usable upstreams agree, and what follows from it: the block time, the lag of
+ * each upstream, the gas limit. It does not poll.
+ */
+export class AgreedHead {
+  readonly pace = new BlockPace();
+  readonly newestServed = new NewestServedBlock();
+  readonly gasLimit = new HeadGasLimit();
+  /** The polls below the head are not yet enough to confirm a lower head. */
+  hasUnconfirmedLower = false;
+  /** Time of the latest poll or notification, also of a lower head. */
+  seenAt = -Infinity;
+  /** The number of the newest block known to be final. */
+  final: bigint | undefined;
+  readonly #history = new HeadHistory();
+  readonly #metrics: NetworkHeadMetrics;
+  readonly #ring: HeaderRing;
+  readonly #isDevelopment: boolean;
+  #head: PolledHead | undefined;
+
+  /** @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed */
+  constructor(metrics: NetworkHeadMetrics, ring: HeaderRing, isDevelopment: boolean) {
+    this.#metrics = metrics;
+    this.#ring = ring;
+    this.#isDevelopment = isDevelopment;
+  }
+
+  get number(): bigint | undefined {
+    return this.#head?.number;
+  }
+
+  /** @param updated the follower with a new poll, whose polls below the head are counted */
+  update(followers: readonly HeadFollower[], updated: HeadFollower | undefined): SelectedHead | undefined {
+    const usable = followers.filter(({ isUsable }) => isUsable);
+    const polledHeads = usable.flatMap(({ latest }) => latest ?? []);
+    const head = selectHead(polledHeads, this.#head, this.pace.ms);
+    const source = usable.find(({ latest }) => latest === head)?.source;
+    if (head === undefined || source === undefined) return undefined;
+    this.seenAt = Math.max(this.seenAt, head.at);
+    if (this.#head === undefined || head.number >= this.#head.number) {
+      this.accept(head, followers);
+      return { head, source, isConfirmed: usable.every(({ latest }) => latest?.header?.hash === head.header?.hash) };
+    }
+    if (updated?.latest !== undefined) updated.pollsBelow++;
+    const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
+    this.hasUnconfirmedLower = !deciding.every(({ pollsBelow }) => pollsBelow >= CONFIRMING_POLLS);
+    const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
+    if (isConfirmed) this.accept(head, followers);
+    return { head, source, isConfirmed };
+  }
+
+  accept(head: PolledHead, followers: readonly HeadFollower[]): void {
+    this.hasUnconfirmedLower = false;
+    for (const follower of followers) follower.pollsBelow = 0;
+    const previous = this.#head?.number;
+    this.#history.add(head);
+    if (head.number !== previous) this.#metrics.head(Number(head.number));
+    this.pace.observe(head);
+    this.#head = head;
+    if (this.final !== undefined && head.number < this.final) this.final = undefined;
+    this.newestServed.follow(head, this.pace.ms, previous !== undefined && head.number < previous);
+    this.gasLimit.update(head, followers);
+  }
+
+  isAbove({ latest }: HeadFollower): boolean {
+    return latest !== undefined && this.#head !== undefined && latest.number < this.#head.number;
+  }
+
+  /** Whether the head has been above the upstream's for some time. */
+  hasBeenAbove({ latest }: HeadFollower, forMs: number, now: number): boolean {
+    return latest !== undefined && this.#history.lagAt(latest.number, now - forMs) > 0;
+  }
+
+  /** Blocks by which an upstream is behind: at its last poll, or now if it sends notifications. 0: its head is not known. */
+  lagOf({ latest, isSubscribed }: HeadFollower): number {
+    if (latest === undefined) return 0;
+    return isSubscribed
+      ? this.#history.lagNow(latest.number, performance.now())
+      : this.#history.lagOf(latest, this.pace.ms);
+  }
+
+  /**
+   * Whether a confirmed lower head shows that the chain was replaced. A known block, or one about which nothing is known, may be
+   * a part of the same chain, because the upstreams with the newest blocks failed and the others lag.
+   */
+  #isReplaced({ number, header }: PolledHead, previous: PolledHead): boolean {
+    if (this.#isDevelopment) return true;
+    const knownHash = this.#ring.at(number)?.hash ?? this.#history.hashAt(number);
+    if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
+    return (this.final !== undefined && number < this.final) || previous.number - number > MAX_LAGGING_BLOCKS;
+  }
+}

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { parseHeader, type Header } from '../../gateway/heads/header.ts';
+import { HeaderRing } from '../../gateway/heads/header-ring.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+
+const MAX_HEADERS = 4;
+
+/** Headers of consecutive blocks, from 100. */
+function headersOf(chain: ScriptedChain): Header[] {
+  const headers: Header[] = [];
+  for (let number = 100; ; number++) {
+    const header = parseHeader(chain.byNumber(`0x${number.toString(16)}`));
+    if (header === undefined) return headers;
+    headers.push(header);
+  }
+}
+
+it.each([1, 3])('a header ring has its newest headers only, after branches of %i', (length) => {
+  const ring = new HeaderRing(MAX_HEADERS);
+  const chain = new ScriptedChain();
+  chain.mine(9);
+  const headers = headersOf(chain);
+  const [first, ...later] = headers;
+  if (first === undefined) throw new Error('there is no header');
+  ring.restartAt(first);
+  for (let at = 0; at < later.length; at += length) ring.extend(later.slice(at, at + length));
+  const held = headers.slice(-MAX_HEADERS);
+  expect([ring.oldest, ring.head]).toEqual([held[0], held.at(-1)]);
+  expect(headers.filter(({ number }) => ring.at(number) !== undefined)).toEqual(held);
+  // The hashes are forgotten too, else memory grows with each block.
+  expect(headers.filter(({ hash }) => ring.has(hash))).toEqual(held);
+});

@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { replay, withHeads, type FollowOptions, type ScriptedNode, type WithHeads } from './with-heads.ts';
+
+interface Failed extends WithHeads {
+  readonly survivor: ScriptedNode;
+  /** Waits until the survivor was polled often enough to confirm a lower head. */
+  readonly confirm: () => Promise<void>;
+}
+
+/**
+ * The first of two nodes had 103 and 106 and is unreachable since; the other one, the survivor, is at 100 on the same chain.
+ * @param watched with a watcher, so that all blocks from 101 to 106 are known
+ */
+async function withoutNewest(watched: boolean, options: FollowOptions = {}): Promise<Failed> {
+  const chain = new ScriptedChain();
+  const all = await withHeads([chain, chain.copy()], options);
+  const [first, survivor] = all.nodes;
+  if (first === undefined || survivor === undefined) throw new Error('there are no two nodes');
+  all.heads.markUsed(performance.now());
+  if (watched) await all.watch();
+  else await eventually(() => all.heads.number === 100n);
+  const use = async (condition: () => boolean): Promise<void> => {
+    await eventually(() => {
+      all.heads.markUsed(performance.now());
+      return condition();
+    });
+  };
+  for (const head of [103n, 106n]) {
+    chain.mine(3);
+    await use(() => all.heads.head?.number === head);
+  }
+  await first.refuse();
+  const confirm = async (): Promise<void> => {
+    const before = survivor.polls();
+    await use(() => survivor.polls() > before + 8);
+  };
+  await confirm();
+  return { ...all, survivor, confirm };
+}
+
+describe('when the upstream with the newest head fails', () => {
+  it.each([true, false])('the head stays, and nothing is removed (watched: %s)', async (watched) => {
+    const { heads, changes, survivor } = await withoutNewest(watched);
+    const newest = heads.head;
+    expect([heads.number, newest?.number, heads.lagOf(heads as never)]).toEqual([106n, 106n, 0]);
+    if (watched) expect(heads.newestServed.number).toBe(106n);
+    expect(replay(changes)).toHaveLength(watched ? 6 : 0);
+    expect(survivor.polls()).toBeGreaterThan(8);
+  });
+
+  it('each block is delivered once, also those that the other upstream receives later', async () => {
+    const { nodes, heads, changes, survivor, confirm } = await withoutNewest(true);
+    const [first] = nodes;
+    const full = first?.chain.copy() ?? new ScriptedChain();
+    for (const count of [2, 2, 2]) {
+      const chain = full.copy();
+      chain.goBack(6 - count);
+      survivor.chain = chain;
+      await confirm();
+    }
+    survivor.chain = full;
+    full.mine();
+    await eventually(() => heads.head?.hash === full.head.hash);
+    expect(changes.flatMap(({ removed }) => removed)).toEqual([]);
+    expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
+    expect(replay(changes)).toHaveLength(7);
+  });
+
+  it.each([true, false])('another block at a known height is a reorg (watched: %s)', async (watched) => {
+    const { heads, changes, survivor, confirm } = await withoutNewest(watched);
+    // 101 of another branch; the unwatched chain knows the heads that it polled.
+    survivor.chain.mine(3);
+    await confirm();
+    await eventually(() => heads.head?.hash === survivor.chain.head.hash);
+    expect([heads.number, heads.newestServed.number]).toEqual([survivor.chain.number, watched ? 103n : 0n]);
+    if (!watched) return;
+    expect(changes.flatMap(({ removed }) => removed.map(({ number }) => Number(number)))).toEqual([
+      106, 105, 104, 103, 102, 101,
+    ]);
+    expect(replay(changes).at(-1)).toBe(survivor.chain.head.hash);
+  });
+
+  it('a head of unknown number is followed if it is below a final block', async () => {
+    const { heads, survivor, confirm } = await withoutNewest(false);
+    survivor.chain = new ScriptedChain({ from: 90 });
+    await confirm();
+    expect(heads.number).toBe(106n);
+    heads.recordFinal(90n);
+    await confirm();
+    expect(heads.number).toBe(106n);
+    heads.recordFinal(91n);
+    await confirm();
+    expect([heads.number, heads.head?.hash]).toEqual([90n, survivor.chain.head.hash]);
+  });
+
+  it('a known block is not followed even if a later block is final, as on chains with instant finality', async () => {
+    const { heads, confirm } = await withoutNewest(true);
+    heads.recordFinal(105n);
+    await confirm();
+    expect([heads.number, heads.head?.number]).toEqual([106n, 106n]);
+  });
+
+  it('a head more than 512 blocks lower is that of a chain that starts anew', async () => {
+    const chain = new ScriptedChain({ from: 1_000 });
+    const { heads, nodes, watch } = await withHeads([chain]);
+    await watch();
+    const [node] = nodes;
+    if (node === undefined) throw new Error('there is no node');
+    node.chain = new ScriptedChain({ from: 488 });
+    const polls = node.polls();
+    await eventually(() => node.polls() > polls + 8);
+    expect(heads.number).toBe(1_000n);
+    node.chain = new ScriptedChain({ from: 487 });
+    await eventually(() => heads.number === 487n && heads.head?.number === 487n);
+  });
+
+  it('a development chain is followed', async () => {
+    const { heads, changes } = await withoutNewest(true, { isDevelopment: true });
+    await eventually(() => heads.number === 100n && heads.head?.number === 100n);
+    expect(changes.at(-1)?.removed).toHaveLength(6);
+  });
+
+  it('a new subscriber after a pause continues from the newest served block', async () => {
+    const { heads, changes, survivor, watch } = await withoutNewest(false);
+    const stop = await watch();
+    expect(heads.head?.number).toBe(106n);
+    const before = survivor.polls();
+    await eventually(() => survivor.polls() > before + 8);
+    stop();
+    expect([heads.head?.number, changes]).toEqual([106n, []]);
+  });
+
+  it('polls are as frequent as before', async () => {
+    // With the interval of confirmations, 10 ms, there would be 30 polls.
+    const { survivor, heads } = await withoutNewest(false, { usedMinMs: 100, usedMaxMs: 100, idleAfterMs: 5_000 });
+    const before = survivor.polls();
+    const start = performance.now();
+    await eventually(() => {
+      heads.markUsed(performance.now());
+      return performance.now() - start > 300;
+    });
+    expect(survivor.polls() - before).toBeLessThanOrEqual((performance.now() - start) / 90 + 1);
+  });
+});
+
+describe('an error while the chain is followed', () => {
+  it('does not stop it: the next head restarts the chain with a gap', async () => {
+    const chain = new ScriptedChain();
+    const lines: string[] = [];
+    const log = { error: (_fields: unknown, message: string) => void lines.push(message) };
+    const { heads, changes, watch } = await withHeads([chain], {}, log as never);
+    await watch();
+    let isBroken = true;
+    heads.watch(() => {
+      if (isBroken) throw new Error('a defect');
+    });
+    chain.mine();
+    await eventually(() => lines.length > 0);
+    isBroken = false;
+    chain.mine();
+    await eventually(() => heads.head?.hash === chain.head.hash && changes.length === 2);
+    expect(lines).toEqual(['following the chain failed']);
+    expect(changes[1]).toMatchObject({ removed: [], added: [{ number: 102n }], hasGap: true });
+    chain.mine();
+    await eventually(() => changes.length === 3);
+    expect(changes[2]?.hasGap).toBeUndefined();
+  });
+});
