@@ -12,6 +12,9 @@ import type { Header } from './header.ts';
 import { NewestServedBlock } from './newest-served-block.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
+/** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+const PAUSE_MS = 30_000;
+
 /**
  * Follows the heads of one network's upstreams, and decides the network's head. It polls only while the network is in use.
  * While there are watchers, missing blocks are fetched; if that fails, the chain restarts and the change has `hasGap`.
@@ -29,6 +32,7 @@ export class NetworkHeads implements CanonicalChain {
   #agreed: PolledHead | undefined;
   readonly #gasLimit = new HeadGasLimit();
   #hasUnconfirmedLowerHead = false;
+  continuity = 0;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
@@ -121,6 +125,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   markUsed(now: number): void {
+    if (now - this.#usedAt > PAUSE_MS && now - this.seenAt > PAUSE_MS) this.continuity++;
     this.#usedAt = now;
     if (now >= this.#nextRoundAt) this.#startRound(now);
   }
@@ -145,6 +150,7 @@ export class NetworkHeads implements CanonicalChain {
     const wasStopped = this.#timer === undefined;
     if (wasStopped || isFirstWatch) this.#startedAt = now;
     if (wasStopped) {
+      this.continuity++;
       this.pace.pause();
       this.#chain.pause();
     }
@@ -198,9 +204,11 @@ export class NetworkHeads implements CanonicalChain {
     const candidate = confirmHead(followers, updated, this.#agreed, this.pace.ms);
     if (candidate === undefined) return;
     const { head: agreed, source, isBelow, isConfirmed } = candidate;
+    if (isBelow && isConfirmed) this.continuity++;
     if (!isBelow || isConfirmed) this.#accept(agreed, followers);
     else if (!this.#hasUnconfirmedLowerHead) {
       this.#hasUnconfirmedLowerHead = true;
+      this.continuity++;
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
     }
     if (agreed.header !== undefined) this.#chain.follow(agreed.header, source, isConfirmed, this.#watchers.size > 0);

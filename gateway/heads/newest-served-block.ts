@@ -22,6 +22,11 @@ export class NewestServedBlock {
     if (this.#head === undefined || number <= highestPlausible(this.#head, now, this.#blockMs)) this.#number = number;
   }
 
+  /** The chain was changed by a request, and may be shorter now. */
+  forget(): void {
+    this.#number = 0n;
+  }
+
   /**
    * The network has a new head.
    * @param blockMs time between blocks, if known

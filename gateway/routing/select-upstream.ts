@@ -149,6 +149,14 @@ export class BudgetedSelector {
     return this.#selector.select(routedCall, now, 'closed-retry');
   }
 
+  /** Selects the only upstream that was tried once more, within the retry budget. */
+  selectAgain({ tried, deadline }: RoutedCall, now: number): Upstream | undefined {
+    const [upstream, other] = tried;
+    if (upstream === undefined || other !== undefined || deadline - now <= MIN_ATTEMPT_MS) return undefined;
+    if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
+    return this.takeRetry(now) ? upstream : undefined;
+  }
+
   /** Selects the upstream of a hedged request, and counts the attempt. */
   selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
     const upstream = this.#selector.select(routedCall, now, 'hedge');
