@@ -65,6 +65,7 @@ it('a newer final block is recorded only if the upstream still has the recorded 
   // The same height, so that no lower head is seen.
   node.chain = new ScriptedChain({ from: 100 });
   await waitForHead(node.chain.mine(30));
+  expect(await finalise(node.chain.byNumber('0x6e'))).toBe(false);
   expect(await finalise(node.chain.byNumber('0x6e'))).toBe(true);
   expect(final.generation).not.toBe(generation);
   expect(found()).toEqual(none);

@@ -113,7 +113,7 @@ describe('the record of the chain in Redis', () => {
     expect(await result(other.cacheOf('eth_getStorageAt'))).toEqual(responseOf('0x5'));
     expect(await other.finalise(other.chain.head)).toBe(true);
     expect(await result(other.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
-    await written(2);
+    await written();
     expect(outcomes['found']).toBeUndefined();
     // A third one, on the same chain as the second.
     const third = await followCache({ redisCache: await openCache(), chain: other.chain.copy() });
@@ -133,8 +133,8 @@ describe('the record of the chain in Redis', () => {
     expect(await result(one.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
     const id = one.final.sharedId(performance.now());
     expect(other.final.sharedId(performance.now())).not.toBe(id);
-    expect(await other.finalise(other.chain.head)).toBe(true);
-    expect(other.final.sharedId(performance.now())).toBe(id);
+    await other.finalise(other.chain.head);
+    await eventually(() => other.final.sharedId(performance.now()) === id);
   });
 });
 
