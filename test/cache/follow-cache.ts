@@ -1,4 +1,4 @@
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { ResponseCache, type SentTo } from '../../gateway/cache/response-cache.ts';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
@@ -89,9 +89,8 @@ export async function followCache({
       return { find, first: find() };
     },
     waitForHead: (block: ScriptedBlock) =>
-      vi.waitFor(() => {
-        expect(heads.head?.hash).toBe(block.hash);
-      }),
+      // Many blocks are fetched one by one.
+      eventually(() => heads.head?.hash === block.hash),
   };
 }
 
