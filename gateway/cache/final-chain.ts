@@ -1,16 +1,11 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
-import type { SharedChain } from './shared-chain.ts';
+import type { FinalBlock, SharedChain } from './shared-chain.ts';
 
 /** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
 const REFRESH_MS = 30_000;
 
 /** Minimum time between two checks. A check fails while no upstream returns the recorded block. */
 const CHECK_MS = 1_000;
-
-export interface FinalBlock {
-  readonly number: bigint;
-  readonly hash: string;
-}
 
 /** Fetches the block with this number or tag from an upstream. */
 export type FetchBlock = (block: string) => Promise<unknown>;
@@ -19,8 +14,8 @@ export type FetchBlock = (block: string) => Promise<unknown>;
 let generations = 0;
 
 /**
- * Records the newest final block of one network, and checks that its upstreams still have it: a node may be wiped and start
- * anew at the same address. One block is enough, because its hash covers all earlier blocks. Blocks are fetched only while
+ * Records the newest final block of one network, and checks that its upstreams still have it: a node may be wiped and
+ * restart at the same address. One block is enough, because its hash covers all earlier blocks. Blocks are fetched only while
  * calls need them.
  */
 export class FinalChain {

@@ -1,5 +1,9 @@
-import type { FinalBlock } from './final-chain.ts';
 import type { RedisCache } from './redis-cache.ts';
+
+export interface FinalBlock {
+  readonly number: bigint;
+  readonly hash: string;
+}
 
 /** The id of the shared entries of a network, and the newest final block of their chain. */
 interface SharedRecord {

@@ -39,6 +39,16 @@ it('no entry is served as soon as a lower head is seen, until an upstream return
   await eventually(() => found().every((result) => result !== undefined));
 });
 
+it('everything is dropped once a lower head is confirmed, although a node behind the same URL has the final block', async () => {
+  const { node, found, final, heads } = await withFinalEntries();
+  const { generation } = final;
+  const { head } = new ScriptedChain({ from: 1 });
+  // Only polls reach the node that restarted.
+  node.response('eth_getBlockByNumber', head);
+  await eventually(() => heads.head?.number === 1n);
+  await eventually(() => found().every((result) => result === undefined) && final.generation !== generation);
+});
+
 it('after a pause in head polls, entries are served once an upstream returned the final block', async () => {
   const { heads, upstream, unwatch, found } = await withFinalEntries();
   unwatch();
