@@ -3,10 +3,10 @@ import { version } from '../config/package.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { ResponseCache, Validity, CacheEntry, CachedResponse } from './response-cache.ts';
+import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
-import type { FinalizedBlock } from './finalized-block.ts';
+import type { FinalChain } from './final-chain.ts';
 import type { RedisCache } from './redis-cache.ts';
 
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
@@ -25,7 +25,7 @@ export interface MethodCacheOptions {
   readonly cache: ResponseCache;
   readonly redisCache: RedisCache | undefined;
   readonly chain: CanonicalChain;
-  readonly finalized: FinalizedBlock;
+  readonly final: FinalChain;
   readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
 
@@ -42,7 +42,7 @@ export class MethodCache {
   constructor(options: MethodCacheOptions) {
     this.#options = options;
     this.#prefix = `${options.network}:${options.spec.name}:`;
-    this.#redisPrefix = `gatehouse:answer:${version}:${this.#prefix}`;
+    this.#redisPrefix = `gatehouse:answer:${version}:${options.network}:`;
   }
 
   /**
@@ -54,15 +54,17 @@ export class MethodCache {
   async fetch(
     params: readonly unknown[],
     text: string,
-    request: () => Promise<UpstreamResponse>,
+    request: (sentTo: SentTo) => Promise<UpstreamResponse>,
   ): Promise<UpstreamResponse | CachedResponse> {
-    const { chain, redisCache, count } = this.#options;
+    const { final, redisCache, count } = this.#options;
     const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
     if (result !== undefined) return { kind: 'cached', result };
     count('miss');
-    const headHash = chain.head?.hash;
-    const response = await request();
-    const entry = this.store(params, text, response, headHash);
+    const { generation } = final;
+    const sentTo: SentTo = { headHash: undefined };
+    const response = await request(sentTo);
+    if (generation !== final.generation) return response;
+    const entry = this.store(params, text, response, sentTo.headHash);
     // The cached JSON is reused, so that the result is serialised once.
     return entry === undefined ? response : { kind: 'cached', result: entry };
   }
@@ -75,28 +77,27 @@ export class MethodCache {
 
   /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
   find(text: string): string | Buffer | undefined {
-    const { cache, chain, finalized, count } = this.#options;
+    const { cache, chain, final, count } = this.#options;
     const now = performance.now();
     const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
-    const { validity, result } = entry;
-    if (!this.#isValid(validity, now)) {
+    const { validity, result, generation } = entry;
+    if (generation !== final.generation || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
     }
+    if (!final.isChecked(now)) return undefined;
     const isFinal =
-      validity.while === 'canonical' &&
-      validity.finalizesAt !== undefined &&
-      finalized.includes(validity.finalizesAt, now);
+      validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
     if (isFinal) this.#storePermanently(text, result);
     count('hit');
     return result;
   }
 
-  /** @param headHash the head when the upstream request started @returns the result as JSON, if it is cached */
+  /** @param headHash of `SentTo` @returns the result as JSON, if it is cached */
   store(
     params: readonly unknown[],
     text: string,
@@ -109,14 +110,20 @@ export class MethodCache {
     const result =
       response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
     if (validity.while === 'always') this.#storePermanently(text, result);
-    else this.#options.cache.set(this.#prefix + text, { result, validity } satisfies CacheEntry);
+    else this.#storeInMemory(text, result, validity);
     return result;
   }
 
+  #storeInMemory(text: string, result: string | Buffer, validity: Validity): void {
+    const { cache, final } = this.#options;
+    cache.set(this.#prefix + text, { result, validity, generation: final.generation });
+  }
+
   #storePermanently(text: string, result: string | Buffer): void {
-    const { cache, redisCache } = this.#options;
-    cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
-    redisCache?.set(this.#redisKey(text), result);
+    const { redisCache } = this.#options;
+    this.#storeInMemory(text, result, { while: 'always' });
+    const key = redisCache && this.#redisKey(text);
+    if (key !== undefined) redisCache?.set(key, result);
   }
 
   /** Reads the shared cache, for parameters whose results can be permanently valid. */
@@ -125,12 +132,18 @@ export class MethodCache {
     params: readonly unknown[],
     text: string,
   ): Promise<string | Buffer | undefined> {
-    const requested = requestedBlockOf(this.#options.spec.cache ?? 'head', params);
+    const { chain, final, spec } = this.#options;
+    const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
+    // After a pause, the chain is checked first.
+    chain.markUsed(performance.now());
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
-    const result = await redisCache.get(this.#redisKey(text));
-    if (result === undefined || this.#isOnOtherBranch(result)) return undefined;
-    this.#options.cache.set(this.#prefix + text, { result, validity: { while: 'always' } });
+    const key = this.#redisKey(text);
+    if (key === undefined) return undefined;
+    const { generation } = final;
+    const result = await redisCache.get(key);
+    if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
+    this.#storeInMemory(text, result, { while: 'always' });
     this.#options.count('redis');
     return result;
   }
@@ -144,9 +157,11 @@ export class MethodCache {
     return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
-  /** Hashed, because parameters may be long and private. */
-  #redisKey(text: string): string {
-    return this.#redisPrefix + hash('sha256', text, 'base64url');
+  /** The parameters are hashed, because they may be long and private. Undefined: shared entries are not used now. */
+  #redisKey(text: string): string | undefined {
+    const { final, spec } = this.#options;
+    const id = final.sharedId(performance.now());
+    return id && `${this.#redisPrefix}${id}:${spec.name}:${hash('sha256', text, 'base64url')}`;
   }
 
   #validityOf(
@@ -193,7 +208,7 @@ export class MethodCache {
     return { while: 'always' };
   }
 
-  /** Undefined if the upstream's head differs from the network's head, or callers were served a newer block. */
+  /** Undefined if the upstream may not have had the network's head at the request, or callers were served a newer block. */
   #validityAtHead(
     block: BlockInResult | undefined,
     response: UpstreamResponse,
@@ -223,7 +238,7 @@ export class MethodCache {
   }
 
   #isFinal(number: bigint): boolean {
-    return this.#options.finalized.includes(number, performance.now());
+    return this.#options.final.includes(number, performance.now());
   }
 }
 

@@ -43,7 +43,7 @@ export class RedisCache {
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(resolve, this.#maxWaitMs, 'late');
     });
-    const outcome = await Promise.race([this.#read(key), late]);
+    const outcome = await Promise.race([this.read(key), late]);
     clearTimeout(timer);
     if (outcome === 'late') this.#pausedUntil = performance.now() + BACKOFF_MS;
     const isFound = typeof outcome === 'object';
@@ -60,20 +60,15 @@ export class RedisCache {
       return;
     }
     this.#pendingBytes += length;
-    void this.#write(key, json).finally(() => {
+    void this.write(key, json).then((isWritten) => {
       this.#pendingBytes -= length;
+      this.#count(isWritten ? 'written' : 'not-written');
     });
   }
 
-  close(): Promise<void> {
-    return this.#link.close();
-  }
-
-  get #isUsable(): boolean {
-    return this.#link.isUp && performance.now() >= this.#pausedUntil;
-  }
-
-  async #read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
+  /** Reads without a limit of the waiting time. Never rejects. */
+  async read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
+    if (!this.#link.isUp) return 'failed';
     try {
       const bytes = await this.#link.redis.getBuffer(key);
       return bytes === null ? 'miss' : { json: await decompress(bytes) };
@@ -83,14 +78,24 @@ export class RedisCache {
     }
   }
 
-  async #write(key: string, json: string | Buffer): Promise<void> {
+  /** Writes and waits for Redis. @returns whether it is written. Never rejects. */
+  async write(key: string, json: string | Buffer): Promise<boolean> {
+    if (!this.#link.isUp) return false;
     try {
       await this.#link.redis.set(key, await compress(json), 'EX', EXPIRY_S);
-      this.#count('written');
+      return true;
     } catch (error) {
       this.#handleFailure(error);
-      this.#count('not-written');
+      return false;
     }
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  get #isUsable(): boolean {
+    return this.#link.isUp && performance.now() >= this.#pausedUntil;
   }
 
   /** An entry that cannot be decompressed is not a failure of Redis. */

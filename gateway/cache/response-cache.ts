@@ -12,6 +12,14 @@ export interface CacheEntry {
   /** As JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
+  /** Of the chain of the entry, from `FinalChain`. */
+  readonly generation: number;
+}
+
+/** Where the request for a cacheable result was sent. Set by the router. */
+export interface SentTo {
+  /** The hash of the network's head, if each upstream that got the request is known to have had it before. */
+  headHash: string | undefined;
 }
 
 /**

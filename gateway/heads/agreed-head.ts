@@ -35,12 +35,14 @@ export class AgreedHead {
   hasUnconfirmedLower = false;
   /** Time of the latest poll or notification, also of a lower head. */
   seenAt = -Infinity;
+  /** Another number after each time at which blocks may have been replaced unnoticed. */
+  continuity = 0;
   /** The number of the newest block known to be final. */
-  final: bigint | undefined;
+  #final: bigint | undefined;
   readonly #history = new HeadHistory();
   readonly #metrics: NetworkHeadMetrics;
   readonly #ring: HeaderRing;
-  readonly #isDevelopment: boolean;
+  #isDevelopment: boolean;
   #head: PolledHead | undefined;
 
   /** @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed */
@@ -68,8 +70,10 @@ export class AgreedHead {
     }
     if (updated?.latest !== undefined) updated.pollsBelow++;
     const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
+    const wasUnconfirmed = this.hasUnconfirmedLower;
     this.hasUnconfirmedLower = !deciding.every(({ pollsBelow }) => pollsBelow >= CONFIRMING_POLLS);
     const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
+    if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;
     if (isConfirmed) this.accept(head, followers);
     return { head, source, isConfirmed };
   }
@@ -82,9 +86,19 @@ export class AgreedHead {
     if (head.number !== previous) this.#metrics.head(Number(head.number));
     this.pace.observe(head);
     this.#head = head;
-    if (this.final !== undefined && head.number < this.final) this.final = undefined;
+    if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
     this.newestServed.follow(head, this.pace.ms, previous !== undefined && head.number < previous);
     this.gasLimit.update(head, followers);
+  }
+
+  /** The chain was changed by a request of a development tool: a lower head on the same chain is followed from now on. */
+  allowShorterChain(): void {
+    this.#isDevelopment = true;
+    this.newestServed.forget();
+  }
+
+  recordFinal(number: bigint): void {
+    if (this.#final === undefined || number > this.#final) this.#final = number;
   }
 
   isAbove({ latest }: HeadFollower): boolean {
@@ -112,6 +126,6 @@ export class AgreedHead {
     if (this.#isDevelopment) return true;
     const knownHash = this.#ring.at(number)?.hash ?? this.#history.hashAt(number);
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
-    return (this.final !== undefined && number < this.final) || previous.number - number > MAX_LAGGING_BLOCKS;
+    return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;
   }
 }

@@ -24,6 +24,8 @@ export interface CanonicalChain {
   readonly newestServed: { readonly number: bigint };
   /** Time of the last poll or notification of the head, by performance.now(). */
   readonly seenAt: number;
+  /** Another number after each time at which blocks may have been replaced unnoticed: a pause in polls, or a lower head. */
+  readonly continuity: number;
   /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */
   at(number: bigint): Header | undefined;
   /** Whether `at` has the block with this hash. */

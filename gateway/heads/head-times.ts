@@ -24,6 +24,9 @@ export interface HeadTimes {
   readonly startMs: number;
 }
 
+/** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+export const PAUSE_MS = 30_000;
+
 /** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
 export const defaultTimes: HeadTimes = {
   watchedMinMs: 1_000,

@@ -5,7 +5,14 @@ import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
-import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
+import {
+  confirmationIntervalMs,
+  defaultTimes,
+  maxSilenceMs,
+  PAUSE_MS,
+  pollIntervalMs,
+  type HeadTimes,
+} from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
@@ -42,15 +49,9 @@ export class NetworkHeads implements CanonicalChain {
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
     this.#times = { ...defaultTimes, ...options.times };
-    this.#chain = new ChainFollower(
-      this.#followers,
-      (change, isContinuous) => {
-        this.#onChainChange(change, isContinuous);
-      },
-      (error) => {
-        options.log.error(causeOf(error), 'following the chain failed');
-      },
-    );
+    this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), (error) => {
+      options.log.error(causeOf(error), 'following the chain failed');
+    });
     this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment);
     this.newestServed = this.#agreed.newestServed;
     this.pace = this.#agreed.pace;
@@ -81,6 +82,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed.seenAt;
   }
 
+  get continuity(): number {
+    return this.#agreed.continuity;
+  }
+
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
@@ -90,8 +95,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   recordFinal(number: bigint): void {
-    const { final } = this.#agreed;
-    if (final === undefined || number > final) this.#agreed.final = number;
+    this.#agreed.recordFinal(number);
   }
 
   /** Blocks by which an upstream is behind the network's head; 0 if its head is not known. */
@@ -128,6 +132,11 @@ export class NetworkHeads implements CanonicalChain {
     this.newestServed.record(number, now);
   }
 
+  /** The chain was changed by a request, and may be shorter now. */
+  allowShorterChain(): void {
+    this.#agreed.allowShorterChain();
+  }
+
   watch(listener: (change: ChainChange) => void): () => void {
     // A function of its own, because the same listener may be added twice.
     const watcher = (change: ChainChange): void => {
@@ -147,6 +156,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   markUsed(now: number): void {
+    if (now - this.#usedAt > PAUSE_MS && now - this.seenAt > PAUSE_MS) this.#agreed.continuity++;
     this.#usedAt = now;
     if (now >= this.#nextRoundAt) this.#startRound(now);
   }
@@ -171,24 +181,22 @@ export class NetworkHeads implements CanonicalChain {
     const wasStopped = this.#timer === undefined;
     if (wasStopped || isFirstWatch) this.#startedAt = now;
     if (wasStopped) {
+      this.#agreed.continuity++;
       this.pace.pause();
       this.#chain.pause();
     }
+    const { hasUnconfirmedLower } = this.#agreed;
     const blockMs = this.pace.ms;
     const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
-    const intervalMs = isFirstWatch ? 0 : this.#agreed.hasUnconfirmedLower ? confirmMs : minIntervalMs;
+    const intervalMs = isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs;
     const silenceMs = maxSilenceMs(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
-      follower.update(
-        now,
-        intervalMs,
-        silenceMs,
-        this.#agreed.hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now),
-      );
+      const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
+      follower.update(now, intervalMs, silenceMs, isDue);
     }
     this.#nextRoundAt = now + minIntervalMs;
-    const nextMs = this.#agreed.hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    const nextMs = hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
     this.#setTimer(wasStopped ? Math.min(nextMs, this.#times.startMs) : nextMs);
     this.#updateAgreed(undefined);
   }

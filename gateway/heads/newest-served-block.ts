@@ -28,6 +28,11 @@ export class NewestServedBlock {
     this.#recordedAt = now;
   }
 
+  /** The chain was changed by a request, and may be shorter now. */
+  forget(): void {
+    this.#number = 0n;
+  }
+
   /**
    * The network has a new head.
    * @param blockMs time between blocks, if known

@@ -1,4 +1,5 @@
 import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metric.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
@@ -28,6 +29,8 @@ export interface Network {
   readonly coalesced: CoalescedCalls;
   /** Its newest blocks. Close this before the upstreams. */
   readonly heads: NetworkHeads;
+  /** Undefined: nothing is cached. */
+  readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   /** Its OpenRPC document, built on first use. */
@@ -47,8 +50,8 @@ export interface NetworkMethod {
   readonly localResult: string | undefined;
   /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
-  /** Whether a call may change the results of later calls. */
-  readonly changesChain: boolean;
+  /** Runs after each call that may change the results of later calls; undefined for other methods. */
+  readonly afterCall: (() => void) | undefined;
   readonly metric: CallMetric;
   /** Undefined: results are not cached. */
   readonly cache: MethodCache | undefined;

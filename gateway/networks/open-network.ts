@@ -1,16 +1,15 @@
 import type { ResponseCache } from '../cache/response-cache.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
-import type { MethodCache } from '../cache/method-cache.ts';
 import type { RedisCache } from '../cache/redis-cache.ts';
-import { openMethodCaches } from '../cache/open-method-caches.ts';
+import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { NetworkHeads } from '../heads/network-heads.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
+import { fetchBlockFrom } from './fetch-block.ts';
 import { UseCount } from './use-count.ts';
 import {
   chainIdentity,
@@ -32,18 +31,14 @@ import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { documentOf } from '../spec/openrpc-document.ts';
-import { createCall } from '../routing/routed-call.ts';
 import { CallQueue } from '../routing/call-queue.ts';
-import { jsonResponse, parseResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
-import { canCoalesce, changesChain } from '../spec/method-group.ts';
+import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
-
-/** Long, because no call waits for it. */
-const FINALIZED_TIMEOUT_MS = 10_000;
 
 export interface NetworkParts {
   readonly settings: Settings;
@@ -99,29 +94,43 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     previous: reusable?.upstreams,
   });
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
+  const coalesced = new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug));
+  const cacheParts = { ...parts, config, chain: heads, metrics: parts.metrics.cache };
+  const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
+  const afterChange = coalesced.forgetAll.bind(coalesced);
+  const afterRewrite = (): void => {
+    afterChange();
+    heads.allowShorterChain();
+    final?.drop();
+  };
   return {
     config,
-    methods: openMethods(config, parts, openCaches(config, heads, router, parts)),
+    methods: openMethods(config, parts, (spec) => ({
+      cache: openMethodCache(cacheParts, final, spec),
+      afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
+    })),
     otherMethods: {
       metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
     upstreams: router,
     heads,
+    final,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
     document: lazyDocument(replaceable),
     // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
-    coalesced: new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug)),
+    coalesced,
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
   };
 }
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
-export function adoptSharedState({ heads, subscriptions, upstreams }: Network): void {
+export function adoptSharedState({ heads, final, subscriptions, upstreams }: Network): void {
   heads.replaceSources(upstreams.all);
+  final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
 }
 
@@ -133,26 +142,9 @@ function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue
   });
 }
 
-function openCaches(
-  config: NetworkConfig,
-  chain: CanonicalChain,
-  upstreams: Router,
-  { cache, redisCache, specs, metrics }: NetworkParts,
-): (spec: MethodSpec) => MethodCache | undefined {
-  if (cache === undefined) return () => undefined;
-  const byNumber = specOf(nodeMethods.blockByNumber, specs);
-  const finalized = async (): Promise<unknown> => {
-    const response = parseResponse(
-      await upstreams.request(createCall(byNumber, ['finalized', false], performance.now() + FINALIZED_TIMEOUT_MS)),
-    );
-    return response.kind === 'result' ? response.result : undefined;
-  };
-  return openMethodCaches({ chain, config, cache, redisCache, metrics: metrics.cache, finalized });
-}
-
 function openSubscriptions(
   slug: string,
-  chain: CanonicalChain,
+  chain: NetworkHeads,
   upstreams: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
@@ -173,31 +165,23 @@ function openSubscriptions(
 function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
-  cacheOf: (spec: MethodSpec) => MethodCache | undefined,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'cache' | 'afterCall'>,
 ): Map<string, NetworkMethod> {
   return new Map(
     config.methods.map((name) => {
       const spec = specOf(name, specs);
-      const check = checks.get(name) ?? acceptAnyParams;
       const handler = handlerOf(spec);
-      const localResult = handler?.by === 'local' ? handler.result(config) : undefined;
-      const metric = metrics.calls.metric(config.slug, name);
-      const [cache, methodUsage] = [cacheOf(spec), usage.methodUsage(config.slug, name)];
-      const [isCoalescable, changes] = [canCoalesce(spec), changesChain(spec)];
-      return [
-        name,
-        {
-          spec,
-          check,
-          handler,
-          localResult,
-          isCoalescable,
-          changesChain: changes,
-          metric,
-          cache,
-          usage: methodUsage,
-        },
-      ];
+      const method: NetworkMethod = {
+        spec,
+        check: checks.get(name) ?? acceptAnyParams,
+        handler,
+        localResult: handler?.by === 'local' ? handler.result(config) : undefined,
+        isCoalescable: canCoalesce(spec),
+        metric: metrics.calls.metric(config.slug, name),
+        usage: usage.methodUsage(config.slug, name),
+        ...openParts(spec),
+      };
+      return [name, method];
     }),
   );
 }

@@ -1,4 +1,5 @@
 import type { Log } from '../config/log.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
@@ -27,6 +28,7 @@ export interface AttemptsOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly sent: SentTransactions;
+  readonly heads: Pick<NetworkHeads, 'head' | 'headOf'>;
   /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
   readonly canResend: (now: number) => boolean;
   /** The upstream does not have the block or state that the call needs. */
@@ -60,6 +62,11 @@ export class Attempts {
     cancellation: Cancellation | undefined,
     isHedge = false,
   ): Promise<Outcome> {
+    const { sentTo } = routedCall;
+    if (sentTo !== undefined) {
+      const headHash = headHashAt(upstream, this.#options.heads);
+      sentTo.headHash = isHedge && sentTo.headHash !== headHash ? undefined : headHash;
+    }
     const attempt = this.#attempt(upstream, routedCall, cancellation);
     return routedCall.observer === undefined
       ? attempt
@@ -170,6 +177,11 @@ export class Attempts {
     }
     this.#options.onResponse(upstream, routedCall, response, now - startedAt, now);
   }
+}
+
+/** The hash of the network's head, if the upstream is known to have it. */
+function headHashAt(upstream: Upstream, { head, headOf }: AttemptsOptions['heads']): string | undefined {
+  return head !== undefined && headOf(upstream)?.header?.hash === head.hash ? head.hash : undefined;
 }
 
 /** Parsing and checking a larger result would block the event loop for too long. */

@@ -1,3 +1,4 @@
+import type { SentTo } from '../cache/response-cache.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -23,6 +24,8 @@ export interface UpstreamCall {
   readonly caller?: Cancellation | undefined;
   /** Receives the events of the call. */
   readonly observer?: CallObserver | undefined;
+  /** For the cache; undefined if it is not used. */
+  readonly sentTo?: SentTo | undefined;
 }
 
 /** A call during routing: what it needs, which upstreams were tried, and how they failed. */
@@ -40,6 +43,7 @@ export interface RoutedCall {
   /** Selected before all other upstreams. */
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
+  readonly sentTo: SentTo | undefined;
   readonly tried: Upstream[];
   failed: readonly FailedOutcome[];
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
@@ -54,7 +58,7 @@ export function createCall(method: MethodSpec, params: readonly unknown[], deadl
 }
 
 export function createRoutedCall(
-  { method, params, text, deadline, caller, observer }: UpstreamCall,
+  { method, params, text, deadline, caller, observer, sentTo }: UpstreamCall,
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
 ): RoutedCall {
@@ -70,6 +74,7 @@ export function createRoutedCall(
     blocks,
     preferred,
     observer,
+    sentTo,
     tried: [],
     failed: noFailures,
     respondingUpstream: undefined,
@@ -89,6 +94,7 @@ const head: MethodSpec = {
 export function createHeadPoll(): RoutedCall {
   const unset = {
     ...{ cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
+    sentTo: undefined,
     ...{ respondingUpstream: undefined, unconfirmed: undefined },
   };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;

@@ -80,11 +80,12 @@ export class Router {
     );
     const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
-    this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1);
+    this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
     this.#attempts = new Attempts({
       normalise,
       checkResult,
       sent: this.#sent,
+      heads,
       canResend: (now) => all.length === 1 && this.#budgeted.takeRetry(now),
       onMissingData: (upstream, { method, blocks }, now) => {
         if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
@@ -126,14 +127,12 @@ export class Router {
       if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
         let now = performance.now();
-        if (routedCall.blocks?.tag !== undefined) {
-          const poll = this.#selector.catchUp(routedCall, now);
-          if (poll !== undefined) {
-            await poll;
-            now = performance.now();
-          }
+        const poll = this.#selector.catchUp(routedCall, now);
+        if (poll !== undefined) {
+          await poll;
+          now = performance.now();
         }
-        const upstream = this.#budgeted.selectNext(routedCall, now);
+        const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
         if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed))
           return this.#responseWithoutUpstream(routedCall, now);
         this.#beginAttempt(routedCall, upstream);
@@ -185,7 +184,8 @@ export class Router {
     const { method, params } = call;
     const isUnsupported = this.#isUnsupportedByAll(method.name);
     if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return undefined;
-    const blocks = this.all.length > 1 ? blocksNamedBy(method, params) : undefined;
+    // With one upstream, only blocks are compared.
+    const blocks = this.all.length > 1 || method.shape?.type === 'Block' ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
     const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
     return createRoutedCall(call, blocks, preferred);
@@ -196,6 +196,13 @@ export class Router {
     if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
     tried.push(upstream);
     routedCall.respondingUpstream = upstream;
+  }
+
+  /** For a response older than served blocks, without another upstream: several nodes may share the URL of this one. */
+  #selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const { unconfirmed } = routedCall;
+    const isOlder = unconfirmed !== undefined && this.#confirmation.isOlder(routedCall, unconfirmed);
+    return isOlder ? this.#budgeted.selectAgain(routedCall, now) : undefined;
   }
 
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {

@@ -84,7 +84,8 @@ export class UpstreamSelector {
    * For a call for a tag: polls upstreams that are behind, and would be selected before the first one at the head.
    * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
    */
-  catchUp({ group, tried }: RoutedCall, now: number): Promise<void> | undefined {
+  catchUp({ group, blocks, tried }: RoutedCall, now: number): Promise<void> | undefined {
+    if (blocks?.tag === undefined) return undefined;
     for (const upstream of this.#ranking.order(group, now)) {
       if (!upstream.circuit.isClosed || tried.includes(upstream)) continue;
       if (!this.#heads.isBehind(upstream)) return undefined;
@@ -165,6 +166,14 @@ export class BudgetedSelector {
     routedCall.observer?.budgetExceeded('retry');
     // An upstream with a closed circuit may come later in the order, despite a skip reason.
     return this.#selector.select(routedCall, now, 'closed-retry');
+  }
+
+  /** Selects the only upstream that was tried once more, within the retry budget. */
+  selectAgain({ tried, deadline }: RoutedCall, now: number): Upstream | undefined {
+    const [upstream, other] = tried;
+    if (upstream === undefined || other !== undefined || deadline - now <= MIN_ATTEMPT_MS) return undefined;
+    if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
+    return this.takeRetry(now) ? upstream : undefined;
   }
 
   /** Selects the upstream of a hedged request, and counts the attempt. */

@@ -1,6 +1,6 @@
 import { admitCall } from '../routing/admit.ts';
 import { causeOf, type Log } from '../config/log.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { CachedResponse, SentTo } from '../cache/response-cache.ts';
 import {
   errorResponse,
   largeResponse,
@@ -183,19 +183,19 @@ function requestUpstreams(
   if (!method.isCoalescable) {
     observer?.cached('not-cacheable');
     const response = admitCall(upstreams, queue, { method: spec, params, text, deadline, caller, observer });
-    return method.changesChain ? response.finally(coalesced.forgetAll.bind(coalesced)) : response;
+    return method.afterCall === undefined ? response : response.finally(method.afterCall);
   }
   // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
   observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
   const cached = cache?.find(text);
   if (cached !== undefined) return { kind: 'cached', result: cached };
-  const request = (cancellation: Cancellation): Promise<UpstreamResponse> =>
-    admitCall(upstreams, queue, { method: spec, params, text, deadline, caller: cancellation, observer });
+  const request = (cancellation: Cancellation, sentTo?: SentTo): Promise<UpstreamResponse> =>
+    admitCall(upstreams, queue, { method: spec, params, text, deadline, caller: cancellation, observer, sentTo });
   const requestOrFetch = (cancellation: Cancellation): Promise<UpstreamResponse | CachedResponse> => {
     if (cache === undefined) return request(cancellation);
-    return cache.fetch(params, text, () => {
+    return cache.fetch(params, text, (sentTo) => {
       observer?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
-      return request(cancellation);
+      return request(cancellation, sentTo);
     });
   };
   return coalesced.request(`${spec.name} ${text}`, { deadline, caller }, requestOrFetch, observer);

@@ -28,6 +28,14 @@ export function changesChain(spec: MethodSpec): boolean {
   return !isRead(spec) || !READ_ONLY.test(spec.name);
 }
 
+/** Namespaces of development tools, and methods that set something, in any namespace. */
+const DEVELOPMENT = /^(evm|anvil|hardhat|ganache|tenderly|tevm)_|_set[A-Z]/;
+
+/** Whether a call may replace blocks or set state, so that no cached response is valid afterwards. */
+export function rewritesChain({ name, isPassThrough }: MethodSpec): boolean {
+  return isPassThrough === true && DEVELOPMENT.test(name);
+}
+
 /** Whether identical calls may share one upstream response. Pass-through methods may not: evm_mine changes the chain. */
 export function canCoalesce(spec: MethodSpec): boolean {
   return spec.handledBy === undefined && spec.isPassThrough !== true && isRead(spec);

@@ -1,6 +1,7 @@
-import { expect, vi } from 'vitest';
-import { ResponseCache } from '../../gateway/cache/response-cache.ts';
-import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
+import { expect } from 'vitest';
+import { ResponseCache, type SentTo } from '../../gateway/cache/response-cache.ts';
+import { FinalChain } from '../../gateway/cache/final-chain.ts';
+import { SharedChain } from '../../gateway/cache/shared-chain.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
 import { blockInResult } from '../../gateway/cache/block-in-result.ts';
 import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
@@ -10,6 +11,7 @@ import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
 import { createCall, createRoutedCall } from '../../gateway/routing/routed-call.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
+import { eventually } from '../support/eventually.ts';
 import { withHeads } from '../heads/with-heads.ts';
 
 export const account = `0x${'12'.repeat(20)}`;
@@ -20,16 +22,20 @@ export async function followCache({
   finalized = -1,
   maxBytes = 1_000_000,
   redisCache = undefined as RedisCache | undefined,
+  chain = new ScriptedChain({ from: 100 }),
 } = {}) {
-  const chain = new ScriptedChain({ from: 100 });
   const { heads, watch, nodes, upstreams } = await withHeads([chain]);
-  await watch();
+  const unwatch = await watch();
   const [upstream] = upstreams;
   if (upstream === undefined) throw new Error('there is no upstream');
   const monotonic = new MonotonicReads(heads, (response) => blockInResult(response)?.number);
   const responses = new ResponseCache(maxBytes);
   let finalBlock = chain.byNumber(quantity(finalized));
-  const final = new FinalizedBlock(heads, () => Promise.resolve(finalBlock));
+  const final = new FinalChain(
+    heads,
+    (block) => Promise.resolve(block === 'finalized' ? finalBlock : (nodes[0]?.chain.byNumber(block) ?? null)),
+    (id) => redisCache && new SharedChain(redisCache, 'test:7', id),
+  );
   let refreshes = 0;
   /** Makes the node report this block as final, and refreshes. @returns whether it is final then */
   const finalise = async (block: ScriptedBlock | null): Promise<boolean> => {
@@ -38,7 +44,9 @@ export async function followCache({
     refreshes++;
     final.includes(2n ** 60n, performance.now() + refreshes * 60_000);
     await new Promise(setImmediate);
-    return final.includes(BigInt(block?.number ?? 0), performance.now());
+    const isFinal = (): boolean => final.includes(BigInt(block?.number ?? 0), performance.now());
+    if (redisCache !== undefined) await eventually(() => isFinal() && final.sharedId(performance.now()) !== undefined);
+    return isFinal();
   };
   if (finalBlock !== null) expect(await finalise(finalBlock)).toBe(true);
   const counted = { hit: 0, redis: 0, miss: 0 };
@@ -53,7 +61,7 @@ export async function followCache({
       cache: responses,
       redisCache,
       chain: heads,
-      finalized: final,
+      final,
       count,
     });
   };
@@ -61,9 +69,12 @@ export async function followCache({
     chain,
     nodes,
     heads,
+    upstream,
+    unwatch,
     monotonic,
     responses,
     counted,
+    final,
     finalise,
     cacheOf,
     /** Serves a result of the upstream, stores it and finds it again. */
@@ -78,9 +89,8 @@ export async function followCache({
       return { find, first: find() };
     },
     waitForHead: (block: ScriptedBlock) =>
-      vi.waitFor(() => {
-        expect(heads.head?.hash).toBe(block.hash);
-      }),
+      // Many blocks are fetched one by one.
+      eventually(() => heads.head?.hash === block.hash),
   };
 }
 
@@ -108,7 +118,7 @@ function quantity(number: number): string {
 export function callThroughCache(
   cache: MethodCache,
   params: readonly unknown[],
-  request: () => Promise<UpstreamResponse>,
+  request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ) {
   const text = JSON.stringify(params);
   const result = cache.find(text);

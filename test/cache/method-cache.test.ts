@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { FinalizedBlock } from '../../gateway/cache/finalized-block.ts';
+import { FinalChain } from '../../gateway/cache/final-chain.ts';
+import type { SentTo } from '../../gateway/cache/response-cache.ts';
 import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf } from './follow-cache.ts';
 import { staysTrueFor } from '../support/eventually.ts';
@@ -107,12 +108,17 @@ it('an uncle does not identify the block that includes it', async () => {
 
 it('a block above the head does not become final', async () => {
   const { heads } = await followCache();
-  const final = new FinalizedBlock(heads, () => Promise.resolve({ number: '0xffffffff' }));
+  const above = { number: '0xffffffff', hash: `0x${'ab'.repeat(32)}` };
+  const final = new FinalChain(
+    heads,
+    () => Promise.resolve(above),
+    () => undefined,
+  );
   await staysTrueFor(20, () => !final.includes(1n, performance.now()));
 });
 
 it('memory is bounded, and hits and misses are counted', async () => {
-  const { store, responses, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
+  const { heads, store, responses, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
   for (let slot = 0; slot < 200; slot++)
     store('eth_getStorageAt', [account, `0x${slot}`, '0x64'], `0x${'1'.repeat(64)}`);
   expect(responses.counts.bytes).toBeLessThanOrEqual(20_000);
@@ -120,7 +126,10 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(store('eth_getCode', [account, '0x64'], `0x${'1'.repeat(20_000)}`).first).toBeUndefined();
   expect(counted).toEqual({ hit: 200, redis: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
-  const request = () => Promise.resolve(responseOf('0x5'));
+  const request = (sentTo: SentTo) => {
+    sentTo.headHash = heads.head?.hash;
+    return Promise.resolve(responseOf('0x5'));
+  };
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(counted).toEqual({ hit: 201, redis: 0, miss: 1 });

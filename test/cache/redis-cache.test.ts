@@ -1,4 +1,5 @@
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { MethodCache } from '../../gateway/cache/method-cache.ts';
 import { openRedisCache } from '../../gateway/cache/open-redis-cache.ts';
 import { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import { openLog } from '../../gateway/config/log.ts';
@@ -47,8 +48,9 @@ async function openCache(maxWaitMs = 2_000): Promise<RedisCache> {
 }
 
 async function openTwo() {
-  const one = await followCache({ finalized: 100, redisCache: await openCache() });
-  const other = await followCache({ finalized: 100, redisCache: await openCache() });
+  const chain = new ScriptedChain({ from: 100 });
+  const one = await followCache({ finalized: 100, redisCache: await openCache(), chain });
+  const other = await followCache({ finalized: 100, redisCache: await openCache(), chain: chain.copy() });
   return { one, other };
 }
 
@@ -63,8 +65,8 @@ it('a permanently valid result of one gateway is a hit in another', async () => 
   // The second gateway has it in memory now.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, redis: 1, miss: 0 });
-  const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
-  expect(name).toMatch(/^gatehouse:answer:\d+\.\d+\.\d+:test:7:eth_getStorageAt:[\w-]{43}$/);
+  const [name = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n');
+  expect(name).toMatch(/^gatehouse:answer:\d+\.\d+\.\d+:test:7:[\da-f-]{36}:eth_getStorageAt:[\w-]{43}$/);
   expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(3_600);
 });
 
@@ -80,7 +82,7 @@ it('results are shared only once their block is final', async () => {
   expect(await one.finalise(block)).toBe(true);
   expect(find()).toBe(first);
   await written();
-  expect(await redis.cli('DBSIZE')).toBe('1');
+  expect((await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n')).toHaveLength(1);
 });
 
 it('Redis is not read for results at the head or at blocks that are not final', async () => {
@@ -95,6 +97,47 @@ it('Redis is not read for results at the head or at blocks that are not final', 
   expect(outcomes).toEqual({ miss: 1 });
 });
 
+describe('the record of the chain in Redis', () => {
+  const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
+  const result = async (cache: MethodCache): Promise<unknown> => {
+    const response = await callThroughCache(cache, atFinal, request);
+    return response.kind === 'cached' ? response.result : response;
+  };
+
+  it('is compared with the upstreams before an entry is used: until then, and on another chain, there is none', async () => {
+    const one = await followCache({ finalized: 100, redisCache: await openCache() });
+    one.store('eth_getStorageAt', atFinal, word);
+    await written();
+    // A gateway that starts after the node was wiped; its number 100 is another block.
+    const other = await followCache({ redisCache: await openCache() });
+    expect(await result(other.cacheOf('eth_getStorageAt'))).toEqual(responseOf('0x5'));
+    expect(await other.finalise(other.chain.head)).toBe(true);
+    expect(await result(other.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
+    await written();
+    expect(outcomes['found']).toBeUndefined();
+    // A third one, on the same chain as the second.
+    const third = await followCache({ redisCache: await openCache(), chain: other.chain.copy() });
+    expect(third.final.sharedId(performance.now())).toBeUndefined();
+    await eventually(() => third.final.sharedId(performance.now()) !== undefined);
+    expect(await third.finalise(third.chain.head)).toBe(true);
+    expect(await result(third.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
+    expect(third.counted).toEqual({ hit: 0, redis: 1, miss: 0 });
+  });
+
+  it('has a new id after the entries are dropped, which other gateways use too', async () => {
+    const { one, other } = await openTwo();
+    one.store('eth_getStorageAt', atFinal, word);
+    await written();
+    one.final.drop();
+    expect(await one.finalise(one.chain.head)).toBe(true);
+    expect(await result(one.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
+    const id = one.final.sharedId(performance.now());
+    expect(other.final.sharedId(performance.now())).not.toBe(id);
+    await other.finalise(other.chain.head);
+    await eventually(() => other.final.sharedId(performance.now()) === id);
+  });
+});
+
 it('large results are gzipped', async () => {
   const { one, other } = await openTwo();
   // Older than both known chains: within a known chain, another block of the same number is on another branch.
@@ -103,7 +146,7 @@ it('large results are gzipped', async () => {
   const params = [old.hash, false];
   one.store('eth_getBlockByHash', params, block);
   await written();
-  const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
+  const [name = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n');
   expect(Number(await redis.cli('STRLEN', name))).toBeLessThan(2_000);
   expect(await redis.cli('GETRANGE', name, '0', '0')).not.toBe('{');
   expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, noUpstream)).toEqual({
@@ -114,11 +157,13 @@ it('large results are gzipped', async () => {
 
 it('a shared block is not used if the canonical chain has another block of its number', async () => {
   const { one, other } = await openTwo();
+  // Before the other gateway compares the record again.
+  for (const { chain, waitForHead } of [one, other]) await waitForHead(chain.mine());
   expect(other.chain.head.hash).not.toBe(one.chain.head.hash);
   const params = [one.chain.head.hash, false];
+  expect(await one.finalise(one.chain.head)).toBe(true);
   one.store('eth_getBlockByHash', params, one.chain.head);
   await written();
-  expect(await redis.cli('DBSIZE')).toBe('1');
   const fresh = responseOf(null);
   expect(await callThroughCache(other.cacheOf('eth_getBlockByHash'), params, () => Promise.resolve(fresh))).toBe(fresh);
 });
@@ -132,7 +177,7 @@ it.each([
   const { one, other } = await openTwo();
   one.store('eth_getStorageAt', atFinal, word);
   await written();
-  const [name = ''] = (await redis.cli('KEYS', '*')).split('\n');
+  const [name = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n');
   await redis.cli('SET', name, text);
   const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   expect(await callThroughCache(other.cacheOf('eth_getStorageAt'), atFinal, request)).toEqual({
@@ -189,9 +234,10 @@ it('between two real gateways a key without permission gets no shared result, an
     await Promise.all([one.stop(), other.stop()]);
     await Promise.all(nodes.map((node) => node.close()));
   });
-  for (const gateway of [one, other]) await waitForFinalBlock(gateway);
+  for (const gateway of [one, other]) await waitForSharing(gateway);
+  const before = await sharedEntries();
   await one.call('main', 'eth_getStorageAt', atFinal);
-  await eventually(async () => (await redis.cli('KEYS', '*eth_getStorageAt*')).split('\n').length >= 3, 2_000);
+  await eventually(async () => (await sharedEntries()) > before, 2_000);
   nodes[1]?.always(status(500));
   const key = makeKey();
   const permissions = { contracts: `0x${'34'.repeat(20)}` };
@@ -211,15 +257,16 @@ it('between two real gateways a key without permission gets no shared result, an
   }
 });
 
-/** Calls for state at a final block until it is cached: then the gateway knows the final block. */
-async function waitForFinalBlock(gateway: TestGateway): Promise<void> {
-  const suffix = gateway.key.slice(-8);
-  const slot = `0x${Buffer.from(suffix).toString('hex')}`;
+/** Calls for state at a final block until the gateway shares it: then the record of the chain is checked. */
+async function waitForSharing(gateway: TestGateway): Promise<void> {
+  const before = await sharedEntries();
+  let slot = parseInt(gateway.key.slice(-6), 36);
   await eventually(async () => {
-    await gateway.call('main', 'eth_getStorageAt', [account, slot, '0x64']);
-    const { samples } = await readMetrics(gateway.address);
-    return samples.some(
-      ({ name, labels, value }) => name === 'gatehouse_cache_lookups_total' && labels['outcome'] === 'hit' && value > 0,
-    );
-  }, 3_000);
+    await gateway.call('main', 'eth_getStorageAt', [account, `0x${(slot++).toString(16)}`, '0x64']);
+    return (await sharedEntries()) > before;
+  }, 5_000);
+}
+
+async function sharedEntries(): Promise<number> {
+  return (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n').filter(Boolean).length;
 }

@@ -36,6 +36,21 @@ async function morePolls(all: WithHeads, more: number, nodes: readonly ScriptedN
   await untilUsed(all, () => nodes.every((node, index) => node.polls() >= (before[index] ?? 0) + more));
 }
 
+describe('the continuity of the chain', () => {
+  it('ends with a pause of polls: 30 s without a use and a poll', async () => {
+    const { heads } = await inUse(1, { idleAfterMs: 3_600_000 });
+    const { continuity } = heads;
+    const now = heads.seenAt;
+    for (const ms of [29_000, 58_000, 87_000]) heads.markUsed(now + ms);
+    // Used without a pause, although polls fail.
+    expect(heads.continuity).toBe(continuity);
+    heads.markUsed(now + 118_000);
+    expect(heads.continuity).toBe(continuity + 1);
+    heads.markUsed(now + 119_000);
+    expect(heads.continuity).toBe(continuity + 1);
+  });
+});
+
 describe('the network’s head', () => {
   it('is unknown before the network is used, and no request is sent', async () => {
     const { heads, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);

@@ -184,6 +184,14 @@ export const networkOptions = {
     default: 50,
     replaces: 'network',
   },
+  cache: {
+    title: 'on or off',
+    description:
+      'Whether responses are cached. off: for a chain whose state or final blocks change outside Gatehouse, such as a fork of a development node.',
+    enum: ['on', 'off'],
+    default: 'on',
+    replaces: 'network',
+  },
   maxLagBlocks: {
     title: 'whole number from 1 to 100000',
     description:

@@ -1,0 +1,162 @@
+import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { FinalBlock, SharedChain } from './shared-chain.ts';
+
+/** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
+const REFRESH_MS = 30_000;
+
+/** Minimum time between two checks. A check fails while no upstream returns the recorded block. */
+const CHECK_MS = 1_000;
+
+/** Fetches the block with this number or tag from an upstream. */
+export type FetchBlock = (block: string) => Promise<unknown>;
+
+/** Unique in the process: entries of a closed network must not be valid again in one with the same name. */
+let generations = 0;
+
+/**
+ * Records the newest final block of one network, and checks that its upstreams still have it: a node may be wiped and
+ * restart at the same address. One block is enough, because its hash covers all earlier blocks. Blocks are fetched only while
+ * calls need them.
+ */
+export class FinalChain {
+  readonly #chain: CanonicalChain;
+  readonly #openShared: (id?: string) => SharedChain | undefined;
+  #shared: SharedChain | undefined;
+  #fetch: FetchBlock;
+  #newest: FinalBlock | undefined;
+  #generation = ++generations;
+  /** The `continuity` of the chain at the last successful check. */
+  #checkedContinuity = -1;
+  #checkedAt = -Infinity;
+  #refreshedAt = -Infinity;
+  #isWorking = false;
+
+  /** @param openShared opens the record that gateways share, with this id or that of the record; undefined: not shared */
+  constructor(chain: CanonicalChain, fetch: FetchBlock, openShared: (id?: string) => SharedChain | undefined) {
+    this.#chain = chain;
+    this.#fetch = fetch;
+    this.#openShared = openShared;
+    this.#shared = openShared();
+  }
+
+  /** The number of chains until now. An entry of another generation is from a chain that does not exist any more. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Blocks are fetched by this function from now on. */
+  moveTo(fetch: FetchBlock): void {
+    this.#fetch = fetch;
+  }
+
+  /** Whether the chain is the one of the entries. False while this is being checked: entries are then not used. */
+  isChecked(now: number): boolean {
+    const { continuity } = this.#chain;
+    if (continuity === this.#checkedContinuity) return true;
+    if (this.#newest === undefined) this.#checkedContinuity = continuity;
+    else this.#startCheck(now);
+    return this.#newest === undefined;
+  }
+
+  /** Whether the block with this number is final; false while this is unknown. */
+  includes(number: bigint, now: number): boolean {
+    if (!this.isChecked(now)) return false;
+    if (this.#newest !== undefined && number <= this.#newest.number) return true;
+    if (this.#chain.head !== undefined && now - this.#refreshedAt >= REFRESH_MS && !this.#isWorking) {
+      this.#refreshedAt = now;
+      this.#start(() => this.#refresh());
+    }
+    return false;
+  }
+
+  /** A part of the keys of shared entries. Undefined: they are not read or written. */
+  sharedId(now: number): string | undefined {
+    if (this.#shared === undefined || !this.isChecked(now)) return undefined;
+    if (this.#shared.id === undefined) this.#startCheck(now);
+    return this.#shared.id;
+  }
+
+  /** The chain was replaced, or changed by a request: no entry is valid any more, in memory and in Redis. */
+  drop(): void {
+    this.#newest = undefined;
+    this.#generation = ++generations;
+    this.#refreshedAt = -Infinity;
+    this.#shared = this.#openShared(crypto.randomUUID());
+  }
+
+  #startCheck(now: number): void {
+    if (this.#isWorking || now - this.#checkedAt < CHECK_MS) return;
+    this.#checkedAt = now;
+    this.#start(() => this.#check());
+  }
+
+  #start(work: () => Promise<void>): void {
+    this.#isWorking = true;
+    work()
+      // Chains without finality return an error: then no block is final. A failed check is repeated.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#isWorking = false;
+      });
+  }
+
+  async #check(): Promise<void> {
+    const { continuity, head } = this.#chain;
+    const newest = this.#newest;
+    // Other gateways may have recorded a newer block since.
+    if (this.#shared !== undefined) this.#shared.id = undefined;
+    if (newest !== undefined) {
+      const isAbove = head !== undefined && newest.number > head.number;
+      if (!this.#isRetained(newest, isAbove ? false : await this.#hasBlock(newest))) return;
+    }
+    this.#checkedContinuity = continuity;
+    await this.#share(newest);
+  }
+
+  async #refresh(): Promise<void> {
+    const newest = this.#newest;
+    const generation = this.#generation;
+    const found = blockOf(await this.#fetch('finalized'));
+    if (generation !== this.#generation || found === undefined || !this.#isPlausible(found)) return;
+    if (newest !== undefined) {
+      const isSame = found.number === newest.number ? found.hash === newest.hash : await this.#hasBlock(newest);
+      if (!this.#isRetained(newest, isSame)) return;
+    }
+    // Recorded in Redis before entries about the newly final blocks are written.
+    await this.#share(newest === undefined || found.number > newest.number ? found : newest);
+  }
+
+  /** Drops everything if the upstreams have another block. @param isSame undefined: not known */
+  #isRetained(newest: FinalBlock, isSame: boolean | undefined): boolean {
+    if (this.#newest !== newest) return false;
+    if (isSame === false) this.drop();
+    return isSame === true;
+  }
+
+  /** Undefined: the upstream returned no block with its number. */
+  async #hasBlock({ number, hash }: FinalBlock): Promise<boolean | undefined> {
+    const found = blockOf(await this.#fetch(`0x${number.toString(16)}`));
+    return found?.number === number ? found.hash === hash : undefined;
+  }
+
+  /** False above the head, and for a block that differs from the canonical chain: the upstream may be on another branch. */
+  #isPlausible({ number, hash }: FinalBlock): boolean {
+    const { head } = this.#chain;
+    const canonical = this.#chain.at(number);
+    return head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash);
+  }
+
+  async #share(newest: FinalBlock | undefined): Promise<void> {
+    const generation = this.#generation;
+    const recorded = await this.#shared?.synchronise(newest, (block) => this.#hasBlock(block));
+    if (generation !== this.#generation) return;
+    this.#newest = recorded !== undefined && this.#isPlausible(recorded) ? recorded : newest;
+    if (this.#newest !== undefined) this.#chain.recordFinal(this.#newest.number);
+  }
+}
+
+function blockOf(block: unknown): FinalBlock | undefined {
+  const { number, hash } = (block ?? {}) as { number?: unknown; hash?: unknown };
+  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
+  return typeof hash === 'string' ? { number: BigInt(number), hash: hash.toLowerCase() } : undefined;
+}

@@ -1,0 +1,51 @@
+import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { CacheMetrics } from '../metrics/cache-metrics.ts';
+import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { ResponseCache } from './response-cache.ts';
+import { FinalChain, type FetchBlock } from './final-chain.ts';
+import { MethodCache } from './method-cache.ts';
+import type { RedisCache } from './redis-cache.ts';
+import { SharedChain } from './shared-chain.ts';
+
+export interface CacheParts {
+  readonly config: NetworkConfig;
+  /** Undefined: responses are not cached. */
+  readonly cache: ResponseCache | undefined;
+  /** Undefined: the cache is not shared with other gateways. */
+  readonly redisCache: RedisCache | undefined;
+  readonly chain: CanonicalChain;
+  readonly metrics: CacheMetrics;
+}
+
+/**
+ * Opens what the caches of all methods of a network share; undefined if nothing is cached. Development chains have no cache:
+ * their state can be set, and final blocks removed, at any time.
+ * @param previous of the same chain before a reload
+ */
+export function openFinalChain(
+  { config, cache, redisCache, chain }: CacheParts,
+  fetch: FetchBlock,
+  previous: FinalChain | undefined,
+): FinalChain | undefined {
+  if (cache === undefined || config.cache === 'off' || isDevelopmentChain(config)) return undefined;
+  if (previous !== undefined) return previous;
+  return new FinalChain(chain, fetch, (id) => redisCache && new SharedChain(redisCache, chainName(config), id));
+}
+
+/** Opens the cache of one method; undefined for methods without a cache rule. */
+export function openMethodCache(
+  { config, cache, redisCache, chain, metrics }: CacheParts,
+  final: FinalChain | undefined,
+  spec: MethodSpec,
+): MethodCache | undefined {
+  if (cache === undefined || final === undefined || spec.cache === undefined) return undefined;
+  const count = metrics.lookups(config.slug, spec.name);
+  return new MethodCache({ network: chainName(config), spec, cache, redisCache, chain, final, count });
+}
+
+/** Has the chain id, because the same slug may get another chain later. */
+function chainName({ slug, chainId }: NetworkConfig): string {
+  return `${slug}:${chainId}`;
+}

@@ -1,0 +1,81 @@
+import type { RedisCache } from './redis-cache.ts';
+
+export interface FinalBlock {
+  readonly number: bigint;
+  readonly hash: string;
+}
+
+/** The id of the shared entries of a network, and the newest final block of their chain. */
+interface SharedRecord {
+  readonly id: string;
+  /** Undefined: no block is final since the id is new. */
+  readonly block: FinalBlock | undefined;
+}
+
+/**
+ * Maintains the record in Redis by which gateways agree on the chain of their shared entries. The keys of entries contain
+ * the record's id. A gateway uses them only if its upstreams have the recorded block; if they have another one, it writes a
+ * new id, so that no gateway finds the entries of the dead chain.
+ */
+export class SharedChain {
+  /** Undefined: the record was not compared with the upstreams yet, or Redis is unavailable. */
+  id: string | undefined;
+  readonly #redis: RedisCache;
+  readonly #key: string;
+  #ownId: string | undefined;
+  #replacesRecord: boolean;
+
+  /**
+   * @param network slug and chain id
+   * @param newId replaces the id of the record
+   */
+  constructor(redis: RedisCache, network: string, newId: string | undefined) {
+    this.#redis = redis;
+    this.#key = `gatehouse:chain:${network}`;
+    this.#ownId = newId;
+    this.#replacesRecord = newId !== undefined;
+  }
+
+  /**
+   * Compares the record with the upstreams, and records the newest final block. Never rejects because of Redis.
+   * @param hasBlock whether the upstreams have the block; undefined: not known
+   * @returns the newest final block: that of the record, if it is newer and the upstreams have it
+   */
+  async synchronise(
+    newest: FinalBlock | undefined,
+    hasBlock: (block: FinalBlock) => Promise<boolean | undefined>,
+  ): Promise<FinalBlock | undefined> {
+    const found = this.#replacesRecord ? 'miss' : await this.#redis.read(this.#key);
+    const record = typeof found === 'string' ? undefined : parseRecord(found.json);
+    const isSame = record?.block === undefined || (await hasBlock(record.block));
+    if (found === 'failed' || isSame === undefined) return this.#suspend(newest);
+    if (record !== undefined && isSame) this.#ownId = record.id;
+    else if (record?.id === this.#ownId) this.#ownId = undefined;
+    const isRecordNewer = isSame && record?.block !== undefined && !(newest && newest.number >= record.block.number);
+    const block = isRecordNewer ? record.block : newest;
+    if (block === undefined && !this.#replacesRecord) return undefined;
+    this.#ownId ??= crypto.randomUUID();
+    if (!(await this.#redis.write(this.#key, recordText({ id: this.#ownId, block })))) return this.#suspend(block);
+    this.#replacesRecord = false;
+    this.id = block && this.#ownId;
+    return block;
+  }
+
+  #suspend(newest: FinalBlock | undefined): FinalBlock | undefined {
+    this.id = undefined;
+    return newest;
+  }
+}
+
+function recordText({ id, block }: SharedRecord): string {
+  return JSON.stringify({ id, ...(block && { number: `0x${block.number.toString(16)}`, hash: block.hash }) });
+}
+
+/** @param text JSON of any program @returns undefined if it is no record */
+function parseRecord(text: string | Buffer): SharedRecord | undefined {
+  const { id, number, hash } = (JSON.parse(String(text)) ?? {}) as Record<string, unknown>;
+  if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return undefined;
+  if (typeof number !== 'string' || typeof hash !== 'string' || !/^0x[0-9a-f]{1,16}$/.test(number))
+    return { id, block: undefined };
+  return { id, block: { number: BigInt(number), hash } };
+}

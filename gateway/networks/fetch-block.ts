@@ -1,0 +1,20 @@
+import type { FetchBlock } from '../cache/final-chain.ts';
+import { createCall } from '../routing/routed-call.ts';
+import type { Router } from '../routing/router.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { parseResponse } from '../upstreams/transport/upstream-response.ts';
+
+/** Long, because no call waits for it. */
+const TIMEOUT_MS = 10_000;
+
+const method = methods.find(({ name }) => name === nodeMethods.blockByNumber) as MethodSpec;
+
+/** Fetches blocks without their transactions from the upstreams of a network, past the cache. */
+export function fetchBlockFrom(router: Router): FetchBlock {
+  return async (block) => {
+    const call = createCall(method, [block, false], performance.now() + TIMEOUT_MS);
+    const response = parseResponse(await router.request(call));
+    return response.kind === 'result' ? response.result : undefined;
+  };
+}

@@ -1,0 +1,43 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import type { Behaviour } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
+import { network, startGateway } from '../support/gateway.ts';
+import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { CHAIN_ID, scriptedNode } from '../heads/with-heads.ts';
+
+const params = [`0x${'12'.repeat(20)}`, 'latest'];
+
+/** An upstream failure that does not open the circuit. */
+const lacksBlock: Behaviour = ({ id, response }) => {
+  const error = { code: -32000, message: 'header not found' };
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+};
+
+it.each([
+  ['is', 0],
+  ['is not', 1],
+])('a state read at the head %s cached if the upstream is %i blocks behind the network', async (_, behind) => {
+  const chain = new ScriptedChain({ from: 100 });
+  const [best, other] = await Promise.all([scriptedNode(chain), scriptedNode(chain.copy())]);
+  for (const node of [best, other]) node.response('eth_getBalance', () => node.chain.head.number);
+  best.chain.mine();
+  if (behind === 0) other.chain = best.chain.copy();
+  const gateway = await startGateway({ main: network(CHAIN_ID, [best.url, other.url], { hedge: 'off' }) });
+  onTestFinished(() => gateway.stop());
+  await gateway.call('main', 'eth_getBalance', params);
+  await eventually(async () => {
+    const { value } = await readMetrics(gateway.address);
+    const at = [0, 1].map((index) => value('gatehouse_upstream_head_block', { upstream: `node-${index}` }));
+    return value('gatehouse_network_head_block') === 101 && at[0] === 101 && at[1] === 101 - behind;
+  });
+  // The second upstream has the response to this call.
+  best.next(lacksBlock, 'eth_getBalance');
+  const slot = [params[0], 'latest'];
+  expect((await gateway.call('main', 'eth_getBalance', slot)).result).toBe(`0x${(101 - behind).toString(16)}`);
+  expect(other.callsOf('eth_getBalance')).toHaveLength(1);
+  // An older one would be a read before block 101, of which the gateway knows.
+  expect((await gateway.call('main', 'eth_getBalance', slot)).result).toBe('0x65');
+  expect(best.callsOf('eth_getBalance').length).toBe(behind === 0 ? 2 : 3);
+});
