@@ -81,11 +81,20 @@ export function openSubscription(
       if (end()) events.ended();
     },
   });
+  const unsubscribe = (): void => {
+    // A failure does not matter: the subscription also ends with the connection.
+    request(nodeMethods.unsubscribe, JSON.stringify([subscription])).catch(() => undefined);
+  };
   const begin = async (): Promise<void> => {
     checkChain(await request(nodeMethods.chainId, '[]'), chainId);
+    if (hasEnded) return;
     const response = await request(nodeMethods.subscribe, params);
-    if (response.kind !== 'result' || hasEnded) throw new Error('the subscription was rejected');
+    if (response.kind !== 'result') throw new Error('the subscription was rejected');
     subscription = response.result;
+    if (hasEnded) {
+      unsubscribe();
+      return;
+    }
     events.started();
     for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
@@ -95,10 +104,7 @@ export function openSubscription(
   });
   return {
     close: () => {
-      if (end() && subscription !== undefined) {
-        // A failure does not matter: the subscription also ends with the connection.
-        request(nodeMethods.unsubscribe, JSON.stringify([subscription])).catch(() => undefined);
-      }
+      if (end() && subscription !== undefined) unsubscribe();
     },
   };
 }
