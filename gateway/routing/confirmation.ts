@@ -1,4 +1,7 @@
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
+import { isRead } from '../spec/method-group.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -12,26 +15,52 @@ export class Confirmation {
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #policy: ConfirmNull;
   readonly #isAlone: boolean;
+  readonly #isDevelopment: boolean;
 
-  /** @param isAlone the network has one upstream, so that there is nothing to compare with */
-  constructor(monotonic: MonotonicReads<Upstream>, policy: ConfirmNull, isAlone: boolean) {
+  /**
+   * @param isAlone the network has one upstream, so that there is nothing to compare with
+   * @param isDevelopment a development chain, whose node may remove blocks at any time
+   */
+  constructor(monotonic: MonotonicReads<Upstream>, policy: ConfirmNull, isAlone: boolean, isDevelopment: boolean) {
     this.#monotonic = monotonic;
     this.#policy = policy;
     this.#isAlone = isAlone;
+    this.#isDevelopment = isDevelopment;
   }
 
   /** The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream. */
   confirm(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse | undefined {
-    if (this.#isAlone) return response;
     const { method, unconfirmed, respondingUpstream } = routedCall;
+    if (this.#isAlone || respondingUpstream === undefined) return this.#acceptAlone(routedCall, response);
     const newer = unconfirmed === undefined ? response : this.#monotonic.selectNewer(unconfirmed, response);
+    const isEmpty = isEmptyResponse(method, newer);
     const isUnconfirmed =
       unconfirmed === undefined
-        ? respondingUpstream !== undefined && this.isNeeded(routedCall, response, respondingUpstream)
-        : this.#monotonic.isOlder(routedCall, newer);
+        ? this.isNeeded(routedCall, response, respondingUpstream)
+        : this.#monotonic.isOlder(routedCall, newer) || (isEmpty && this.#monotonic.isLagging(respondingUpstream));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     routedCall.unconfirmed = newer;
+    routedCall.isEvidence = isEmpty
+      ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)
+      : !this.#monotonic.isOlderThanServed(routedCall, newer);
     return undefined;
+  }
+
+  /**
+   * The response if no other upstream can confirm it.
+   * @throws RpcError if it is older than what callers were served, or may be null although the object exists
+   */
+  acceptUnconfirmed(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse {
+    if (!routedCall.isEvidence && !this.#isDevelopment) throw new RpcError('no-upstream');
+    return this.#monotonic.acceptOlder(routedCall, response);
+  }
+
+  /** With one upstream, a null is wrong only for what callers were served. */
+  #acceptAlone(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse {
+    const { method } = routedCall;
+    if (!isEmptyResponse(method, response) || this.#policy === 'never') return response;
+    if (!this.#isDevelopment && this.#monotonic.hasServed(routedCall)) throw new RpcError('no-upstream');
+    return response;
   }
 
   /** Whether a first response needs a second one. */
@@ -42,7 +71,8 @@ export class Confirmation {
     const { method } = routedCall;
     // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
     if (method.resultIs === 'sync-status') return response.result !== false;
-    if (response.result !== null || !method.nullable || this.#policy === 'never') return false;
+    if (!isEmptyResponse(method, response) || this.#policy === 'never') return false;
+    if (method.isPassThrough === true) return isRead(method) && this.#monotonic.isLagging(upstream);
     if (this.#policy === 'always' && method.looksUpHash === true) return true;
     return (
       upstream.blocks.isMissingHistory ||
@@ -51,4 +81,11 @@ export class Confirmation {
       this.#monotonic.hasServed(routedCall)
     );
   }
+}
+
+/** Null, if the method may return it. Of a pass-through method also `0x`, which geth returns for a block that it lacks. */
+function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: UpstreamResponse): boolean {
+  if (response.kind !== 'result') return false;
+  if (isPassThrough === true) return response.result === null || response.result === '0x';
+  return nullable && response.result === null;
 }

@@ -11,7 +11,7 @@ import type { SkipReason } from './policy/skip-reasons.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
-import { exhaustedResponse, isAboveHead, unsupportedResponse } from './exhausted.ts';
+import { exhaustedResponse, isAboveHead, isMissing, pollLagging, unsupportedResponse } from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -80,7 +80,7 @@ export class Router {
     );
     const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
-    this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1);
+    this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
     this.#attempts = new Attempts({
       normalise,
       checkResult,
@@ -127,8 +127,11 @@ export class Router {
       for (;;) {
         const now = performance.now();
         const upstream = this.#budgeted.selectNext(routedCall, now);
-        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed))
+        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed)) {
+          if (!routedCall.isEvidence && (await pollLagging(routedCall, this.all, this.#heads, this.#monotonic)))
+            continue;
           return this.#responseWithoutUpstream(routedCall, now);
+        }
         this.#beginAttempt(routedCall, upstream);
         const remainingMs = routedCall.deadline - now;
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
@@ -194,8 +197,8 @@ export class Router {
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
     const { unconfirmed } = routedCall;
     return unconfirmed === undefined
-      ? exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now)
-      : this.#monotonic.acceptOlder(routedCall, unconfirmed);
+      ? exhaustedResponse(routedCall, this.all, this.#monotonic, now)
+      : this.#confirmation.acceptUnconfirmed(routedCall, unconfirmed);
   }
 
   /** The response if the failed attempt was for confirmation, or shows that no other upstream can help; else undefined. */
@@ -205,8 +208,13 @@ export class Router {
     wasClosed: boolean,
   ): UpstreamResponse | undefined {
     const { method, unconfirmed, respondingUpstream } = routedCall;
-    if (unconfirmed !== undefined) return unconfirmed;
     const { failure, response } = outcome;
+    if (isMissing(outcome) && respondingUpstream !== undefined && !this.#monotonic.isLagging(respondingUpstream))
+      routedCall.isMissingAtHead = true;
+    if (unconfirmed !== undefined) {
+      if (routedCall.isEvidence) return unconfirmed;
+      return failure === 'not-found' && routedCall.isMissingAtHead ? unconfirmed : undefined;
+    }
     const wasCircuitOpen = !wasClosed && response === undefined;
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
@@ -215,7 +223,7 @@ export class Router {
     const now = performance.now();
     // This call counts as a probe, if one is due.
     this.#probes.takeIfDue(method.name, now);
-    return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
+    return exhaustedResponse(routedCall, this.all, this.#monotonic, now);
   }
 
   #recordResponse(

@@ -65,6 +65,7 @@ export function openSubscription(
   const deliver = ({ subscription: id, result }: Notification): void => {
     if (!hasEnded && id === subscription) events.notified(result);
   };
+  const isOpen = (): boolean => !hasEnded;
   const end = (): boolean => {
     if (hasEnded) return false;
     hasEnded = true;
@@ -87,11 +88,11 @@ export function openSubscription(
   };
   const begin = async (): Promise<void> => {
     checkChain(await request(nodeMethods.chainId, '[]'), chainId);
-    if (hasEnded) return;
+    if (!isOpen()) return;
     const response = await request(nodeMethods.subscribe, params);
     if (response.kind !== 'result') throw new Error('the subscription was rejected');
     subscription = response.result;
-    if (hasEnded) {
+    if (!isOpen()) {
       unsubscribe();
       return;
     }
