@@ -120,6 +120,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#chain.isCurrent ? Promise.resolve(this.head) : this.#waiters.wait(timeoutMs);
   }
 
+  waitForChange(timeoutMs: number): Promise<unknown> {
+    return this.#waiters.wait(timeoutMs);
+  }
+
   markUsed(now: number): void {
     this.#usedAt = now;
     if (now >= this.#nextRoundAt) this.#startRound(now);
