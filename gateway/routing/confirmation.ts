@@ -33,14 +33,14 @@ export class Confirmation {
     const { method, unconfirmed, respondingUpstream } = routedCall;
     if (this.#isAlone || respondingUpstream === undefined) return this.#acceptAlone(routedCall, response);
     const newer = unconfirmed === undefined ? response : this.#monotonic.selectNewer(unconfirmed, response);
-    const isEmpty = isEmptyResponse(method, newer);
     const isUnconfirmed =
       unconfirmed === undefined
         ? this.isNeeded(routedCall, response, respondingUpstream)
-        : this.#monotonic.isOlder(routedCall, newer) || (isEmpty && this.#monotonic.isLagging(respondingUpstream));
+        : this.#monotonic.isOlder(routedCall, newer) ||
+          (!routedCall.isEvidence && isEmptyResponse(method, newer) && this.#monotonic.isLagging(respondingUpstream));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     routedCall.unconfirmed = newer;
-    routedCall.isEvidence = isEmpty
+    routedCall.isEvidence = isEmptyResponse(method, newer)
       ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)
       : !this.#monotonic.isOlderThanServed(routedCall, newer);
     return undefined;

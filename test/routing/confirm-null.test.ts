@@ -115,6 +115,13 @@ describe('a null', () => {
     expect(finds()).toEqual([1, 1]);
   });
 
+  it('of an upstream at the head counts, if the other lags', async () => {
+    const { find, finds, two } = await withHeads('0x12', '0x11', 'always');
+    two.response('eth_getTransactionByHash', null);
+    expect(await find()).toBeNull();
+    expect(finds()).toEqual([1, 1]);
+  });
+
   it('is never confirmed if the network file disables it', async () => {
     const { find, finds } = await withHeads('0x10', '0x11', 'never');
     expect(await find()).toBeNull();

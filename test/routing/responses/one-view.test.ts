@@ -18,7 +18,7 @@ function setHead(node: FakeNode, head: number): void {
     ...{ gasLimit: '0x1c9c380', timestamp: numberOf(0x65000000 + number), transactions: [] },
   });
   const numberIn = (which: unknown): number =>
-    typeof which === 'object' ? newest : String(which).startsWith('0x') ? Number(which) : head;
+    typeof which !== 'string' ? newest : which.startsWith('0x') ? Number(which) : head;
   const none = rpcError(-32_000, 'header not found');
   const found = (number: number) => (number <= head ? block(number) : null);
   node.response('eth_blockNumber', numberOf(head));
@@ -99,14 +99,13 @@ describe('while the upstream with the newest served block is unreachable', () =>
     expect(lagging.callsOf('eth_getLogs')).toHaveLength(1);
   });
 
-  it('they are served as soon as another upstream has it, without waiting for the next poll', async () => {
-    for (const [method, params, expected] of reads) {
-      const { ahead, lagging, call } = await withLagging();
-      await ahead.refuse();
-      setHead(lagging, newest);
-      lagging.response('eth_getTransactionCount', '0x1');
-      expect(await call(method, ...params), `${method} ${params.join()}`).toEqual(expected);
-    }
+  it.each(reads)('%s of %j is served as soon as another upstream has it', async (method, params, expected) => {
+    const { ahead, lagging, call } = await withLagging();
+    await ahead.refuse();
+    setHead(lagging, newest);
+    lagging.response('eth_getTransactionCount', '0x1');
+    // Without a wait for the next poll.
+    expect(await call(method, ...params)).toEqual(expected);
   });
 
   it('a cached block is returned', async () => {
