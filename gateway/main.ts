@@ -136,7 +136,9 @@ async function start(): Promise<void> {
   // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
   const shouldReload = !isatty(0) && !isatty(1);
   if (shouldReload) process.on('SIGHUP', () => void gateway.reload());
-  const skip: 'SIGHUP'[] = shouldReload ? ['SIGHUP'] : [];
+  // Without a listener, SIGUSR2 would end the process.
+  process.on('SIGUSR2', () => undefined);
+  const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
   const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
     isStopping = true;

@@ -43,6 +43,8 @@ export interface CanonicalChain {
    * @returns undefined if no upstream returns the head within the timeout
    */
   waitForHead(timeoutMs: number): Promise<Header | undefined>;
+  /** Resolves after the next change, or after the timeout. */
+  waitForChange(timeoutMs: number): Promise<unknown>;
   /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
   markUsed(now: number): void;
 }

@@ -8,6 +8,8 @@ export interface HeadTimes {
   readonly usedMaxMs: number;
   /** Time after the last call at which polls stop. Until then the interval grows. */
   readonly idleAfterMs: number;
+  /** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+  readonly pauseMs: number;
   /** Minimum interval between the polls that confirm a lower head. */
   readonly confirmMinMs: number;
   /** Minimum time without newHeads notifications after which the upstream is polled. */
@@ -24,9 +26,6 @@ export interface HeadTimes {
   readonly startMs: number;
 }
 
-/** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
-export const PAUSE_MS = 30_000;
-
 /** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
 export const defaultTimes: HeadTimes = {
   watchedMinMs: 1_000,
@@ -34,6 +33,7 @@ export const defaultTimes: HeadTimes = {
   usedMinMs: 2_000,
   usedMaxMs: 15_000,
   idleAfterMs: 180_000,
+  pauseMs: 30_000,
   confirmMinMs: 500,
   silenceMs: 10_000,
   lateMs: 2_000,

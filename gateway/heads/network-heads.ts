@@ -5,14 +5,7 @@ import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower, type HeadSource } from './head-follower.ts';
-import {
-  confirmationIntervalMs,
-  defaultTimes,
-  maxSilenceMs,
-  PAUSE_MS,
-  pollIntervalMs,
-  type HeadTimes,
-} from './head-times.ts';
+import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
@@ -38,6 +31,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #times: HeadTimes;
   readonly #watchers = new Set<(change: ChainChange) => void>();
   readonly #waiters = new HeadWaiters();
+  readonly waitForChange = this.#waiters.wait.bind(this.#waiters);
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
@@ -156,7 +150,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   markUsed(now: number): void {
-    if (now - this.#usedAt > PAUSE_MS && now - this.seenAt > PAUSE_MS) this.#agreed.continuity++;
+    if (now - Math.max(this.#usedAt, this.seenAt) > this.#times.pauseMs) this.#agreed.continuity++;
     this.#usedAt = now;
     if (now >= this.#nextRoundAt) this.#startRound(now);
   }

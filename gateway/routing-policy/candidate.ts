@@ -34,6 +34,12 @@ export interface CallNeeds {
         readonly tag?: string | undefined;
       }
     | undefined;
+  /** A list of logs: it does not show that blocks are missing. */
+  readonly listsLogs: boolean;
+  /** The result is the number of the head. */
+  readonly isHeadNumber: boolean;
+  /** A pass-through method. Its parameters may name any block, so an upstream at the head is used first. */
+  readonly isPassThrough: boolean;
   /** The call sends a transaction. */
   readonly sends: boolean;
   /** `closed-retry`: a retry without budget, at a closed circuit only. */

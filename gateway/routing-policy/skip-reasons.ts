@@ -1,4 +1,4 @@
-import { isBelowHead, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
+import { isBelowHead, isBelowServed, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
 
 interface SkipReasonRow {
   /** A row of docs/routing.md. */
@@ -22,20 +22,27 @@ export const skipReasons = {
     applies: ({ isMethodMarked, isPreferred }) => isMethodMarked && !isPreferred,
     lastResort: 1,
   },
+  stale: {
+    meaning:
+      'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
+    applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
+    lastResort: 'never',
+  },
   'missing-block': {
     meaning:
       'Its head is below the block of the call, or it recently returned that it does not have this block, or a block at least as old. For state older than 128 blocks: it is not an `archive`, and another upstream is.',
     applies: (candidate, { blocks }, network) =>
       blocks !== undefined && !candidate.isPreferred && isMissing(candidate, blocks, network),
-    lastResort: 1,
+    lastResort: 3,
   },
   behind: {
     meaning:
-      'It is more than 8 blocks behind the head (or the blocks of 16 s, or `maxLagBlocks`). For a tag, also an implied one: it is below the head.',
-    applies: (candidate, { blocks }, network) =>
+      'It is more than 8 blocks behind the head (or the blocks of 16 s, or `maxLagBlocks`). For a tag, also an implied one, or a pass-through method: it is below the head.',
+    applies: (candidate, { blocks, isPassThrough }, network) =>
       !candidate.isPreferred &&
       (candidate.lag > network.maxLag ||
-        (blocks?.tag !== undefined && (candidate.isTagOlder || isBelowHead(candidate, network)))),
+        (blocks?.tag !== undefined && candidate.isTagOlder) ||
+        ((blocks?.tag !== undefined || isPassThrough) && isBelowHead(candidate, network))),
     lastResort: 1,
   },
   'other-chain': {
@@ -69,13 +76,25 @@ export function skipReasonOf(
   return undefined;
 }
 
+function isStale({ head }: CandidateState, { blocks, listsLogs, isHeadNumber }: CallNeeds, network: NetworkState): boolean {
+  if (blocks === undefined) return false;
+  // The number of the head is raised to the newest served block.
+  if (blocks.tag === 'latest') return !isHeadNumber && isBelowServed(head, network);
+  // An upper end above the newest known block means that block.
+  return listsLogs && head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
+}
+
+function newestKnown({ head, newestServed }: NetworkState): number {
+  return Math.max(head, newestServed);
+}
+
 function isMissing(
   { head, isArchive, lacksBlocks }: CandidateState,
   { lowest, highest, readsState }: NonNullable<CallNeeds['blocks']>,
   network: NetworkState,
 ): boolean {
-  // A block above the network's head may be new at any upstream.
-  if (head !== undefined && head < highest && highest <= network.head) return true;
+  // A block above the newest known one may be new at any upstream.
+  if (head !== undefined && head < highest && highest <= newestKnown(network)) return true;
   if (isArchive) return false;
   return lacksBlocks || (network.hasArchives && readsState && isOld(lowest, network.head));
 }

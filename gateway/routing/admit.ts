@@ -1,3 +1,4 @@
+import { isRead } from '../spec/method-group.ts';
 import { capGas, namesGas } from '../spec/prepare-params.ts';
 import type { UpstreamCall } from './routed-call.ts';
 import type { CallQueue } from './call-queue.ts';
@@ -11,7 +12,7 @@ import type { Router } from './router.ts';
 export function admitCall(router: Router, queue: CallQueue, call: UpstreamCall): Promise<UpstreamResponse> {
   let admission: Promise<void> | undefined;
   try {
-    admission = queue.enter(call.deadline);
+    admission = queue.enter(call.deadline, isRead(call.method) ? call.caller : undefined);
   } catch (error) {
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passes on what `enter` threw
     return Promise.reject(error);

@@ -1,4 +1,7 @@
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
+import { isRead } from '../spec/method-group.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -16,7 +19,7 @@ export class Confirmation {
 
   /**
    * @param isAlone the network has one upstream: only what is older than served blocks is confirmed, by the same one
-   * @param isDevelopment a development chain, whose only upstream can go back at any time
+   * @param isDevelopment a development chain, whose node may remove blocks at any time
    */
   constructor(monotonic: MonotonicReads<Upstream>, policy: ConfirmNull, isAlone: boolean, isDevelopment: boolean) {
     this.#monotonic = monotonic;
@@ -29,32 +32,62 @@ export class Confirmation {
   confirm(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse | undefined {
     if (this.#isAlone && this.#isDevelopment) return response;
     const { method, unconfirmed, respondingUpstream } = routedCall;
+    if (respondingUpstream === undefined) return response;
     const newer = unconfirmed === undefined ? response : this.#monotonic.selectNewer(unconfirmed, response);
     const isUnconfirmed =
       unconfirmed === undefined
-        ? respondingUpstream !== undefined && this.isNeeded(routedCall, response, respondingUpstream)
-        : this.#monotonic.isOlder(routedCall, newer);
+        ? this.isNeeded(routedCall, response, respondingUpstream)
+        : this.#monotonic.isOlder(routedCall, newer) ||
+          (!routedCall.isEvidence &&
+            isEmptyResponse(method, newer) &&
+            (this.#isAlone || this.#monotonic.isLagging(respondingUpstream)));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     routedCall.unconfirmed = newer;
+    routedCall.isEvidence = isEmptyResponse(method, newer)
+      ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)
+      : !this.#monotonic.isOlderThanServed(routedCall, newer);
     return undefined;
+  }
+
+  /**
+   * The response if no other upstream can confirm it.
+   * @throws RpcError if it is older than what callers were served, or may be null although the object exists
+   */
+  acceptUnconfirmed(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse {
+    if (!routedCall.isEvidence && !this.#isDevelopment) throw new RpcError('no-upstream');
+    return this.#monotonic.acceptOlder(routedCall, response);
   }
 
   /** Whether a first response needs a second one. */
   isNeeded(routedCall: RoutedCall, response: UpstreamResponse, upstream: Upstream): boolean {
-    if (this.isOlder(routedCall, response)) return true;
+    if (this.#isOlder(routedCall, response)) return true;
     if (this.#isAlone || response.kind !== 'result') return false;
     const { method } = routedCall;
     // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
     if (method.resultIs === 'sync-status') return response.result !== false;
-    if (response.result !== null || !method.nullable || this.#policy === 'never') return false;
+    if (!isEmptyResponse(method, response) || this.#policy === 'never') return false;
+    if (method.isPassThrough === true) return isRead(method) && this.#monotonic.isLagging(upstream);
     if (this.#policy === 'always' && method.looksUpHash === true) return true;
     return upstream.blocks.isMissingHistory || this.#monotonic.isLagging(upstream);
   }
 
+  /** Whether the response is so old that its upstream may be tried again: several nodes may share its URL. */
+  canRepeat(routedCall: RoutedCall): boolean {
+    const { unconfirmed } = routedCall;
+    return unconfirmed !== undefined && this.#isOlder(routedCall, unconfirmed);
+  }
+
   /** Whether a response is older than what callers were served: an older block for a tag, or null for a served block. */
-  isOlder(routedCall: RoutedCall, response: UpstreamResponse): boolean {
+  #isOlder(routedCall: RoutedCall, response: UpstreamResponse): boolean {
     if (this.#monotonic.isOlder(routedCall, response)) return true;
     if (response.kind !== 'result' || response.result !== null || this.#policy === 'never') return false;
     return routedCall.method.nullable && this.#monotonic.hasServed(routedCall);
   }
+}
+
+/** Null, if the method may return it. Of a pass-through method also `0x`, which geth returns for a block that it lacks. */
+function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: UpstreamResponse): boolean {
+  if (response.kind !== 'result') return false;
+  if (isPassThrough === true) return response.result === null || response.result === '0x';
+  return nullable && response.result === null;
 }

@@ -1,12 +1,18 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { MIN_ATTEMPT_MS } from './attempts.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamLimits } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { withTimeout } from '../upstreams/with-timeout.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+
+/** An upstream that was polled this recently is not polled again for a call. */
+const MIN_POLL_AGE_MS = 50;
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
@@ -14,21 +20,23 @@ const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'n
 /**
  * The response when no upstream is left to try. The failure classes of the attempts decide.
  * @param all upstreams of the network, for the error if none was tried
- * @param newestKnown the newest served block, or the head if that is higher; 0: none is known
  * @throws RpcError if there is no upstream response to pass on
  */
 export function exhaustedResponse(
   routedCall: RoutedCall,
   all: readonly { readonly limits: UpstreamLimits | undefined }[],
-  newestKnown: bigint,
+  monotonic: MonotonicReads<Upstream>,
   now: number,
 ): UpstreamResponse {
   const { method, failed } = routedCall;
   if (failed.length === 0) throw noCandidateError(all, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
+  // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
+  if (failed.some(isMissing) && (!routedCall.isMissingAtHead || monotonic.isKnownNewBlock(routedCall)))
+    throw new RpcError('no-upstream');
   const blockError = missingBlockError(failed);
-  const missingBlock = blockError && noSuchBlock(routedCall, blockError, newestKnown);
+  const missingBlock = blockError && noSuchBlock(routedCall, blockError, monotonic.newestKnown);
   if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {
     const response = failed.findLast((outcome) => outcome.failure === failure)?.response;
@@ -70,7 +78,9 @@ function errorResponse(failure: FailureClass, response: ErrorResponse): Upstream
 
 /** The polled heads (`heads/`). */
 interface PolledHeads {
-  headOf(upstream: Upstream): { readonly number: bigint } | undefined;
+  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
+  /** Polls an upstream's head now. */
+  poll(upstream: Upstream): Promise<unknown>;
 }
 
 /** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */
@@ -85,6 +95,11 @@ export function isAboveHead(
   if (highest === undefined || heads.headOf(upstream) === undefined || monotonic.isLagging(upstream)) return false;
   const numbers = all.map((one) => heads.headOf(one)?.number ?? -1n);
   return highest > Number(monotonic.newest) && numbers.every((number) => highest > Number(number));
+}
+
+/** Whether the upstream returned that it does not have the block or object. */
+export function isMissing({ failure }: FailedOutcome): boolean {
+  return failure === 'no-block' || failure === 'not-found';
 }
 
 /** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */
@@ -124,4 +139,37 @@ function noSuchBlock(
 /** With one upstream only, `blocks` is not set, and is read here. */
 function highestOf({ method, params, blocks }: RoutedCall): number | undefined {
   return (blocks ?? blocksNamedBy(method, params))?.highest;
+}
+
+/**
+ * Polls the heads of the upstreams that lag, once per call, before the call fails because of them. Polls are a block time
+ * apart, so an upstream may have the block by now. Those that have caught up count as untried.
+ * @returns whether an upstream has caught up
+ */
+export async function pollLagging(
+  routedCall: RoutedCall,
+  upstreams: readonly Upstream[],
+  heads: PolledHeads,
+  monotonic: MonotonicReads<Upstream>,
+): Promise<boolean> {
+  const { method, deadline, tried } = routedCall;
+  const now = performance.now();
+  if (routedCall.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
+  routedCall.hasPolledHeads = true;
+  const lagging = upstreams.filter(
+    (upstream) =>
+      upstream.circuit.isClosed &&
+      monotonic.isLagging(upstream) &&
+      now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
+  );
+  if (lagging.length === 0) return false;
+  const polls = Promise.allSettled(lagging.map((upstream) => heads.poll(upstream)));
+  await withTimeout(polls, deadline - now - MIN_ATTEMPT_MS, () => new Error('the deadline of the call')).catch(
+    () => undefined, // upstreams without a response still lag
+  );
+  const caughtUp = lagging.filter((upstream) => !monotonic.isLagging(upstream));
+  if (caughtUp.length === 0) return false;
+  routedCall.unconfirmed = undefined;
+  for (const upstream of caughtUp) if (tried.includes(upstream)) tried.splice(tried.indexOf(upstream), 1);
+  return true;
 }

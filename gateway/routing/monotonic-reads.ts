@@ -1,7 +1,7 @@
-import { isBelowServed } from '../routing-policy/candidate.ts';
+import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
-import type { HeadPositions, Tag } from '../upstreams/available-blocks.ts';
+import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
@@ -80,6 +80,11 @@ export class MonotonicReads<U extends object> {
     return number !== undefined && number < (tag === 'latest' ? this.newest : this.#tags[tag].number);
   }
 
+  /** Whether a block at `latest` is older than one that callers were served, which is never served again. */
+  isOlderThanServed(routedCall: RoutedCall, response: UpstreamResponse): boolean {
+    return routedCall.blocks?.tag === 'latest' && this.isOlder(routedCall, response);
+  }
+
   /** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
   selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
     const number = this.#blockNumberIn(one);
@@ -104,10 +109,22 @@ export class MonotonicReads<U extends object> {
   }
 
   /** Whether callers were served the block of the call, so that null would be wrong. */
-  hasServed({ method, params, blocks }: RoutedCall): boolean {
+  hasServed({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
     return typeof params[0] === 'string' && this.#heads.has(params[0]);
+  }
+
+  /**
+   * Whether a block of the call is known, by its number or by its hash, and new: every upstream will have it soon. Older
+   * ones may be missing for ever.
+   */
+  isKnownNewBlock({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
+    const { newestKnown } = this;
+    if (blocks !== undefined)
+      return blocks.highest <= Number(newestKnown) && !isOld(blocks.highest, Number(newestKnown));
+    const hash = hashNamedBy(method, params);
+    return hash !== undefined && this.#heads.has(hash);
   }
 }
 

@@ -50,6 +50,12 @@ export interface RoutedCall {
   respondingUpstream: Upstream | undefined;
   /** A final response that needs a second one from another upstream. */
   unconfirmed: UpstreamResponse | undefined;
+  /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
+  isEvidence: boolean;
+  /** An upstream at the head returned that it does not have the block or object. */
+  isMissingAtHead: boolean;
+  /** The heads of upstreams that lag were polled for this call. */
+  hasPolledHeads: boolean;
 }
 
 /** A call of Gatehouse itself, without a caller. */
@@ -79,6 +85,9 @@ export function createRoutedCall(
     failed: noFailures,
     respondingUpstream: undefined,
     unconfirmed: undefined,
+    isEvidence: false,
+    isMissingAtHead: false,
+    hasPolledHeads: false,
   };
 }
 
@@ -96,6 +105,7 @@ export function createHeadPoll(): RoutedCall {
     ...{ cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
     sentTo: undefined,
     ...{ respondingUpstream: undefined, unconfirmed: undefined },
+    ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },
   };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
   return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: noFailures };

@@ -2,7 +2,7 @@ import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
-import { createHeadPoll, createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
+import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
 import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
@@ -11,7 +11,7 @@ import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CallQueue } from './call-queue.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
-import { exhaustedResponse, isAboveHead, unsupportedResponse } from './exhausted.ts';
+import { exhaustedResponse, isAboveHead, isMissing, pollLagging, unsupportedResponse } from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -133,8 +133,11 @@ export class Router {
           now = performance.now();
         }
         const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
-        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed))
+        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed)) {
+          if (!routedCall.isEvidence && (await pollLagging(routedCall, this.all, this.#heads, this.#monotonic)))
+            continue;
           return this.#responseWithoutUpstream(routedCall, now);
+        }
         this.#beginAttempt(routedCall, upstream);
         const remainingMs = routedCall.deadline - now;
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
@@ -166,12 +169,7 @@ export class Router {
 
   /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
-    const ordered = this.#selector.order(createHeadPoll(), now);
-    return new Map(
-      ordered.flatMap(({ candidate, skipReason }) =>
-        skipReason === undefined ? [] : [[candidate.upstream, skipReason] as const],
-      ),
-    );
+    return this.#selector.skipReasons(now);
   }
 
   #isUnsupportedByAll(method: string): boolean {
@@ -198,18 +196,15 @@ export class Router {
     routedCall.respondingUpstream = upstream;
   }
 
-  /** For a response older than served blocks, without another upstream: several nodes may share the URL of this one. */
   #selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { unconfirmed } = routedCall;
-    const isOlder = unconfirmed !== undefined && this.#confirmation.isOlder(routedCall, unconfirmed);
-    return isOlder ? this.#budgeted.selectAgain(routedCall, now) : undefined;
+    return this.#confirmation.canRepeat(routedCall) ? this.#budgeted.selectAgain(routedCall, now) : undefined;
   }
 
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
     const { unconfirmed } = routedCall;
     return unconfirmed === undefined
-      ? exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now)
-      : this.#monotonic.acceptOlder(routedCall, unconfirmed);
+      ? exhaustedResponse(routedCall, this.all, this.#monotonic, now)
+      : this.#confirmation.acceptUnconfirmed(routedCall, unconfirmed);
   }
 
   /** The response if the failed attempt was for confirmation, or shows that no other upstream can help; else undefined. */
@@ -219,8 +214,13 @@ export class Router {
     wasClosed: boolean,
   ): UpstreamResponse | undefined {
     const { method, unconfirmed, respondingUpstream } = routedCall;
-    if (unconfirmed !== undefined) return unconfirmed;
     const { failure, response } = outcome;
+    if (isMissing(outcome) && respondingUpstream !== undefined && !this.#monotonic.isLagging(respondingUpstream))
+      routedCall.isMissingAtHead = true;
+    if (unconfirmed !== undefined) {
+      if (routedCall.isEvidence) return unconfirmed;
+      return failure === 'not-found' && routedCall.isMissingAtHead ? unconfirmed : undefined;
+    }
     const wasCircuitOpen = !wasClosed && response === undefined;
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
@@ -229,7 +229,7 @@ export class Router {
     const now = performance.now();
     // This call counts as a probe, if one is due.
     this.#probes.takeIfDue(method.name, now);
-    return exhaustedResponse(routedCall, this.all, this.#monotonic.newestKnown, now);
+    return exhaustedResponse(routedCall, this.all, this.#monotonic, now);
   }
 
   #recordResponse(

@@ -1,11 +1,11 @@
 import { MIN_ATTEMPT_MS } from './attempts.ts';
 import { RetryBudget } from './retry/retry-budget.ts';
-import type { RoutedCall } from './routed-call.ts';
+import { createHeadPoll, type RoutedCall } from './routed-call.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { HeadPositions } from '../upstreams/available-blocks.ts';
 import type { CallNeeds } from '../routing-policy/candidate.ts';
 import { lastResortOrder, NEVER, orderCandidates, type OrderedCandidate } from '../routing-policy/order-candidates.ts';
-import { skipReasonOf } from '../routing-policy/skip-reasons.ts';
+import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
 import { Ranking } from './ranking.ts';
 import { SelectionState, type UpstreamState } from './selection-state.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
@@ -93,6 +93,14 @@ export class UpstreamSelector {
       if (poll !== undefined) return poll;
     }
     return undefined;
+  }
+
+  /** The upstreams that all calls skip now. */
+  skipReasons(now: number): Map<Upstream, SkipReason> {
+    const reasons = new Map<Upstream, SkipReason>();
+    for (const { candidate, skipReason } of this.order(createHeadPoll(), now))
+      if (skipReason !== undefined) reasons.set(candidate.upstream, skipReason);
+    return reasons;
   }
 
   /** All untried upstreams in the order of the policy, with their skip reasons. Selects none. */

@@ -29,7 +29,14 @@ export class SelectionState {
     circuit: 'closed',
     isOnOtherChain: false,
   };
-  readonly needs: Mutable<CallNeeds> = { blocks: undefined, sends: false, purpose: 'attempt' };
+  readonly needs: Mutable<CallNeeds> = {
+    blocks: undefined,
+    listsLogs: false,
+    isHeadNumber: false,
+    isPassThrough: false,
+    sends: false,
+    purpose: 'attempt',
+  };
   readonly network: Mutable<NetworkState>;
   readonly #heads: HeadPositions<Upstream>;
   readonly #monotonic: MonotonicReads<Upstream>;
@@ -53,6 +60,9 @@ export class SelectionState {
   readCall({ method, blocks }: RoutedCall, purpose: CallNeeds['purpose']): void {
     const { needs, network } = this;
     needs.blocks = blocks;
+    needs.listsLogs = method.resultIs === 'logs';
+    needs.isHeadNumber = method.resultIs === 'head-number';
+    needs.isPassThrough = method.isPassThrough === true;
     needs.sends = method.sends === true;
     needs.purpose = purpose;
     if (this.#isAlone) return;

@@ -11,7 +11,7 @@ import { PolledFilter } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
-  readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe'>;
+  readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe' | 'deliveryOf'>;
   /** The method that requests logs. */
   readonly logs: MethodSpec;
 }
@@ -57,8 +57,11 @@ export class NetworkFilters {
     switch (action) {
       case 'remove':
         return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
-      case 'changes':
-        return jsonResponse(`[${(await this.#findFilter(id, access).takeResults()).join()}]`);
+      case 'changes': {
+        const filter = this.#findFilter(id, access);
+        const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind);
+        return jsonResponse(`[${(await filter.takeResults(delivery)).join()}]`);
+      }
       case 'logs': {
         const { filterParams: given } = this.#findFilter(id, access);
         // geth returns the same error for filters of other kinds (eth/filters/api.go, GetFilterLogs).

@@ -32,6 +32,8 @@ export interface NetworkSubscriptionsOptions {
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
+/** A filter waits for less. */
+const DELIVERY_TIMEOUT_MS = 1_000;
 
 /** Serves the subscriptions of one network. Each event is fetched once for all subscribers. */
 export class NetworkSubscriptions {
@@ -85,6 +87,15 @@ export class NetworkSubscriptions {
         subscriber.deliver(['false']);
         return () => undefined;
     }
+  }
+
+  /** Resolves when subscribers of this kind have the blocks that callers were served. Undefined: they have them. */
+  deliveryOf(kind: SubscriptionKind): Promise<unknown> | undefined {
+    if (kind !== 'newHeads' && kind !== 'logs') return undefined;
+    const delivery = (): Promise<unknown> | undefined => (kind === 'logs' ? this.#logs.delivery : undefined);
+    const { head, newestServed } = this.#chain;
+    const isBehind = head !== undefined && head.number < newestServed.number;
+    return isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS).then(delivery) : delivery();
   }
 
   /** Delivery starts after the current head, so the head must be known. */

@@ -31,25 +31,29 @@ export class PolledFilter implements Subscriber {
   }
 
   /**
-   * Returns the results since the last poll, each as JSON text. An empty buffer waits up to `MAX_WAIT_MS`: ethers polls
-   * right after each new block, when the gateway is still fetching its logs, and not again before the next block.
+   * Returns the results since the last poll, each as JSON text. An empty buffer waits up to `MAX_WAIT_MS` for a delivery in
+   * progress: ethers polls right after each new block, when the gateway is still fetching its logs, and not again before the
+   * next block.
+   * @param delivery resolves when all blocks are delivered; undefined: they are
    */
-  async takeResults(): Promise<readonly string[]> {
+  async takeResults(delivery: Promise<unknown> | undefined): Promise<readonly string[]> {
     this.#idleTimer.refresh();
-    if (this.#pending.length === 0) await this.#waitForResults(MAX_WAIT_MS);
+    if (this.#pending.length === 0 && delivery !== undefined) await this.#waitForResults(delivery);
     const taken = this.#pending;
     this.#pending = [];
     this.#pendingChars = 0;
     return taken;
   }
 
-  #waitForResults(timeoutMs: number): Promise<void> {
+  #waitForResults(delivery: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#wake = () => {
+      const timer = setTimeout(resolve, MAX_WAIT_MS);
+      const wake = (): void => {
         clearTimeout(timer);
         resolve();
       };
+      this.#wake = wake;
+      void delivery.then(wake);
     });
   }
 

@@ -94,6 +94,14 @@ export function blocksNamedBy({ blockAt, cache }: MethodSpec, params: readonly u
   return blockHash === undefined ? between(fromBlock ?? blockNumber, toBlock ?? blockNumber, readsState) : undefined;
 }
 
+/** The hash of the block that the call names, if it does so by hash. */
+export function hashNamedBy({ blockAt, looksUpHash }: MethodSpec, params: readonly unknown[]): string | undefined {
+  const given = blockAt === undefined ? (looksUpHash === true ? params[0] : undefined) : params[blockAt.param];
+  const hash =
+    typeof given === 'object' && given !== null ? (given as { readonly blockHash?: unknown }).blockHash : given;
+  return typeof hash === 'string' && hash.length === 66 ? hash : undefined;
+}
+
 function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks | undefined {
   const lowest = numberOf(from);
   const highest = numberOf(to);

@@ -65,6 +65,16 @@ describe('a gateway that is stopped', () => {
     expect(await gateway.ended).toMatchObject({ code: 0 });
   });
 
+  it('by SIGUSR2 is not: it ignores the signal', async () => {
+    const gateway = await place.start();
+    gateway.signal('SIGUSR2');
+    expect(await sendCall(gateway)).toMatchObject({ status: 200 });
+    expect(gateway.stderr()).not.toContain('draining');
+    gateway.signal('SIGINT');
+    expect(await gateway.ended).toMatchObject({ code: 0, signal: null });
+    expect(gateway.stderr()).not.toContain('SIGUSR2');
+  });
+
   it('does not wait longer than DRAIN_TIMEOUT_MS', async () => {
     const gateway = await place.start({ DRAIN_TIMEOUT_MS: '300' });
     node.next(hang);

@@ -21,6 +21,7 @@ export const quick: HeadTimes = {
   usedMinMs: 30,
   usedMaxMs: 60,
   idleAfterMs: 400,
+  pauseMs: 30_000,
   confirmMinMs: 10,
   silenceMs: 100,
   lateMs: 20,

@@ -20,14 +20,24 @@ const healthy: CandidateState = {
 const network: NetworkState = { head: 1_000, newestServed: 1_000, maxLag: 8, hasArchives: false };
 const archives = { hasArchives: true };
 
-const anyBlock: CallNeeds = { blocks: undefined, sends: false, purpose: 'attempt' };
+const anyBlock: CallNeeds = {
+  blocks: undefined,
+  listsLogs: false,
+  isHeadNumber: false,
+  isPassThrough: false,
+  sends: false,
+  purpose: 'attempt',
+};
 const from = (lowest: number, highest = lowest, readsState = false): Partial<CallNeeds> => {
   return { blocks: { lowest, highest, readsState } };
 };
 const stateAt = (block: number): Partial<CallNeeds> => from(block, block, true);
-const latest: Partial<CallNeeds> = {
-  blocks: { lowest: Infinity, highest: -Infinity, readsState: false, tag: 'latest' },
+const upTo = (tag: string): Partial<CallNeeds> => {
+  return { blocks: { lowest: Infinity, highest: -Infinity, readsState: false, tag } };
 };
+const latest = upTo('latest');
+const finalized = upTo('finalized');
+const logsUpTo = (highest: number): Partial<CallNeeds> => ({ ...from(1, highest), listsLogs: true });
 const send: Partial<CallNeeds> = { sends: true };
 const hedge: Partial<CallNeeds> = { purpose: 'hedge' };
 const closedRetry: Partial<CallNeeds> = { purpose: 'closed-retry' };
@@ -90,15 +100,20 @@ const rows: Row[] = [
   // Lag
   ['a lag up to the limit is allowed', [at(992, 8), a], {}, {}, 'a b'],
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],
-  ['a tag needs the head of the network', [at(999, 1), a], latest, {}, 'b a:behind'],
+  ['latest needs the newest served block', [at(999, 1), a], latest, {}, 'b a:stale!'],
   ['also if no caller was served it', [at(999, 1), a], latest, { newestServed: 0 }, 'b a:behind'],
-  ['but no block above it', [at(999, 1), at(1_000)], latest, { newestServed: 1_005 }, 'b a:behind'],
-  ['the newest of lagging heads is first', [at(990), at(998), at(992)], latest, {}, 'b:behind c:behind a:behind'],
+  ['but no block above it', [at(999, 1), at(1_000)], latest, { newestServed: 1_005 }, 'b a:stale!'],
+  ['the number of the head is raised', [at(999, 1), a], { ...latest, isHeadNumber: true }, {}, 'b a:behind'],
+  ['safe and finalized blocks are a last resort there', [at(999, 1), a], finalized, {}, 'b a:behind'],
+  ['and pass-through methods', [at(999, 1), a], { isPassThrough: true }, { newestServed: 0 }, 'b a:behind'],
+  ['a list of logs needs the end of the range', [at(999), a], logsUpTo(1_000), {}, 'b a:stale!'],
+  ['or the head, if the range ends above it', [at(999), a], logsUpTo(1_001), {}, 'b a:stale!'],
+  ['the newest of lagging heads is first', [at(990), at(998), at(992)], finalized, {}, 'b:behind c:behind a:behind'],
   ['but only for a tag', [at(980, 20), at(990, 10)], {}, {}, 'a:behind b:behind'],
   [
     'and after closed circuits with any lag',
     [{ ...at(999, 1), ...open }, at(900, 100)],
-    latest,
+    finalized,
     {},
     'b:behind a:behind',
   ],
@@ -122,6 +137,20 @@ const rows: Row[] = [
   ],
   ['equal ones are in the order of the ranking', [at(980, 20), marked], {}, {}, 'a:behind b:unsupported-method'],
   ['all at their limit', [full, full], {}, {}, 'a:at-limit! b:at-limit!'],
+  [
+    'an open circuit is before missing blocks',
+    [at(999), { ...open, ...at(1_000) }],
+    from(1_000),
+    {},
+    'b:circuit-open a:missing-block',
+  ],
+  [
+    'a list with gaps is no last resort',
+    [at(999), { ...open, ...at(1_000) }],
+    logsUpTo(1_000),
+    {},
+    'b:circuit-open a:stale!',
+  ],
   // The preferred upstream
   [
     'it may be behind, marked and without the block',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { hang, status } from '../support/behaviours.ts';
+import { hang, status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
-import { rpcError } from '../support/fake-node.ts';
+import { rpcError, type RpcResponse } from '../support/fake-node.ts';
 import { CHAIN_ID, shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
@@ -55,8 +55,6 @@ describe('a null', () => {
   it.each([
     ['returns null too', null],
     ['does not find it', rpcError(-32_000, 'unknown block')],
-    ['does not have a part of the chain', rpcError(4_444, 'pruned history unavailable')],
-    ['returns another error', rpcError(-32_099, 'something new')],
   ])('stays null when the other %s', async (_, response) => {
     const { find, finds, two } = await withHeads('0x10', '0x11');
     two.response('eth_getTransactionByHash', response);
@@ -64,26 +62,57 @@ describe('a null', () => {
     expect(finds()).toEqual([1, 1]);
   });
 
-  it('stays null when the other fails', async () => {
-    const { find, finds, two } = await withHeads('0x10', '0x11');
-    two.always(status(503));
-    expect(await find()).toBeNull();
+  // The contract: null needs evidence from an upstream at the head.
+  it.each<[string, Behaviour | undefined, RpcResponse]>([
+    ['fails', status(503), null],
+    ['does not have a part of the chain', undefined, rpcError(4_444, 'pruned history unavailable')],
+    ['returns another error', undefined, rpcError(-32_099, 'something new')],
+  ])('of an upstream that lags is 503 when the other %s', async (_, behaviour, response) => {
+    const { send, finds, two } = await withHeads('0x10', '0x11');
+    two.response('eth_getTransactionByHash', response);
+    two.always(behaviour);
+    expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
     expect(finds()).toEqual([1, 1]);
   });
 
+  it('of an upstream that has caught up needs no confirmation', async () => {
+    const { find, finds, one, two } = await withHeads('0x10', '0x11');
+    two.always(status(503));
+    one.response('eth_getBlockByNumber', head('0x11'));
+    expect(await find()).toBeNull();
+    expect(finds()).toEqual([2, 1]);
+  });
+
+  it('stays null when the other fails, if it is from an upstream at the head', async () => {
+    const { find, finds, one, two } = await withHeads('0x11', '0x11');
+    one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
+    await find();
+    one.response('eth_getTransactionByHash', null);
+    two.always(status(503));
+    expect(await find()).toBeNull();
+    expect(finds()).toEqual([2, 2]);
+  });
+
   it('is not confirmed by an upstream with an open circuit', async () => {
-    const { find, two, finds, send, one } = await withHeads('0x10', '0x11');
+    const { two, finds, send, one } = await withHeads('0x10', '0x11');
     one.response('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
     two.always(status(503));
     await send();
     two.always(hang);
-    expect(await find()).toBeNull();
+    expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
     expect(finds()).toEqual([1, 0]);
   });
 
   it('is always confirmed if the network file requires it', async () => {
     const { find, finds } = await withHeads('0x12', '0x11', 'always');
     expect(await find()).toMatchObject(transaction);
+    expect(finds()).toEqual([1, 1]);
+  });
+
+  it('of an upstream at the head counts, if the other lags', async () => {
+    const { find, finds, two } = await withHeads('0x12', '0x11', 'always');
+    two.response('eth_getTransactionByHash', null);
+    expect(await find()).toBeNull();
     expect(finds()).toEqual([1, 1]);
   });
 

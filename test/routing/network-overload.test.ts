@@ -101,6 +101,25 @@ describe('a network whose upstream hangs', () => {
     expect(await queued()).toBe(0);
   });
 
+  it('gives the place of a waiting caller who disconnects to the next', async () => {
+    const pending = [gateway.post('main', read()), gateway.post('main', read())];
+    await eventually(() => reads() === 3, 2_000);
+    const left = new AbortController();
+    const leaving = fetch(gateway.url('main'), { method: 'POST', body: read(), signal: left.signal });
+    await eventually(async () => (await queued()) === 1, 900);
+    left.abort();
+    await expect(leaving).rejects.toThrow('aborted');
+    await eventually(async () => (await queued()) === 0, 900);
+    pending.push(gateway.post('main', read()));
+    await eventually(async () => (await queued()) === 1, 900);
+    release();
+    await eventually(() => reads() === 4, 900);
+    release();
+    for (const response of await Promise.all(pending)) await expectResponse(response, 200, resultText('1', word));
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_calls_total', { network: 'main', outcome: 'caller-left' })).toBe(1);
+  });
+
   it('rejects calls of a batch and messages of a WebSocket, each with its own id', async () => {
     const batch = gateway.post('main', `[${[1, 2, 3, 4, 5].map((id) => read(id)).join()},${local}]`);
     await eventually(() => reads() === 3, 2_000);

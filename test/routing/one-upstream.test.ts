@@ -34,29 +34,31 @@ describe('one upstream whose nodes differ in height', () => {
         isPoll({ params }) ? block('0x5') : results.length > 1 ? results.shift() : results[0],
       );
     };
+    const response = (method: string, params: unknown[] = []) => gateway.call('test', method, params);
     const result = async (method: string, params: unknown[] = []) =>
-      (await gateway.call('test', method, params)).result as { number: string } | null | string;
+      (await response(method, params)).result as { number: string } | null | string;
     const requests = (method: string): number => node.callsOf(method).filter(isRead).length;
     const serve = async (number: string): Promise<void> => {
       next('eth_getBlockByNumber', block(number));
       expect(await result('eth_getBlockByNumber', ['latest', true])).toMatchObject({ number });
     };
     await serve('0x11');
-    return { node, next, result, requests, serve };
+    return { node, next, response, result, requests, serve };
   }
 
   it.each(['latest', 'safe', 'finalized'])(
     'gets a call once more if the %s block is older than a served one',
     async (tag) => {
-      const { next, result, requests, serve } = await oneAt();
+      const { next, response, result, requests, serve } = await oneAt();
       if (tag !== 'latest') await result('eth_getBlockByNumber', [tag, true]);
       const before = requests('eth_getBlockByNumber');
       next('eth_getBlockByNumber', block('0x10'), block('0x11'));
       expect(await result('eth_getBlockByNumber', [tag, true])).toMatchObject({ number: '0x11' });
       expect(requests('eth_getBlockByNumber')).toBe(before + 2);
-      // The newer of two older blocks.
+      // Of two older blocks, the newer one; an older `latest` is never served.
       next('eth_getBlockByNumber', block('0x10'), block('0xf'));
-      expect(await result('eth_getBlockByNumber', [tag, true])).toMatchObject({ number: '0x10' });
+      const older = await response('eth_getBlockByNumber', [tag, true]);
+      expect(older).toMatchObject(tag === 'latest' ? { error: { code: -32603 } } : { result: { number: '0x10' } });
       expect(requests('eth_getBlockByNumber')).toBe(before + 4);
       await serve('0x12');
       expect(requests('eth_getBlockByNumber')).toBe(before + 5);
@@ -72,6 +74,13 @@ describe('one upstream whose nodes differ in height', () => {
     next('eth_getBlockByNumber', null);
     expect(await result('eth_getBlockByNumber', ['0x12', true])).toBeNull();
     expect(requests('eth_getBlockByNumber')).toBe(4);
+  });
+
+  it('returns null twice for a served block: the call fails', async () => {
+    const { next, response, requests } = await oneAt();
+    next('eth_getBlockByNumber', null);
+    expect(await response('eth_getBlockByNumber', ['0x11', true])).toMatchObject({ error: { code: -32603 } });
+    expect(requests('eth_getBlockByNumber')).toBe(3);
   });
 
   it('does not decrease the result of eth_blockNumber', async () => {

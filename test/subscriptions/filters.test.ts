@@ -64,6 +64,14 @@ describe('a filter', () => {
     expect(await changes(id, 2)).toEqual([{ ...logs[0], removed: true }, ...(again[0]?.logs ?? [])]);
   });
 
+  it('without changes is polled without a wait', async () => {
+    const id = await result('eth_newFilter', { address: token });
+    const startedAt = performance.now();
+    for (let polls = 0; polls < 20; polls++) expect(await result('eth_getFilterChanges', id)).toEqual([]);
+    // 20 waits of 300 ms are 6 s.
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
   it('has no gap after an upstream failure', async () => {
     const id = await result('eth_newFilter', { address: token });
     const before = chain.mine([transfer]);

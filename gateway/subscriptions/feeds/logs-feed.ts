@@ -36,6 +36,7 @@ export class LogsFeed {
   #delivered = new DeliveredLogs();
   #addedBlocks = 0;
   #isDelivering = false;
+  #delivery: Promise<void> | undefined;
   #stopWatching: Unsubscribe | undefined;
 
   constructor(chain: CanonicalChain, blockLogs: BlockLogs) {
@@ -64,7 +65,7 @@ export class LogsFeed {
       this.#steps.push({ header, number: ++this.#addedBlocks, logs: undefined, isCancelled: false });
     }
     if (this.#steps.length > MAX_WAITING_BLOCKS) this.#reportGap();
-    else void this.#deliverAll();
+    else this.#startDelivery();
   }
 
   /** A block that is not delivered yet is only cancelled. Waiting blocks are newer than delivered ones, so it is the last. */
@@ -76,10 +77,18 @@ export class LogsFeed {
     } else this.#steps.push({ removed: hash });
   }
 
+  /** Resolves when all blocks are delivered. Undefined: they are. */
+  get delivery(): Promise<void> | undefined {
+    return this.#isDelivering ? this.#delivery : undefined;
+  }
+
+  #startDelivery(): void {
+    this.#startFetches();
+    if (!this.#isDelivering) this.#delivery = this.#deliverAll();
+  }
+
   /** Delivers all steps in order. Never rejects. */
   async #deliverAll(): Promise<void> {
-    this.#startFetches();
-    if (this.#isDelivering) return;
     this.#isDelivering = true;
     for (let step = this.#steps[0]; step !== undefined; step = this.#steps[0]) {
       if ('removed' in step) this.#deliverRemoved(step.removed);

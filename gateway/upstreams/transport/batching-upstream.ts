@@ -118,9 +118,9 @@ class Batch {
         await this.#http.exchange(body, this.#timeLimitMs + TIMEOUT_MARGIN_MS, 0, this.#request),
       );
     } catch (error) {
-      // Cancelled: the callers of all calls have disconnected.
-      if (!(error instanceof UpstreamFailure)) return;
-      if (error.staleConnection && !isResend) await this.send(true);
+      // Cancelled: the callers of all calls have disconnected. No call is pending then.
+      if (!(error instanceof UpstreamFailure)) this.#pending.fail(error);
+      else if (error.staleConnection && !isResend) await this.send(true);
       // The response to the whole batch was too large.
       else if (error.failure === 'malformed') this.#handleRejection();
       else this.#pending.fail(error);
@@ -155,8 +155,9 @@ class Batch {
       const response = await this.#http.exchange(body, this.#timeLimitMs, id, this.#request);
       this.#pending.settle(id, response);
       return response.status < 500;
-    } catch {
-      return false;
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return false;
+      throw error;
     }
   }
 

@@ -1,6 +1,6 @@
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-upstream.ts';
-import { TimedOut, type UpstreamFailure } from './upstream-response.ts';
+import { TimedOut } from './upstream-response.ts';
 
 /** A call that waits for its response. */
 export interface PendingCall {
@@ -9,7 +9,7 @@ export interface PendingCall {
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (response: HttpResponse) => void;
-  readonly reject: (reason: UpstreamFailure | Cancelled) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 type OnAbandoned = (id: number, reason: TimedOut | Cancelled) => void;
@@ -53,8 +53,9 @@ export class PendingCalls {
     this.take(id)?.resolve(response);
   }
 
-  fail(failure: UpstreamFailure): void {
-    for (const id of this.#entries.keys()) this.take(id)?.reject(failure);
+  /** @param reason an UpstreamFailure; any other error is a defect of the gateway */
+  fail(reason: unknown): void {
+    for (const id of this.#entries.keys()) this.take(id)?.reject(reason);
   }
 
   abandon(id: number, reason: TimedOut | Cancelled): void {
@@ -96,7 +97,7 @@ class PendingEntry implements PendingCall, Cancellable {
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (response: HttpResponse) => void;
-  readonly reject: (reason: UpstreamFailure | Cancelled) => void;
+  readonly reject: (reason: unknown) => void;
   readonly #calls: PendingCalls;
   readonly #id: number;
 

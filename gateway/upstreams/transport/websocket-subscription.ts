@@ -65,6 +65,7 @@ export function openSubscription(
   const deliver = ({ subscription: id, result }: Notification): void => {
     if (!hasEnded && id === subscription) events.notified(result);
   };
+  const isOpen = (): boolean => !hasEnded;
   const end = (): boolean => {
     if (hasEnded) return false;
     hasEnded = true;
@@ -81,11 +82,20 @@ export function openSubscription(
       if (end()) events.ended();
     },
   });
+  const unsubscribe = (): void => {
+    // A failure does not matter: the subscription also ends with the connection.
+    request(nodeMethods.unsubscribe, JSON.stringify([subscription])).catch(() => undefined);
+  };
   const begin = async (): Promise<void> => {
     checkChain(await request(nodeMethods.chainId, '[]'), chainId);
+    if (!isOpen()) return;
     const response = await request(nodeMethods.subscribe, params);
-    if (response.kind !== 'result' || hasEnded) throw new Error('the subscription was rejected');
+    if (response.kind !== 'result') throw new Error('the subscription was rejected');
     subscription = response.result;
+    if (!isOpen()) {
+      unsubscribe();
+      return;
+    }
     events.started();
     for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
@@ -95,10 +105,7 @@ export function openSubscription(
   });
   return {
     close: () => {
-      if (end() && subscription !== undefined) {
-        // A failure does not matter: the subscription also ends with the connection.
-        request(nodeMethods.unsubscribe, JSON.stringify([subscription])).catch(() => undefined);
-      }
+      if (end() && subscription !== undefined) unsubscribe();
     },
   };
 }

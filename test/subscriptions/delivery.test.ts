@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { methods, nodeMethods } from '../../gateway/spec/methods.generated.ts';
+import { parseLogFilter } from '../../gateway/subscriptions/feeds/log-filter.ts';
+import {
+  NetworkSubscriptions,
+  type NetworkSubscriptionsOptions,
+} from '../../gateway/subscriptions/network-subscriptions.ts';
+import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
+import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { withHeads } from '../heads/with-heads.ts';
+import { eventually } from '../support/eventually.ts';
+
+describe('a poll of a filter without results', () => {
+  const never = new Promise<void>(() => undefined);
+  let filter: PolledFilter;
+  beforeEach(() => {
+    vi.useFakeTimers();
+    filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, () => undefined);
+  });
+  afterEach(() => {
+    filter.close();
+    vi.useRealTimers();
+  });
+
+  it('does not wait if all blocks are delivered', async () => {
+    // With fake timers, a wait would not end.
+    expect(await filter.takeResults(undefined)).toEqual([]);
+  });
+
+  it('waits for a delivery in progress, until it ends or has results', async () => {
+    expect(await filter.takeResults(Promise.resolve())).toEqual([]);
+    const polled = filter.takeResults(never);
+    filter.deliver(['{}']);
+    expect(await polled).toEqual(['{}']);
+  });
+
+  it('waits at most 300 ms', async () => {
+    const polled = filter.takeResults(never);
+    await vi.advanceTimersByTimeAsync(299);
+    let hasEnded = false;
+    void polled.then(() => (hasEnded = true));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(hasEnded).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await polled).toEqual([]);
+  });
+});
+
+/** The subscriptions of a network. Requests for logs wait for `release`. */
+async function open() {
+  const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain()]);
+  const [node] = nodes;
+  const [upstream] = upstreams;
+  const logs = methods.find(({ name }) => name === nodeMethods.logs);
+  if (node === undefined || upstream === undefined || logs === undefined) throw new Error('incomplete');
+  let held: (() => void)[] = [];
+  const request = (): Promise<unknown> =>
+    new Promise((resolve) => {
+      held.push(() => {
+        resolve({ kind: 'result', result: [] });
+      });
+    });
+  const release = (): void => {
+    for (const respond of held) respond();
+    held = [];
+  };
+  // Metrics and usage are for sockets.
+  const options = { chain: heads, upstreams: { all: [], request }, logs } as unknown as NetworkSubscriptionsOptions;
+  const subscriptions = new NetworkSubscriptions(options);
+  await watch();
+  const subscriber = { deliver: () => undefined, markGap: () => undefined };
+  await subscriptions.subscribe({ kind: 'logs', filter: parseLogFilter({}) }, subscriber);
+  return { heads, node, upstream, subscriptions, release, waiting: () => held.length };
+}
+
+it('the delivery of logs is in progress until the logs of the newest block are delivered', async () => {
+  const { node, subscriptions, release, waiting } = await open();
+  expect(subscriptions.deliveryOf('logs')).toBeUndefined();
+  node.chain.mine();
+  await eventually(() => waiting() === 1);
+  const delivery = subscriptions.deliveryOf('logs');
+  expect(delivery).toBeDefined();
+  expect(subscriptions.deliveryOf('newHeads')).toBeUndefined();
+  release();
+  await delivery;
+  expect(subscriptions.deliveryOf('logs')).toBeUndefined();
+});
+
+it('a block that callers were served is delivered when the chain has it, to all but pending transactions', async () => {
+  const { heads, node, upstream, subscriptions, release, waiting } = await open();
+  const number = node.chain.number + 1n;
+  heads.recordServed(upstream, number, performance.now());
+  const [headers, logs] = [subscriptions.deliveryOf('newHeads'), subscriptions.deliveryOf('logs')];
+  expect(subscriptions.deliveryOf('newPendingTransactions')).toBeUndefined();
+  expect(headers).toBeDefined();
+  node.chain.mine();
+  await headers;
+  expect(heads.head?.number).toBe(number);
+  let areDelivered = false;
+  void logs?.then(() => (areDelivered = true));
+  await eventually(() => waiting() === 1);
+  expect(areDelivered).toBe(false);
+  release();
+  await logs;
+});

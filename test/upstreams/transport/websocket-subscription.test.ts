@@ -1,0 +1,65 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import {
+  openSubscription,
+  type SubscriptionLink,
+} from '../../../gateway/upstreams/transport/websocket-subscription.ts';
+import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startFakeWebSocketNode } from '../../support/fake-websocket-node.ts';
+import { CHAIN_ID } from '../../routing/with-nodes.ts';
+
+/** A subscription at a node, for which the response to one method is held until `release`. */
+async function open(heldMethod: string) {
+  const node = await startFakeWebSocketNode(CHAIN_ID);
+  const upstream = new WebSocketUpstream({ url: node.url, headers: {}, responseMaxBytes: 1_000_000 });
+  onTestFinished(async () => {
+    await upstream.close();
+    await node.stop();
+  });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const link: SubscriptionLink = {
+    listen: (listener) => upstream.listen(listener),
+    exchange: async (body, timeLimitMs, id) => {
+      const response = await upstream.exchange(body, timeLimitMs, id);
+      if (body.includes(`"${heldMethod}"`)) await released;
+      return response;
+    },
+  };
+  const events: string[] = [];
+  let id = 0;
+  const subscription = openSubscription(
+    link,
+    { chainId: CHAIN_ID, params: '["newHeads"]', timeoutMs: 1_000, nextId: () => ++id },
+    {
+      started: () => void events.push('started'),
+      notified: () => void events.push('notified'),
+      ended: () => void events.push('ended'),
+    },
+  );
+  const methods = (): string[] => node.calls.map(({ method }) => method);
+  await eventually(() => methods().includes(heldMethod));
+  return { node, subscription, events, methods, release, upstream };
+}
+
+it('a subscription that is closed before the node accepts it is removed at the node', async () => {
+  const { node, subscription, events, methods, release } = await open('eth_subscribe');
+  subscription.close();
+  release();
+  await eventually(() => methods().includes('eth_unsubscribe'));
+  expect(node.calls.at(-1)?.params).toEqual(['0x1']);
+  expect(methods()).toEqual(['eth_chainId', 'eth_subscribe', 'eth_unsubscribe']);
+  expect(events).toEqual([]);
+});
+
+it('a subscription that is closed before the chain id is checked is not opened', async () => {
+  const { events, methods, release, subscription, upstream } = await open('eth_chainId');
+  subscription.close();
+  release();
+  // The connection keeps the order: an eth_subscribe would be received before this call.
+  await setImmediate();
+  await upstream.exchange('{"jsonrpc":"2.0","id":99,"method":"eth_getStorageAt","params":["0x","0x1"]}', 1_000, 99);
+  expect(methods()).toEqual(['eth_chainId', 'eth_getStorageAt']);
+  expect(events).toEqual([]);
+});
