@@ -1,4 +1,11 @@
-import { isBelowHead, isBelowServed, isOld, type CallNeeds, type CandidateState, type NetworkState } from './candidate.ts';
+import {
+  isBelowHead,
+  isBelowServed,
+  isOld,
+  type CallNeeds,
+  type CandidateState,
+  type NetworkState,
+} from './candidate.ts';
 
 interface SkipReasonRow {
   /** A row of docs/routing.md. */
@@ -76,7 +83,11 @@ export function skipReasonOf(
   return undefined;
 }
 
-function isStale({ head }: CandidateState, { blocks, listsLogs, isHeadNumber }: CallNeeds, network: NetworkState): boolean {
+function isStale(
+  { head }: CandidateState,
+  { blocks, listsLogs, isHeadNumber }: CallNeeds,
+  network: NetworkState,
+): boolean {
   if (blocks === undefined) return false;
   // The number of the head is raised to the newest served block.
   if (blocks.tag === 'latest') return !isHeadNumber && isBelowServed(head, network);
