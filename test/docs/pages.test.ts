@@ -39,7 +39,8 @@ it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
   const known = new Set(metrics.map(({ name }) => name));
   const named = pages.flatMap((page) => [...textOf(page).matchAll(/\bgatehouse_\w+/g)].map(([name]) => [page, name]));
   expect(named.length).toBeGreaterThan(50);
-  expect(named.filter(([, name = '']) => !known.has(name))).toEqual([]);
+  // The examples of recipes add metrics.
+  expect(named.filter(([page, name = '']) => page !== 'docs/recipes.md' && !known.has(name))).toEqual([]);
 });
 
 it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of docs/ that exist', (folder) => {

@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/recipes/*.test.ts'],
     expect: { requireAssertions: true },
     maxWorkers: 1,
-    testTimeout: 600_000,
+    testTimeout: 1_800_000,
     hookTimeout: 600_000,
   },
 });

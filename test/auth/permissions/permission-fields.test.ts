@@ -45,7 +45,7 @@ describe('permissions of a key', () => {
       // @ts-expect-error -- requires a field that is not there
       chargedField({ ...row, requires: 'rates', limit: () => ({ daily: 1 }) }),
       // @ts-expect-error -- reads a field that it does not require
-      chargedField({ ...row, limit: (value: number, { rate }) => ({ daily: value + rate }) }),
+      chargedField({ ...row, limit: (value: number, others) => ({ daily: value + Number(others.rate) }) }),
       // @ts-expect-error -- no limit
       openField(row),
       // @ts-expect-error -- no grant
