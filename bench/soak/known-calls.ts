@@ -59,7 +59,7 @@ export function randomCall(random: Random): KnownCall {
   }
   if (chance < 0.86) return { method: 'eth_blockNumber', params: [], isCorrect: equals('0x10') };
   if (chance < 0.92) return { method: 'eth_chainId', params: [], isCorrect: equals(quantity(CHAIN_ID)) };
-  if (chance < 0.95) return { method: 'eth_getBalance', params: ['nobody'], isCorrect: fails(-32602) };
+  if (chance < 0.95) return { method: 'eth_getBalance', params: ['invalid'], isCorrect: fails(-32602) };
   if (chance < 0.98) return { method: 'eth_nothing', params: [], isCorrect: fails(-32601) };
   const isCorrect: KnownCall['isCorrect'] = ({ result }) =>
     (result as typeof largeBlock | undefined)?.transactions.length === largeBlock.transactions.length;

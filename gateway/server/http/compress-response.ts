@@ -11,7 +11,7 @@ const gzipAsync = promisify(gzip);
  * `Content-Encoding`.
  *
  * Level 1 takes 1.3 ms for a block of 163 kB with whole transactions, zlib's default 2.1 ms. The result has 44 instead
- * of 42 kB (bench/encodings.ts).
+ * of 42 kB.
  */
 export async function compressResponse(
   rpcResponse: RpcResponse,

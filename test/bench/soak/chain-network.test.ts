@@ -4,6 +4,7 @@ import { readOverHttp, readOverWebSocket } from '../../../bench/soak/chain-calle
 import { ChainNetwork } from '../../../bench/soak/chain-network.ts';
 import { ConsistencyChecker } from '../../../bench/soak/consistency-checker.ts';
 import { Violations } from '../../../bench/soak/violations.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Callers use the nodes directly, so that no gateway is tested here. */
 const BLOCK_MS = 200;
@@ -17,7 +18,7 @@ afterEach(async () => {
 async function callNodes(
   nodes: number,
   isPool: boolean,
-  during?: (network: ChainNetwork) => void,
+  during?: (network: ChainNetwork) => void | Promise<void>,
 ): Promise<{ texts: string[]; checked: number }> {
   const options = { name: 'test', chainId: 1, nodes, isPool, hasFollowers: false, blockMs: BLOCK_MS };
   const network = await ChainNetwork.start(options, new Random(1));
@@ -29,8 +30,8 @@ async function callNodes(
   const parts = { url: `http://127.0.0.1:${port}`, webSocketUrl: `ws://127.0.0.1:${port}`, checker };
   const deadline = performance.now() + CALLS_MS;
   network.mine();
-  during?.(network);
   await Promise.all([
+    during?.(network),
     readOverHttp({ ...parts, deadline, random: new Random(2) }),
     readOverHttp({ ...parts, deadline, random: new Random(3) }),
     readOverWebSocket({ ...parts, deadline, random: new Random(4) }),
@@ -39,10 +40,11 @@ async function callNodes(
 }
 
 it('finds nothing if callers use one node directly, also when it reorgs', async () => {
-  const { texts, checked } = await callNodes(1, false, (network) => {
-    setTimeout(() => {
-      network.reorg(5, 4);
-    }, CALLS_MS / 2);
+  const { texts, checked } = await callNodes(1, false, async (network) => {
+    const [node] = network.nodes;
+    const start = node?.view.head.number ?? 0;
+    await eventually(() => (node?.view.head.number ?? 0) >= start + 4);
+    network.reorg(5, 4);
   });
   expect(texts).toEqual([]);
   expect(checked).toBeGreaterThan(20);
