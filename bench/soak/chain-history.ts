@@ -41,11 +41,11 @@ export class ChainHistory {
   readonly blocksByBalance = new Map<string, TrueBlock>();
   readonly #heads: HeadAt[] = [];
   readonly #nodes: NodeHistory[] = [];
-  readonly #isPool: boolean;
+  readonly isPool: boolean;
 
   /** @param isPool the nodes are behind one URL, so that the gateway cannot choose the best */
   constructor(isPool = false) {
-    this.#isPool = isPool;
+    this.isPool = isPool;
   }
 
   addNode(): NodeHistory {
@@ -119,7 +119,7 @@ export class ChainHistory {
    * does not name its block.
    */
   lowestServing(from: number, to: number): number {
-    if (!this.#isPool) return Infinity;
+    if (!this.isPool) return Infinity;
     const states = this.#nodes.flatMap((node) => node.during(from, to));
     const numbers = states.map(({ head }) => this.canonicalAncestor(head, from, to).number);
     return Math.min(...numbers);
@@ -129,8 +129,8 @@ export class ChainHistory {
   bestLive(at: number): number | undefined {
     const numbers = this.#nodes.map((node) => this.#knownHead(node, at));
     const known = numbers.filter((number) => number !== undefined);
-    if (known.length === 0 || (this.#isPool && known.length < numbers.length)) return undefined;
-    return this.#isPool ? Math.min(...known) : Math.max(...known);
+    if (known.length === 0 || (this.isPool && known.length < numbers.length)) return undefined;
+    return this.isPool ? Math.min(...known) : Math.max(...known);
   }
 
   #knownHead(node: NodeHistory, at: number): number | undefined {

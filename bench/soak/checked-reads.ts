@@ -63,7 +63,9 @@ export const checkedReads = {
       // Behind one URL, another node cannot be chosen for a method whose parameters the gateway does not know.
       const { sent, at } = exchange;
       if (isMissing && target.number > checker.history.lowestServing(sent.at, at)) return;
-      checkBlockAtHeight(target, isMissing ? null : result, exchange, checker);
+      const block = checker.history.blocks.get(String(result));
+      if (!isMissing && block?.number !== target.number) checker.violate('wrong', exchange, target.hash, result);
+      else checker.checkFixed(target, block, exchange, { isUnread: true });
     },
   }),
 
@@ -79,7 +81,7 @@ export const checkedReads = {
     check: (result, exchange, checker) => {
       const hash = result === null ? null : (result as Result)?.['hash'];
       if (hash === null || hash === target.hash) {
-        checker.checkFixed(target, hash === null ? undefined : target, exchange);
+        checker.checkFixed(target, hash === null ? undefined : target, exchange, { hash: target.hash });
       } else checker.violate('wrong', exchange, target.hash, hash);
     },
   }),
@@ -89,9 +91,9 @@ export const checkedReads = {
     ...{ method: 'eth_getTransactionReceipt', params: [target.transactions[index]], target },
     check: (result, exchange, checker) => {
       const hash = result === null ? null : (result as Result)?.['blockHash'];
-      checkBlockAtHeight(target, hash, exchange, checker, ({ transactions }) =>
-        transactions.includes(target.transactions[index]),
-      );
+      const transaction = target.transactions[index];
+      const includesIt = ({ transactions }: TrueBlock): boolean => transactions.includes(transaction);
+      checkBlockAtHeight(target, hash, exchange, checker, includesIt, transaction);
     },
   }),
 
@@ -156,16 +158,20 @@ function violateUnknown(hash: unknown, exchange: Exchange, checker: ConsistencyC
   checker.violate(isMissing ? 'null' : 'wrong', exchange, 'a block', isMissing ? 'nothing' : hash);
 }
 
-/** @param hash of the block that the result is about. Null: there is no such block */
+/**
+ * @param hash of the block that the result is about. Null: there is no such block
+ * @param object the hash of the object, if the read names it by hash
+ */
 function checkBlockAtHeight(
   target: TrueBlock,
   hash: unknown,
   exchange: Exchange,
   checker: ConsistencyChecker,
   isPossible = (block: TrueBlock): boolean => block.number === target.number,
+  object?: string,
 ): void {
   const block = checker.history.blocks.get(String(hash));
   if (hash !== null && (block === undefined || !isPossible(block))) {
     checker.violate('wrong', exchange, `block ${target.number} ${target.hash}`, hash ?? 'nothing');
-  } else checker.checkFixed(target, block, exchange);
+  } else checker.checkFixed(target, block, exchange, { hash: object });
 }

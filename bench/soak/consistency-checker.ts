@@ -1,4 +1,6 @@
 import type { ChainHistory } from './chain-history.ts';
+import { LatestLag, type LagSummary } from './latest-lag.ts';
+import { ServedObjects } from './served-objects.ts';
 import type { TrueBlock } from './true-chain.ts';
 import type { ViolationKind, Violations } from './violations.ts';
 
@@ -11,6 +13,8 @@ type NewestServed = Readonly<Partial<Record<Tag | 'state', TrueBlock>>>;
 export interface SentCall {
   readonly at: number;
   readonly newest: NewestServed;
+  /** The highest served block, also if the true chain has replaced it without a live node that has the new branch. */
+  readonly highest: TrueBlock | undefined;
 }
 
 /** A call that was sent, and the time of its response. */
@@ -36,12 +40,6 @@ export interface CheckedRead {
   check(result: unknown, exchange: Exchange, checker: ConsistencyChecker): void;
 }
 
-export interface LagSummary {
-  readonly samples: number;
-  readonly mean: number;
-  readonly worst: number;
-}
-
 export interface CheckerCounts {
   readonly checked: number;
   readonly errors: number;
@@ -61,10 +59,12 @@ const permanentErrors: ReadonlySet<number> = new Set([-32600, -32601, -32602]);
 /** Checks what one gateway serves of one network against the true chain. Pure: every time is a parameter. */
 export class ConsistencyChecker {
   readonly history: ChainHistory;
+  readonly servedObjects = new ServedObjects();
   readonly #violations: Violations;
   readonly #wasDelayed: (since: number) => boolean;
   #newest: NewestServed = {};
-  readonly #lag = { samples: 0, sum: 0, worst: 0 };
+  #highest: TrueBlock | undefined;
+  readonly #lag = new LatestLag();
   #checked = 0;
   #errors = 0;
   #olderStates = 0;
@@ -77,9 +77,7 @@ export class ConsistencyChecker {
   }
 
   get counts(): CheckerCounts {
-    const { samples, sum, worst } = this.#lag;
-    const lag = { samples, mean: samples && sum / samples, worst };
-    return { checked: this.#checked, errors: this.#errors, olderStates: this.#olderStates, lag };
+    return { checked: this.#checked, errors: this.#errors, olderStates: this.#olderStates, lag: this.#lag.summary };
   }
 
   /** The newest served block that is still in the true chain. */
@@ -90,15 +88,17 @@ export class ConsistencyChecker {
 
   /** A call is sent. */
   send(at: number): SentCall {
-    return { at, newest: this.#newest };
+    return { at, newest: this.#newest, highest: this.#highest };
   }
 
   /** A response arrived. */
   receive(read: CheckedRead, sent: SentCall, at: number, { result, error }: RpcReply): void {
     this.#checked++;
     const exchange = { sent, at, of: `${read.method} ${JSON.stringify(read.params)}` };
-    if (error === undefined) read.check(result, exchange, this);
-    else this.#checkError(read, exchange, error);
+    if (error === undefined) {
+      read.check(result, exchange, this);
+      this.servedObjects.addResult(read, result, at);
+    } else this.#checkError(read, exchange, error);
   }
 
   violate(kind: ViolationKind, { at, of }: Pick<Exchange, 'at' | 'of'>, expected: string, came: unknown): void {
@@ -123,12 +123,21 @@ export class ConsistencyChecker {
     if (served !== undefined) this.#record(['state'], served, at);
   }
 
-  /** A read about the target returned this block, or null if the object was not found. */
-  checkFixed(target: TrueBlock, block: TrueBlock | undefined, exchange: Exchange): void {
+  /**
+   * A read about the target returned this block, or null if the object was not found.
+   * @param hash of the object, if the read names it by hash
+   * @param isUnread the gateway does not read the block in the result, so that it does not count as served
+   */
+  checkFixed(
+    target: TrueBlock,
+    block: TrueBlock | undefined,
+    exchange: Exchange,
+    { hash, isUnread = false }: { readonly hash?: string | undefined; readonly isUnread?: boolean } = {},
+  ): void {
     if (block !== undefined) {
       this.#checkKnown(block, exchange);
-      this.#record(['latest'], block, exchange.at);
-    } else if (this.isServed(target, exchange)) {
+      if (!isUnread) this.#record(['latest'], block, exchange.at);
+    } else if (this.isServed(target, exchange) && this.#mustKnow(target, hash, exchange)) {
       this.violate('null', exchange, `block ${target.number} ${target.hash}`, 'nothing');
     }
   }
@@ -179,6 +188,14 @@ export class ConsistencyChecker {
     return block === undefined ? 0 : this.history.canonicalAncestor(block, sent.at, at).number;
   }
 
+  /** The number below which the gateway serves no block, as far as live nodes have shown it a reorg. */
+  #knownFloor(exchange: Exchange): number {
+    const { sent, at } = exchange;
+    const { highest } = sent;
+    const isKnown = highest !== undefined && !this.history.isReplaced(highest, sent.at, at);
+    return isKnown ? highest.number : this.#floor('latest', exchange);
+  }
+
   #checkKnown(block: TrueBlock, exchange: Exchange): void {
     if (!this.history.isReplaced(block, exchange.sent.at, exchange.at)) return;
     const current = this.#canonicalAt(block.number, exchange.at);
@@ -190,9 +207,7 @@ export class ConsistencyChecker {
     const best = this.history.bestLive(sent.at);
     if (best === undefined || this.#wasDelayed(sent.at - 1_000)) return;
     const lag = Math.max(best - number, 0);
-    this.#lag.samples++;
-    this.#lag.sum += lag;
-    this.#lag.worst = Math.max(this.#lag.worst, lag);
+    this.#lag.add(lag);
     if (lag > MAX_LAG_BLOCKS) this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${best}`, `${number}`);
   }
 
@@ -204,13 +219,16 @@ export class ConsistencyChecker {
     const best = this.history.bestLive(sent.at) ?? -1;
     // A node may have failed, or changed its branch, while it had the call.
     const isStable = (this.history.bestLive(at) ?? -1) >= best && !this.#wasDelayed(sent.at - 1_000);
-    if (isStable && best >= (target?.number ?? this.#floor('latest', exchange))) {
+    if (isStable && best >= (target?.number ?? this.#knownFloor(exchange))) {
       const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
       this.violate('failed', exchange, `a result of a node at ${best}`, came);
     }
   }
 
   #record(names: readonly (Tag | 'state')[], block: TrueBlock, at: number): void {
+    const highest = this.#highest;
+    if (highest === undefined || block.number >= highest.number || this.history.isReplaced(highest, at, at))
+      this.#highest = block;
     const newest: Partial<Record<Tag | 'state', TrueBlock>> = { ...this.#newest };
     for (const name of names) {
       const served = this.history.canonicalAncestor(block, at, at);
@@ -218,6 +236,16 @@ export class ConsistencyChecker {
       newest[name] = before === undefined || served.number > before.number ? served : before;
     }
     this.#newest = newest;
+  }
+
+  /**
+   * Null for a hash that was not served is no violation behind one URL, because the gateway cannot see which node returned
+   * it, and while nodes are on two branches.
+   */
+  #mustKnow(target: TrueBlock, hash: string | undefined, { sent, at }: Exchange): boolean {
+    const isPossible = this.history.isPool || this.history.hasRival(target, sent.at, at);
+    if (!isPossible || hash === undefined) return true;
+    return this.servedObjects.has(hash, sent.at);
   }
 
   #canonicalAt(number: number, at: number): TrueBlock | undefined {

@@ -23,6 +23,7 @@ export class DeliveredHeads {
       return;
     }
     this.#checker.recordDelivered(block, at);
+    this.#checker.servedObjects.addHead(block, at);
     if (this.#chain.includes(block)) {
       this.#violate('head-twice', at, `a successor of ${describe(this.#chain.at(-1))}`, describe(block));
       return;

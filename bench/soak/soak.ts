@@ -56,7 +56,7 @@ try {
 } finally {
   stopAll();
   for (const close of closing) await close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 
 /** @returns what was not as promised */

@@ -29,7 +29,7 @@ export function openFinalChain(
   fetch: FetchBlock,
   previous: FinalChain | undefined,
 ): FinalChain | undefined {
-  if (cache === undefined || config.cache === 'off' || isDevelopmentChain(config)) return undefined;
+  if (cache === undefined || isDevelopmentChain(config)) return undefined;
   if (previous !== undefined) return previous;
   return new FinalChain(chain, fetch, (id) => redisCache && new SharedChain(redisCache, chainName(config), id));
 }

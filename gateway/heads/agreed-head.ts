@@ -1,15 +1,18 @@
 import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
 import { BlockPace } from './block-pace.ts';
-import type { HeadFollower, HeadSource } from './head-follower.ts';
-import { HeadGasLimit } from './head-gas-limit.ts';
+import type { HeadFollower } from './head-follower.ts';
+import type { HeadSource } from './head-source.ts';
 import { HeadHistory } from './head-history.ts';
+import type { Header } from './header.ts';
 import type { HeaderRing } from './header-ring.ts';
 import { NewestServedBlock } from './newest-served-block.ts';
-import type { PolledHead } from './polled-head.ts';
+import { MAX_GAS_LIMIT_AGE_MS, parsePolledHead, type PolledHead } from './polled-head.ts';
 import { selectHead } from './select-head.ts';
 
 /** A lower head is confirmed after this many polls of each upstream at or below it. */
 const CONFIRMING_POLLS = 3;
+/** The same if several nodes share the URL of an upstream: with two nodes, 9 polls in a row reach one in 256 cases. */
+const CONFIRMING_POLLS_ALTERNATING = 9;
 
 /** An upstream is hardly this many blocks behind: the chain starts anew. */
 const MAX_LAGGING_BLOCKS = 512n;
@@ -71,7 +74,10 @@ export class AgreedHead {
     if (updated?.latest !== undefined) updated.pollsBelow++;
     const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
     const wasUnconfirmed = this.hasUnconfirmedLower;
-    this.hasUnconfirmedLower = !deciding.every(({ pollsBelow }) => pollsBelow >= CONFIRMING_POLLS);
+    this.hasUnconfirmedLower = !deciding.every(
+      ({ pollsBelow, isAlternating }) =>
+        pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS),
+    );
     const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
     if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;
     if (isConfirmed) this.accept(head, followers);
@@ -80,15 +86,23 @@ export class AgreedHead {
 
   accept(head: PolledHead, followers: readonly HeadFollower[]): void {
     this.hasUnconfirmedLower = false;
-    for (const follower of followers) follower.pollsBelow = 0;
     const previous = this.#head?.number;
+    for (const follower of followers) follower.pollsBelow = 0;
     this.#history.add(head);
     if (head.number !== previous) this.#metrics.head(Number(head.number));
     this.pace.observe(head);
     this.#head = head;
     if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
-    this.newestServed.follow(head, this.pace.ms, previous !== undefined && head.number < previous);
+    this.newestServed.follow(head, this.pace.ms, previous !== undefined && head.number < previous, followers);
     this.gasLimit.update(head, followers);
+  }
+
+  /** A branch with this head has replaced another. It may be shorter, unless an upstream has more of its blocks. */
+  acceptShorter({ number, block }: Header, followers: readonly HeadFollower[]): void {
+    if (this.#head === undefined || number >= this.#head.number) return;
+    if (followers.some(({ isUsable, latest }) => isUsable && latest !== undefined && latest.number > number)) return;
+    const head = parsePolledHead(block, performance.now());
+    if (head !== undefined) this.accept(head, followers);
   }
 
   /** The chain was changed by a request of a development tool: a lower head on the same chain is followed from now on. */
@@ -127,5 +141,24 @@ export class AgreedHead {
     const knownHash = this.#ring.at(number)?.hash ?? this.#history.hashAt(number);
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
     return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;
+  }
+}
+
+/** Holds the gas limit of the network's newest block that has a usable one. */
+class HeadGasLimit {
+  #block: PolledHead | undefined;
+
+  /**
+   * 0: no block has a usable gas limit. Undefined: the last one is older than five minutes, or no block is known.
+   * @param now on the clock of performance.now()
+   */
+  get(now: number): bigint | undefined {
+    return this.#block !== undefined && now - this.#block.at < MAX_GAS_LIMIT_AGE_MS ? this.#block.gasLimit : undefined;
+  }
+
+  /** If the new head's gas limit is 0, the head of an upstream with a usable one replaces it. */
+  update(head: PolledHead, followers: readonly HeadFollower[]): void {
+    if (head.gasLimit === 0n) this.#block = followers.find(({ hasGasLimit }) => hasGasLimit)?.latest ?? head;
+    else if (head.gasLimit !== undefined) this.#block = head;
   }
 }

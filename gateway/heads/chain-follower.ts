@@ -1,6 +1,6 @@
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainChange } from './canonical-chain.ts';
-import type { HeadSource } from './head-follower.ts';
+import type { HeadSource } from './head-source.ts';
 import { parseHeader, type Header } from './header.ts';
 import { HeaderRing } from './header-ring.ts';
 
@@ -13,13 +13,13 @@ const MAX_WALK = 128;
 /** Blocks of a gap that are fetched at the same time. */
 const CONCURRENT_FETCHES = 8;
 
-/** After this many failed attempts in a row to fill a gap, the chain restarts at the head. */
-const MAX_FAILURES = 5;
+/** If a gap could not be filled for this time, the chain restarts at the head. */
+const MAX_GAP_MS = 60_000;
 
 /** Builds a chain without gaps from the network's heads: detects reorgs, and fetches missing blocks from the upstreams. */
 export class ChainFollower {
   readonly ring = new HeaderRing(MAX_HEADERS);
-  readonly #sources: ReadonlyMap<HeadSource, unknown>;
+  readonly #sources: ReadonlyMap<HeadSource, { readonly isAlternating: boolean }>;
   readonly #onChange: (change: ChainChange, isContinuous: boolean) => void;
   readonly #onError: (error: unknown) => void;
   /** The upstream that reported the head. */
@@ -29,7 +29,9 @@ export class ChainFollower {
   /** Watchers may have missed a change, so that the chain restarts at the next head. */
   #hasThrown = false;
   #next: (() => Promise<void>) | undefined;
-  #failures = 0;
+  /** Blocks of a gap that is not yet filled, by hash. */
+  readonly #fetched = new Map<string, Header>();
+  #gapSince: number | undefined;
 
   /**
    * @param sources live view of the upstreams, best first
@@ -37,7 +39,7 @@ export class ChainFollower {
    * @param onError a defect of Gatehouse: `onChange` or following the chain threw
    */
   constructor(
-    sources: ReadonlyMap<HeadSource, unknown>,
+    sources: ReadonlyMap<HeadSource, { readonly isAlternating: boolean }>,
     onChange: (change: ChainChange, isContinuous: boolean) => void,
     onError: (error: unknown) => void,
   ) {
@@ -103,22 +105,27 @@ export class ChainFollower {
   /**
    * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
    * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
+   * Of several nodes behind one URL, one may be on an old branch.
    * A lagging upstream reports older blocks of the ring, or blocks below it.
    */
   #isFork({ number, hash }: Header, source: HeadSource): boolean {
     const known = this.ring.at(number);
-    return known !== undefined && known.hash !== hash && (source === this.#source || !this.#isCurrent);
+    if (known === undefined || known.hash === hash) return false;
+    return !this.#isCurrent || (source === this.#source && this.#sources.get(source)?.isAlternating !== true);
   }
 
   async #fillGap(head: Header, source: HeadSource): Promise<void> {
+    this.#gapSince ??= performance.now();
     const branch = await this.#fetchBranch(head, source);
-    if (branch === 'unknown' && ++this.#failures < MAX_FAILURES) return;
+    // Nodes behind one URL may lack blocks that the next one has.
+    if (branch === 'unknown' && performance.now() - this.#gapSince < MAX_GAP_MS) return;
     this.#applyChange(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
   }
 
   #applyChange(change: ChainChange, source: HeadSource): void {
     this.#source = source;
-    this.#failures = 0;
+    this.#gapSince = undefined;
+    this.#fetched.clear();
     this.#hasThrown = false;
     const wasCurrent = this.#isCurrent;
     this.#isCurrent = true;
@@ -135,32 +142,34 @@ export class ChainFollower {
       (source) => source !== reporter && source.circuit.isClosed && !source.isOnOtherChain,
     );
     const sources = [reporter, ...others];
-    const between = await this.#fetchNumbered(first, head.number, sources);
+    await this.#fetchNumbered(first, head.number, sources);
     const branch = [head];
     let walked = 0;
     for (;;) {
       const [{ parentHash, number }] = branch as [Header];
       if (ring.has(parentHash) || number === oldest) return branch;
-      const known = between.get(parentHash);
+      const known = this.#fetched.get(parentHash);
       if (known === undefined && ++walked > MAX_WALK) return 'too-long';
       const parent = known ?? (await fetchHeader(nodeMethods.blockByHash, parentHash, sources));
       if (parent?.hash !== parentHash) return 'unknown';
+      this.#fetched.set(parentHash, parent);
       branch.unshift(parent);
     }
   }
 
-  /** Fetches blocks by number, 8 at a time. One after the other by hash, a gap of 50 blocks would take seconds. */
-  async #fetchNumbered(from: bigint, to: bigint, sources: HeadSource[]): Promise<Map<string, Header>> {
-    const found = new Map<string, Header>();
+  /** Fetches missing blocks by number, 8 at a time. One after the other by hash, a gap of 50 blocks would take seconds. */
+  async #fetchNumbered(from: bigint, to: bigint, sources: HeadSource[]): Promise<void> {
+    const numbers = new Set([...this.#fetched.values()].map(({ number }) => number));
     let next = from;
     const worker = async (): Promise<void> => {
       while (next < to) {
-        const header = await fetchHeader(nodeMethods.blockByNumber, `0x${(next++).toString(16)}`, sources);
-        if (header !== undefined) found.set(header.hash, header);
+        const number = next++;
+        if (numbers.has(number)) continue;
+        const header = await fetchHeader(nodeMethods.blockByNumber, `0x${number.toString(16)}`, sources);
+        if (header !== undefined) this.#fetched.set(header.hash, header);
       }
     };
     await Promise.all(Array.from({ length: CONCURRENT_FETCHES }, worker));
-    return found;
   }
 }
 

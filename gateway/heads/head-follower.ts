@@ -1,44 +1,16 @@
-import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
+import type { Feed, HeadSource } from './head-source.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { HeadTimes } from './head-times.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
-/** An upstream as the source of heads. */
-export interface HeadSource {
-  readonly name: string;
-  readonly circuit: { readonly isClosed: boolean };
-  /** By the last check of its chain id, which precedes the first request. */
-  readonly isOnOtherChain: boolean;
-  readonly metrics: UpstreamHeadMetrics;
-  /**
-   * Sends a request of Gatehouse itself, without a caller.
-   * @param params as JSON text
-   * @throws Error if there is no result within the timeout of the upstream
-   */
-  fetchResult(method: string, params: string): Promise<unknown>;
-  /**
-   * Subscribes at the upstream over its WebSocket.
-   * @param params of eth_subscribe, as JSON text
-   * @returns undefined if it has no WebSocket
-   */
-  subscribe(params: string, events: FeedEvents): Feed | undefined;
-}
-
-export interface FeedEvents {
-  /** The subscription is open. */
-  started(): void;
-  notified(result: unknown): void;
-  /** Called once when the subscription ends, unless Gatehouse closed it. */
-  ended(): void;
-}
-
-export interface Feed {
-  close(): void;
-}
-
 /** Backoff after a failed poll or WebSocket. It doubles with each failure, up to `backoffMaxMs`. */
 const FIRST_BACKOFF_MS = 1_000;
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
+
+/** If a head falls and rises again within this time, several nodes probably share the URL. */
+const RISE_MS = 15_000;
+/** For this time. */
+const ALTERNATION_MS = 60_000;
 
 /** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
 export class HeadFollower {
@@ -47,6 +19,10 @@ export class HeadFollower {
   latest: PolledHead | undefined;
   /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
+  /** Its head before the last time that it fell. */
+  #beforeFall = Infinity;
+  #fellAt = -Infinity;
+  #alternatedAt = -Infinity;
   /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
   #behindSince: number | undefined;
   #catchUp: Promise<void> | undefined;
@@ -77,6 +53,11 @@ export class HeadFollower {
   /** Whether its latest head has a usable gas limit. */
   get hasGasLimit(): boolean {
     return this.isUsable && (this.latest?.gasLimit ?? 0n) > 0n;
+  }
+
+  /** Whether several nodes of different height share its URL, by its latest heads. */
+  get isAlternating(): boolean {
+    return performance.now() - this.#alternatedAt < ALTERNATION_MS;
   }
 
   /** Whether its first head since a time is being polled. */
@@ -202,6 +183,13 @@ export class HeadFollower {
   #accept(polled: PolledHead): void {
     const { metrics } = this.source;
     if (polled.number !== this.latest?.number) metrics.moved(Number(polled.number));
+    if (polled.number >= this.#beforeFall) {
+      this.#beforeFall = Infinity;
+      if (polled.at - this.#fellAt < RISE_MS) this.#alternatedAt = polled.at;
+    } else if (this.latest !== undefined && polled.number < this.latest.number) {
+      this.#beforeFall = Number(this.latest.number);
+      this.#fellAt = polled.at;
+    }
     this.latest = polled;
     this.#onUpdate(this);
   }

@@ -4,12 +4,13 @@ import { AgreedHead } from './agreed-head.ts';
 import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
-import { HeadFollower, type HeadSource } from './head-follower.ts';
+import { HeadFollower } from './head-follower.ts';
+import type { HeadSource } from './head-source.ts';
 import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
-import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
+import type { PolledBlock, PolledHead } from './polled-head.ts';
 
 export interface NetworkHeadsOptions {
   /** A development chain, whose blocks can be removed: lower heads are always followed. */
@@ -40,6 +41,8 @@ export class NetworkHeads implements CanonicalChain {
   #isClosed = false;
   /** The latest head of an upstream; undefined if it is not known. */
   readonly headOf = (upstream: HeadSource): PolledHead | undefined => this.#followers.get(upstream)?.latest;
+  /** Whether several nodes of different height probably share its URL. */
+  readonly isAlternating = (upstream: HeadSource): boolean => this.#followers.get(upstream)?.isAlternating === true;
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
     this.#times = { ...defaultTimes, ...options.times };
@@ -120,10 +123,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** Records that a caller is served a block of this upstream. */
-  recordServed(upstream: HeadSource, number: bigint, now: number): void {
+  /** A caller is served a block of this upstream. */
+  recordServed(upstream: HeadSource, number: bigint, now: number, isLatest = false): void {
     this.#followers.get(upstream)?.observe(number, now);
-    this.newestServed.record(number, now);
+    this.newestServed.record(number, upstream, now, isLatest);
   }
 
   /** The chain was changed by a request, and may be shorter now. */
@@ -155,7 +158,6 @@ export class NetworkHeads implements CanonicalChain {
     if (now >= this.#nextRoundAt) this.#startRound(now);
   }
 
-  /** Stops all polls and subscriptions. */
   close(): void {
     this.#watchers.clear();
     this.#stop();
@@ -164,7 +166,7 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /** Updates all followers, which poll if due, and schedules the next round. */
-  #startRound(now: number, isFirstWatch = false): void {
+  #startRound(now = performance.now(), isFirstWatch = false): void {
     if (this.#isClosed) return;
     const isWatched = this.#watchers.size > 0;
     const sinceUseMs = isWatched ? undefined : now - this.#usedAt;
@@ -205,9 +207,7 @@ export class NetworkHeads implements CanonicalChain {
 
   #setTimer(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#startRound(performance.now());
-    }, ms).unref();
+    this.#timer = setTimeout(this.#startRound.bind(this), ms).unref();
   }
 
   readonly #onUpdate = (follower: HeadFollower): void => {
@@ -231,11 +231,8 @@ export class NetworkHeads implements CanonicalChain {
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
-    // The new branch is shorter than the one that it replaces.
-    if (head !== undefined && change.removed.length > 0 && head.number < (this.number ?? 0n)) {
-      const polled = parsePolledHead(head.block, performance.now());
-      if (polled !== undefined) this.#agreed.accept(polled, [...this.#followers.values()]);
-    }
+    if (head !== undefined && change.removed.length > 0)
+      this.#agreed.acceptShorter(head, [...this.#followers.values()]);
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);
     this.#waiters.resolveAll(head);
@@ -245,6 +242,6 @@ export class NetworkHeads implements CanonicalChain {
   #recordDelivered(): void {
     const { head, number } = this;
     if (this.#watchers.size === 0 || head === undefined || number === undefined || head.number > number) return;
-    this.newestServed.record(head.number, performance.now());
+    this.newestServed.record(head.number, undefined, performance.now(), true);
   }
 }

@@ -1,17 +1,23 @@
+import type { HeadFollower } from './head-follower.ts';
+import type { HeadSource } from './head-source.ts';
 import type { PolledHead } from './polled-head.ts';
 import { highestPlausible } from './select-head.ts';
 
-/** After this time the polls of all upstreams have reached a served block, or the number was wrong. */
+/** After this time the upstream that returned the block has it at each poll, or the number was wrong. */
 const MAX_ABOVE_HEAD_MS = 15_000;
 
 /**
  * Holds the number of the newest block of one network that callers and subscribers were served, for the cache and for
- * routing. It rises with each served block, and falls only when the upstreams agree on a lower head. It may be above the
- * network's head for 15 s, because a response can be newer than the last poll.
+ * routing. It rises with each served block. It falls only when the upstreams agree on a lower head, or if the upstream that
+ * returned the block has a lower head 15 s later. It may be above the network's head, because a response can be newer than
+ * the last poll.
  */
 export class NewestServedBlock {
   #number = 0n;
   #recordedAt = -Infinity;
+  #source: HeadSource | undefined;
+  /** The newest block that was served as `latest` although it is lower: the chain may have started anew. */
+  #lower = { number: -1n, at: -Infinity };
   #head: PolledHead | undefined;
   #blockMs: number | undefined;
 
@@ -20,12 +26,18 @@ export class NewestServedBlock {
     return this.#number;
   }
 
-  /** A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored. */
-  record(number: bigint, now: number): void {
+  /**
+   * A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored.
+   * @param source the upstream that returned it; undefined: it was the network's head
+   * @param isLatest it was returned for `latest`
+   */
+  record(number: bigint, source: HeadSource | undefined, now: number, isLatest: boolean): void {
+    if (isLatest && number < this.#number) this.#recordLower(number, now);
     if (number <= this.#number) return;
     if (this.#head !== undefined && number > highestPlausible(this.#head, now, this.#blockMs)) return;
     this.#number = number;
     this.#recordedAt = now;
+    this.#source = source;
   }
 
   /** The chain was changed by a request, and may be shorter now. */
@@ -37,13 +49,35 @@ export class NewestServedBlock {
    * The network has a new head.
    * @param blockMs time between blocks, if known
    * @param hasFallen the upstreams agree that the chain is shorter than before
+   * @param followers of all upstreams
    */
-  follow(head: PolledHead, blockMs: number | undefined, hasFallen: boolean): void {
+  follow(
+    head: PolledHead,
+    blockMs: number | undefined,
+    hasFallen: boolean,
+    followers: readonly Pick<HeadFollower, 'source' | 'latest'>[],
+  ): void {
     this.#head = head;
     this.#blockMs = blockMs;
-    // Also if the first served number, with which nothing could be compared, was wrong.
-    const isWrong = head.at - this.#recordedAt > MAX_ABOVE_HEAD_MS;
-    const highest = hasFallen || isWrong ? head.number : highestPlausible(head, head.at, blockMs);
-    if (this.#number > highest) this.#number = head.number;
+    const highest = hasFallen || this.#isWrong(followers) ? head.number : highestPlausible(head, head.at, blockMs);
+    if (this.#number > highest) this.#number = hasFallen ? this.#lowerFrom(head, blockMs) : head.number;
+  }
+
+  #recordLower(number: bigint, now: number): void {
+    if (number < this.#lower.number && now - this.#lower.at < MAX_ABOVE_HEAD_MS) return;
+    this.#lower = { number, at: now };
+  }
+
+  /** Callers may have been served newer blocks of the shorter chain than its head, before it was agreed on. */
+  #lowerFrom(head: PolledHead, blockMs: number | undefined): bigint {
+    const { number, at } = this.#lower;
+    const isNew = head.at - at < MAX_ABOVE_HEAD_MS && number <= highestPlausible(head, head.at, blockMs);
+    return isNew && number > head.number ? number : head.number;
+  }
+
+  /** An upstream that cannot be polled proves nothing: it may have failed after it returned the block. */
+  #isWrong(followers: readonly Pick<HeadFollower, 'source' | 'latest'>[]): boolean {
+    const latest = followers.find(({ source }) => source === this.#source)?.latest;
+    return latest !== undefined && latest.number < this.#number && latest.at - this.#recordedAt > MAX_ABOVE_HEAD_MS;
   }
 }

@@ -8,7 +8,7 @@ import { parseResponse } from '../upstreams/transport/upstream-response.ts';
 /** Long, because no call waits for it. */
 const TIMEOUT_MS = 10_000;
 
-const method = methods.find(({ name }) => name === nodeMethods.blockByNumber) as MethodSpec;
+const method = new Map(methods.map((spec) => [spec.name, spec])).get(nodeMethods.blockByNumber) as MethodSpec;
 
 /** Fetches blocks without their transactions from the upstreams of a network, past the cache. */
 export function fetchBlockFrom(router: Router): FetchBlock {

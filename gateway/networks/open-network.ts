@@ -95,7 +95,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   });
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
   const coalesced = new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug));
-  const cacheParts = { ...parts, config, chain: heads, metrics: parts.metrics.cache };
+  const cache = replaceable.cache === 'off' ? undefined : parts.cache;
+  const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {

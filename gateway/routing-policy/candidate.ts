@@ -75,10 +75,7 @@ export function isBelowHead({ head }: CandidateState, network: NetworkState): bo
   return head !== undefined && head < network.head;
 }
 
-/**
- * Whether an upstream's known head is below the newest served block. If the network's head is lower, below that.
- * @param head of the upstream; undefined: not known
- */
-export function isBelowServed(head: number | undefined, { head: networkHead, newestServed }: ServedState): boolean {
-  return head !== undefined && head < Math.min(newestServed, networkHead);
+/** Whether an upstream's known head is below the newest served block. @param head of the upstream; undefined: not known */
+export function isBelowServed(head: number | undefined, newestServed: number): boolean {
+  return head !== undefined && head < newestServed;
 }

@@ -90,7 +90,7 @@ function isStale(
 ): boolean {
   if (blocks === undefined) return false;
   // The number of the head is raised to the newest served block.
-  if (blocks.tag === 'latest') return !isHeadNumber && isBelowServed(head, network);
+  if (blocks.tag === 'latest') return !isHeadNumber && isBelowServed(head, network.newestServed);
   // An upper end above the newest known block means that block.
   return listsLogs && head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
 }

@@ -28,7 +28,7 @@ export interface AttemptsOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly sent: SentTransactions;
-  readonly heads: Pick<NetworkHeads, 'head' | 'headOf'>;
+  readonly heads: Pick<NetworkHeads, 'head' | 'headOf' | 'isAlternating'>;
   /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
   readonly canResend: (now: number) => boolean;
   /** The upstream does not have the block or state that the call needs. */
@@ -74,7 +74,8 @@ export class Attempts {
   }
 
   async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Outcome> {
-    const { method, params, text, deadline } = routedCall;
+    const { method, deadline } = routedCall;
+    const { params, text } = routedCall.pinned ?? routedCall;
     const { normalise, sent } = this.#options;
     const startedAt = performance.now();
     let outcome: Outcome;
@@ -179,9 +180,11 @@ export class Attempts {
   }
 }
 
-/** The hash of the network's head, if the upstream is known to have it. */
-function headHashAt(upstream: Upstream, { head, headOf }: AttemptsOptions['heads']): string | undefined {
-  return head !== undefined && headOf(upstream)?.header?.hash === head.hash ? head.hash : undefined;
+/** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
+function headHashAt(upstream: Upstream, heads: AttemptsOptions['heads']): string | undefined {
+  const { head } = heads;
+  if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
+  return heads.isAlternating(upstream) ? undefined : head.hash;
 }
 
 /** Parsing and checking a larger result would block the event loop for too long. */

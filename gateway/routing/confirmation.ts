@@ -45,8 +45,19 @@ export class Confirmation {
     routedCall.unconfirmed = newer;
     routedCall.isEvidence = isEmptyResponse(method, newer)
       ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)
-      : !this.#monotonic.isOlderThanServed(routedCall, newer);
+      : !this.#monotonic.isOlder(routedCall, newer);
+    this.#pin(routedCall);
     return undefined;
+  }
+
+  /** Names the newest served block in place of the tag, so that the same upstream, or another, can return it. */
+  #pin(routedCall: RoutedCall): void {
+    const number = this.#monotonic.newerFor(routedCall);
+    const param = routedCall.method.blockAt?.param;
+    if (number === undefined || param === undefined) return;
+    const params = routedCall.params.with(param, `0x${number.toString(16)}`);
+    routedCall.pinned = { number, params, text: JSON.stringify(params) };
+    routedCall.tried.pop();
   }
 
   /**
@@ -55,7 +66,7 @@ export class Confirmation {
    */
   acceptUnconfirmed(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse {
     if (!routedCall.isEvidence && !this.#isDevelopment) throw new RpcError('no-upstream');
-    return this.#monotonic.acceptOlder(routedCall, response);
+    return response;
   }
 
   /** Whether a first response needs a second one. */
@@ -73,8 +84,8 @@ export class Confirmation {
 
   /** Whether the response is so old that its upstream may be tried again: several nodes may share its URL. */
   canRepeat(routedCall: RoutedCall): boolean {
-    const { unconfirmed } = routedCall;
-    return unconfirmed !== undefined && this.#isOlder(routedCall, unconfirmed);
+    const { unconfirmed, pinned } = routedCall;
+    return unconfirmed !== undefined && pinned === undefined && this.#isOlder(routedCall, unconfirmed);
   }
 
   /** Whether a response is older than what callers were served: an older block for a tag, or null for a served block. */

@@ -170,6 +170,7 @@ export async function pollLagging(
   const caughtUp = lagging.filter((upstream) => !monotonic.isLagging(upstream));
   if (caughtUp.length === 0) return false;
   routedCall.unconfirmed = undefined;
+  routedCall.pinned = undefined;
   for (const upstream of caughtUp) if (tried.includes(upstream)) tried.splice(tried.indexOf(upstream), 1);
   return true;
 }

@@ -1,12 +1,13 @@
 import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
+import { ServedHashes } from './served-hashes.ts';
 import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
-  recordServed(upstream: U, number: bigint, now: number): void;
+  recordServed(upstream: U, number: bigint, now: number, isLatest?: boolean): void;
 };
 
 /** Reads the number of the block in a response, or of the block that contains its object. A function of `cache/`. */
@@ -15,18 +16,19 @@ export type BlockNumberIn = (response: UpstreamResponse) => bigint | undefined;
 /** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
 const BEHIND_TTL_MS = 12_000;
 
-/** Types of results that contain a block number. */
+/** Types of results that name their block. */
 const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
 
 /**
  * Keeps reads of one network monotonic: callers are not served an older `latest`, `safe` or `finalized` block than before
  * while an upstream has a newer one. `latest` decreases with the newest served block (`NewestServedBlock`), `safe` and
- * `finalized` when all available upstreams returned an older block.
+ * `finalized` when the head falls below them.
  */
 export class MonotonicReads<U extends object> {
   readonly #heads: ServedHeads<U>;
   readonly #blockNumberIn: BlockNumberIn;
   readonly #tags = { safe: new NewestTagged<U>(), finalized: new NewestTagged<U>() };
+  readonly #hashes = new ServedHashes();
 
   constructor(heads: ServedHeads<U>, blockNumberIn: BlockNumberIn) {
     this.#heads = heads;
@@ -54,35 +56,66 @@ export class MonotonicReads<U extends object> {
   isLagging(upstream: U): boolean {
     if (this.#heads.lagOf(upstream) > 0) return true;
     const polled = this.#heads.headOf(upstream);
-    const served = { head: Number(this.#heads.number ?? 0n), newestServed: Number(this.newest) };
-    return isBelowServed(polled && Number(polled.number), served);
+    return isBelowServed(polled && Number(polled.number), Number(this.newest));
   }
 
-  /** Records the block number in a response that is served to a caller. */
-  recordServed(upstream: U, { method, params, blocks }: RoutedCall, response: UpstreamResponse, now: number): void {
+  /** Records the block in a response that is served to a caller. */
+  recordServed(
+    upstream: U,
+    { method, params, blocks, pinned }: RoutedCall,
+    response: UpstreamResponse,
+    now: number,
+  ): void {
     const isHead = method.resultIs === 'head-number';
     const isLogs = method.resultIs === 'logs';
+    // State at a block shows that the upstream has it.
+    if (blocks?.readsState === true && blocks.highest > Number(this.newest) && response.kind !== 'error')
+      this.#heads.recordServed(upstream, BigInt(blocks.highest), now);
     if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
     // The number of the pending block is not yet that of a block.
     if (params[0] === 'pending' || response.kind === 'error') return;
     const number = isHead ? quantityIn(response) : isLogs ? newestLogIn(response) : this.#blockNumberIn(response);
     if (number === undefined) return;
     const tag = blocks?.tag;
-    if (tag !== undefined && tag !== 'latest') this.#tags[tag].record(upstream, number, now);
-    this.#heads.recordServed(upstream, number, now);
+    if (tag !== undefined && tag !== 'latest' && pinned === undefined) this.#tags[tag].record(upstream, number, now);
+    this.#heads.recordServed(upstream, number, now, isHead || tag === 'latest');
+    if (method.looksUpHash === true) this.#hashes.add(params[0], now);
+    if (method.shape?.type === 'Block' && response.kind === 'result') this.#recordBlock(response.result, now);
+  }
+
+  #recordBlock(block: unknown, now: number): void {
+    const { hash, transactions } = block as { readonly hash?: unknown; readonly transactions?: unknown };
+    this.#hashes.add(hash, now);
+    if (!Array.isArray(transactions)) return;
+    for (const transaction of transactions as readonly unknown[])
+      this.#hashes.add(
+        typeof transaction === 'object' && transaction !== null && 'hash' in transaction
+          ? transaction.hash
+          : transaction,
+        now,
+      );
   }
 
   /** Whether the response to a call for a tag is older than the newest served block of that tag. */
-  isOlder({ method, params, blocks }: RoutedCall, response: UpstreamResponse): boolean {
+  isOlder({ method, params, blocks, pinned }: RoutedCall, response: UpstreamResponse): boolean {
     const tag = blocks?.tag;
     if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
     const number = this.#blockNumberIn(response);
-    return number !== undefined && number < (tag === 'latest' ? this.newest : this.#tags[tag].number);
+    if (number === undefined) return false;
+    return (
+      number < (tag === 'latest' ? this.newest : (pinned?.number ?? this.#tags[tag].numberUpTo(this.#heads.number)))
+    );
   }
 
-  /** Whether a block at `latest` is older than one that callers were served, which is never served again. */
-  isOlderThanServed(routedCall: RoutedCall, response: UpstreamResponse): boolean {
-    return routedCall.blocks?.tag === 'latest' && this.isOlder(routedCall, response);
+  /**
+   * The number of the newest served block of the call's tag, if the response is older. A node that lags has this block, but
+   * not yet the tag. Undefined for `latest`.
+   */
+  newerFor({ pinned, blocks }: RoutedCall): bigint | undefined {
+    const tag = blocks?.tag;
+    if (tag === undefined || tag === 'latest' || pinned !== undefined) return undefined;
+    const number = this.#tags[tag].numberUpTo(this.#heads.number);
+    return number < 0n ? undefined : number;
   }
 
   /** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
@@ -90,14 +123,6 @@ export class MonotonicReads<U extends object> {
     const number = this.#blockNumberIn(one);
     if (number === undefined) return other;
     return (this.#blockNumberIn(other) ?? -1n) > number ? other : one;
-  }
-
-  /** Accepts an older block for the tag, when no other upstream with a closed circuit can be tried. */
-  acceptOlder({ blocks }: RoutedCall, response: UpstreamResponse): UpstreamResponse {
-    const tag = blocks?.tag;
-    const number = this.#blockNumberIn(response);
-    if (tag !== undefined && tag !== 'latest' && number !== undefined) this.#tags[tag].number = number;
-    return response;
   }
 
   /** Raises the number of the head in a response to the newest served block, if that is higher. */
@@ -108,11 +133,13 @@ export class MonotonicReads<U extends object> {
     return number === undefined || number >= newest ? response : { kind: 'result', result: `0x${newest.toString(16)}` };
   }
 
-  /** Whether callers were served the block of the call, so that null would be wrong. */
+  /** Whether callers were served the block or transaction of the call, so that null would be wrong. */
   hasServed({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
+    const [hash] = params;
+    if (typeof hash === 'string' && hash.length === 66 && this.#hashes.has(hash, performance.now())) return true;
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
-    return typeof params[0] === 'string' && this.#heads.has(params[0]);
+    return typeof hash === 'string' && this.#heads.has(hash);
   }
 
   /**
@@ -130,15 +157,21 @@ export class MonotonicReads<U extends object> {
 
 /** Tracks the newest served block of one tag, and the upstreams that are behind it. */
 class NewestTagged<U extends object> {
-  number = -1n;
+  #number = -1n;
   readonly #behindUntil = new WeakMap<U, number>();
 
   record(upstream: U, number: bigint, now: number): void {
-    if (number < this.number) this.#behindUntil.set(upstream, now + BEHIND_TTL_MS);
+    if (number < this.#number) this.#behindUntil.set(upstream, now + BEHIND_TTL_MS);
     else {
-      this.number = number;
+      this.#number = number;
       this.#behindUntil.delete(upstream);
     }
+  }
+
+  /** The number, unless the chain is shorter: it started anew. @param head of the network; undefined: not known */
+  numberUpTo(head: bigint | undefined): bigint {
+    if (head !== undefined && this.#number > head) this.#number = -1n;
+    return this.#number;
   }
 
   isBehind(upstream: U, now: number): boolean {

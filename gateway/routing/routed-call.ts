@@ -28,6 +28,13 @@ export interface UpstreamCall {
   readonly sentTo?: SentTo | undefined;
 }
 
+/** The parameters of a call with the number of a block in place of its tag. */
+export interface PinnedParams {
+  readonly number: bigint;
+  readonly params: readonly unknown[];
+  readonly text: string;
+}
+
 /** A call during routing: what it needs, which upstreams were tried, and how they failed. */
 export interface RoutedCall {
   readonly method: MethodSpec;
@@ -35,6 +42,8 @@ export interface RoutedCall {
   readonly params: readonly unknown[];
   /** `params` as JSON text. */
   readonly text: string;
+  /** Parameters in which a number replaces the tag `safe` or `finalized`. */
+  pinned: PinnedParams | undefined;
   /** On the clock of performance.now(). */
   readonly deadline: number;
   /** Undefined if the call must not be cancelled. */
@@ -75,6 +84,7 @@ export function createRoutedCall(
     group,
     params,
     text,
+    pinned: undefined,
     deadline,
     cancellation,
     blocks,
@@ -102,7 +112,7 @@ const head: MethodSpec = {
 /** The call for which `BlockGasLimit` selects upstreams: a poll of the head. */
 export function createHeadPoll(): RoutedCall {
   const unset = {
-    ...{ cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
+    ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
     sentTo: undefined,
     ...{ respondingUpstream: undefined, unconfirmed: undefined },
     ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },

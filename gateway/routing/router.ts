@@ -182,8 +182,9 @@ export class Router {
     const { method, params } = call;
     const isUnsupported = this.#isUnsupportedByAll(method.name);
     if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return undefined;
-    // With one upstream, only blocks are compared.
-    const blocks = this.all.length > 1 || method.shape?.type === 'Block' ? blocksNamedBy(method, params) : undefined;
+    // With one upstream, only blocks, and the blocks of state, are compared.
+    const needsBlocks = this.all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
+    const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
     const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
     return createRoutedCall(call, blocks, preferred);

@@ -85,7 +85,7 @@ export class UpstreamSelector {
    * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
    */
   catchUp({ group, blocks, tried }: RoutedCall, now: number): Promise<void> | undefined {
-    if (blocks?.tag === undefined) return undefined;
+    if (blocks?.tag === undefined || this.#upstreams.length === 1) return undefined;
     for (const upstream of this.#ranking.order(group, now)) {
       if (!upstream.circuit.isClosed || tried.includes(upstream)) continue;
       if (!this.#heads.isBehind(upstream)) return undefined;

@@ -85,7 +85,12 @@ export class AvailableBlocks {
 export const latestBlock: NamedBlocks = upTo('latest');
 
 /** Undefined if the call names its block by hash, or in a form that is not a number or tag, or if it needs no block. */
-export function blocksNamedBy({ blockAt, cache }: MethodSpec, params: readonly unknown[]): NamedBlocks | undefined {
+export function blocksNamedBy(
+  { blockAt, cache, isPassThrough }: MethodSpec,
+  params: readonly unknown[],
+): NamedBlocks | undefined {
+  // The meaning of its parameters is not known, but hardly any other text is a tag.
+  if (isPassThrough === true) return params.includes('latest') || params.includes('pending') ? latestBlock : undefined;
   if (blockAt === undefined) return cache === 'head' ? latestBlock : undefined;
   const given = params[blockAt.param];
   const { readsState = false } = blockAt;

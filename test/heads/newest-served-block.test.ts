@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { NewestServedBlock } from '../../gateway/heads/newest-served-block.ts';
+import type { HeadSource } from '../../gateway/heads/head-source.ts';
 import type { PolledHead } from '../../gateway/heads/polled-head.ts';
 import { followCache, latest, receiptIn } from '../cache/follow-cache.ts';
 import { eventually } from '../support/eventually.ts';
 
 const BLOCK_MS = 12_000;
+
+const source = { name: 'node-0' } as HeadSource;
 
 describe('the newest served block', () => {
   const headAt = (number: bigint, at = 0): PolledHead => {
@@ -14,8 +17,8 @@ describe('the newest served block', () => {
   /** Serves these blocks at these times, with a network's head of 100 at 0 ms. */
   const served = (...blocks: readonly (readonly [number: bigint, atMs: number])[]): NewestServedBlock => {
     const newest = new NewestServedBlock();
-    newest.follow(headAt(100n), BLOCK_MS, false);
-    for (const [number, atMs] of blocks) newest.record(number, atMs);
+    newest.follow(headAt(100n), BLOCK_MS, false, []);
+    for (const [number, atMs] of blocks) newest.record(number, source, atMs, false);
     return newest;
   };
 
@@ -46,25 +49,39 @@ describe('the newest served block', () => {
 
   it('does not fall with a head below it, unless the upstreams agree that the chain is shorter', () => {
     const newest = served([105n, 0]);
-    newest.follow(headAt(103n), BLOCK_MS, false);
+    newest.follow(headAt(103n), BLOCK_MS, false, []);
     expect(newest.number).toBe(105n);
-    newest.follow(headAt(102n), BLOCK_MS, true);
+    newest.follow(headAt(102n), BLOCK_MS, true, []);
     expect(newest.number).toBe(102n);
   });
 
-  it('falls to the head after 15 s, if no upstream reached it', () => {
+  it('falls to the head if the upstream that returned it has a lower head after 15 s', () => {
     const newest = served([105n, 0]);
-    newest.follow(headAt(100n, 14_000), BLOCK_MS, false);
+    newest.follow(headAt(100n, 14_000), BLOCK_MS, false, [{ source, latest: headAt(100n, 14_000) }]);
     expect(newest.number).toBe(105n);
-    newest.follow(headAt(100n, 16_000), BLOCK_MS, false);
+    newest.follow(headAt(100n, 16_000), BLOCK_MS, false, [{ source, latest: headAt(100n, 16_000) }]);
     expect(newest.number).toBe(100n);
+  });
+
+  it('falls to the newest block of the shorter chain that callers were served', () => {
+    const newest = served([105n, 0]);
+    newest.record(42n, source, 1_000, false);
+    newest.record(4n, source, 1_000, true);
+    newest.follow(headAt(3n, 2_000), BLOCK_MS, true, []);
+    expect(newest.number).toBe(4n);
+  });
+
+  it('remains if that upstream has failed, so that the others lag', () => {
+    const newest = served([105n, 0]);
+    newest.follow(headAt(100n, 16_000), BLOCK_MS, false, [{ source, latest: headAt(105n, 0) }]);
+    expect(newest.number).toBe(105n);
   });
 
   it('falls to the first head, if that shows that the number was too high', () => {
     const newest = new NewestServedBlock();
-    newest.record(2n ** 60n, 0);
+    newest.record(2n ** 60n, source, 0, false);
     expect(newest.number).toBe(2n ** 60n);
-    newest.follow(headAt(100n), BLOCK_MS, false);
+    newest.follow(headAt(100n), BLOCK_MS, false, []);
     expect(newest.number).toBe(100n);
   });
 });

@@ -102,7 +102,7 @@ const rows: Row[] = [
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],
   ['latest needs the newest served block', [at(999, 1), a], latest, {}, 'b a:stale!'],
   ['also if no caller was served it', [at(999, 1), a], latest, { newestServed: 0 }, 'b a:behind'],
-  ['but no block above it', [at(999, 1), at(1_000)], latest, { newestServed: 1_005 }, 'b a:stale!'],
+  ['which may be above the head', [at(999, 1), at(1_005)], latest, { newestServed: 1_005 }, 'b a:stale!'],
   ['the number of the head is raised', [at(999, 1), a], { ...latest, isHeadNumber: true }, {}, 'b a:behind'],
   ['safe and finalized blocks are a last resort there', [at(999, 1), a], finalized, {}, 'b a:behind'],
   ['and pass-through methods', [at(999, 1), a], { isPassThrough: true }, { newestServed: 0 }, 'b a:behind'],

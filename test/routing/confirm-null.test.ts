@@ -76,7 +76,10 @@ describe('a null', () => {
   });
 
   it('of an upstream that has caught up needs no confirmation', async () => {
+    const clock = shiftClock({ isRunning: true });
     const { find, finds, one, two } = await withHeads('0x10', '0x11');
+    // An upstream that was polled less than 50 ms ago is not polled again.
+    clock.forward(1_000);
     two.always(status(503));
     one.response('eth_getBlockByNumber', head('0x11'));
     expect(await find()).toBeNull();
@@ -84,13 +87,17 @@ describe('a null', () => {
   });
 
   it('stays null when the other fails, if it is from an upstream at the head', async () => {
-    const { find, finds, one, two } = await withHeads('0x11', '0x11');
+    const { find, finds, send, one, two } = await withHeads('0x11', '0x11');
     one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
-    await find();
+    const other = [`0x${'cd'.repeat(32)}`];
+    two.response('eth_getTransactionByHash', () => ({ ...transaction, hash: other[0] }));
+    expect(await send('eth_getTransactionByHash', other)).toMatchObject({ response: { result: { hash: other[0] } } });
     one.response('eth_getTransactionByHash', null);
     two.always(status(503));
     expect(await find()).toBeNull();
     expect(finds()).toEqual([2, 2]);
+    // This transaction was served.
+    expect(await send('eth_getTransactionByHash', other)).toMatchObject({ status: 503 });
   });
 
   it('is not confirmed by an upstream with an open circuit', async () => {

@@ -1,0 +1,34 @@
+import type { UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
+
+/** An upstream as the source of heads. */
+export interface HeadSource {
+  readonly name: string;
+  readonly circuit: { readonly isClosed: boolean };
+  /** By the last check of its chain id, which precedes the first request. */
+  readonly isOnOtherChain: boolean;
+  readonly metrics: UpstreamHeadMetrics;
+  /**
+   * Sends a request of Gatehouse itself, without a caller.
+   * @param params as JSON text
+   * @throws Error if there is no result within the timeout of the upstream
+   */
+  fetchResult(method: string, params: string): Promise<unknown>;
+  /**
+   * Subscribes at the upstream over its WebSocket.
+   * @param params of eth_subscribe, as JSON text
+   * @returns undefined if it has no WebSocket
+   */
+  subscribe(params: string, events: FeedEvents): Feed | undefined;
+}
+
+export interface FeedEvents {
+  /** The subscription is open. */
+  started(): void;
+  notified(result: unknown): void;
+  /** Called once when the subscription ends, unless Gatehouse closed it. */
+  ended(): void;
+}
+
+export interface Feed {
+  close(): void;
+}
