@@ -109,6 +109,15 @@ export class ChainHistory {
     });
   }
 
+  /**
+   * Whether no live node has the block, and one has another branch: the nodes with the block failed after a reorg that the
+   * others do not have yet. To the gateway, this is a reorg.
+   */
+  isAbandoned(block: TrueBlock, from: number, to: number): boolean {
+    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
+    return !live.some(({ head }) => includes(head, block)) && live.some(({ head }) => isRival(head, block));
+  }
+
   /** Whether some node, or the true chain, had another block at this height. */
   hasRival(block: TrueBlock, from: number, to: number): boolean {
     return this.headsDuring(from - BRANCH_MS, to).some((head) => isRival(head, block));

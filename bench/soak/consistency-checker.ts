@@ -185,7 +185,8 @@ export class ConsistencyChecker {
   /** The number below which no block may be served. */
   #floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
-    return block === undefined ? 0 : this.history.canonicalAncestor(block, sent.at, at).number;
+    if (block === undefined || this.history.isAbandoned(block, sent.at, at)) return 0;
+    return this.history.canonicalAncestor(block, sent.at, at).number;
   }
 
   /** The number below which the gateway serves no block, as far as live nodes have shown it a reorg. */

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { ServedHashes } from '../../gateway/routing/served-hashes.ts';
+
+describe('served hashes', () => {
+  it('are remembered for 30 s at least, and for 60 s at most', () => {
+    for (const addedAt of [0, 15_000, 29_999]) {
+      const hashes = new ServedHashes();
+      hashes.add('0xfirst', 0);
+      hashes.add('0xhash', addedAt);
+      hashes.add('0xother', 30_000);
+      expect([hashes.has('0xhash', addedAt), hashes.has('0xhash', addedAt + 30_000)]).toEqual([true, true]);
+      expect(hashes.has('0xhash', addedAt + 60_000)).toBe(false);
+    }
+  });
+
+  it('are forgotten if nothing is served for a minute', () => {
+    const hashes = new ServedHashes();
+    hashes.add('0xhash', 0);
+    expect(hashes.has('0xhash', 60_000)).toBe(false);
+    hashes.add('0xother', 90_000);
+    expect([hashes.has('0xhash', 90_000), hashes.has('0xother', 90_000)]).toEqual([false, true]);
+  });
+
+  it('are 40,000 at most, the newest ones', () => {
+    const hashes = new ServedHashes();
+    for (let index = 0; index < 60_001; index++) hashes.add(`0x${index}`, 0);
+    expect([hashes.has('0x0', 0), hashes.has('0x39999', 0), hashes.has('0x60000', 0)]).toEqual([false, false, true]);
+  });
+
+  it('are texts only', () => {
+    const hashes = new ServedHashes();
+    hashes.add(undefined, 0);
+    expect(hashes.has('undefined', 0)).toBe(false);
+  });
+});
