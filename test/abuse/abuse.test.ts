@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { writeTable } from '../support/page-table.ts';
+import { attacks } from './attacks/attacks.ts';
+import { bounds } from './bounds.ts';
+import { heading, rowOf } from './outcome-table.ts';
+import { playAttack, type Outcome } from './play-attack.ts';
+
+const rows: string[][] = [];
+
+afterAll(() => {
+  for (const row of rows) console.log(row.join(' | '));
+  if (process.env['ABUSE_TABLE'] !== 'write' || rows.length < attacks.length) return;
+  writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:abuse:table');
+});
+
+describe.each(attacks)('$name', (attack) => {
+  let outcome: Outcome;
+
+  beforeAll(async () => {
+    outcome = await playAttack(attack);
+    rows.push(rowOf(attack, outcome));
+    console.log(attack.name, JSON.stringify(outcome.traffic));
+  });
+
+  it('takes place', () => {
+    const { connections, bytes, statuses } = outcome.traffic;
+    expect(connections).toBeGreaterThanOrEqual(attack.atLeast.connections);
+    expect(bytes).toBeGreaterThanOrEqual(attack.atLeast.bytes);
+    // The gateway knows the key, and serves the path.
+    if (attack.key !== undefined) expect(Object.keys(statuses)).not.toEqual(expect.arrayContaining(['401', '404']));
+  });
+
+  it('gets nothing that it must not get', () => {
+    expect(outcome.traffic.violations).toEqual([]);
+  });
+
+  it('uses a bounded amount of memory', () => {
+    expect(outcome.peakBytes).toBeLessThan(bounds.memoryBytes);
+  });
+
+  it('has no effect on another key beyond the bounds', () => {
+    const { alone, attacked } = outcome;
+    expect(alone.rejected).toEqual([]);
+    expect(attacked.rejected).toEqual([]);
+    expect(attacked.medianMs / alone.medianMs).toBeLessThan(bounds.median);
+    expect(attacked.worstMs / alone.medianMs).toBeLessThan(bounds.worst);
+  });
+
+  it('ends, and the gateway serves as before', () => {
+    expect(outcome.isAlive).toBe(true);
+    expect(outcome.after.rejected).toEqual([]);
+  });
+});

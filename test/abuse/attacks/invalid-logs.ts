@@ -1,0 +1,23 @@
+import { sendInTurn } from '../processes/requests.ts';
+import type { Attack } from './attack.ts';
+
+const LOOPS = 6;
+const ITEMS = 1_000;
+const ADDRESSES = 100;
+
+export const invalidLogs: Attack = {
+  name: '1,000 invalid `eth_getLogs` in a batch',
+  sends: '6 connections of a key with `rate: 1`, batches of 4.5 MB: each filter has 100 addresses and an invalid topic',
+  bound: 'a rejected request costs a small part of a unit; long checks yield',
+  seconds: 6,
+  key: { rate: 1 },
+  atLeast: { connections: LOOPS, bytes: 4_000_000 },
+  start(target, traffic) {
+    const filter = { address: Array.from({ length: ADDRESSES }, () => `0x${'1'.repeat(40)}`), topics: [1] };
+    const item = (_: unknown, id: number): object => ({ jsonrpc: '2.0', id, method: 'eth_getLogs', params: [filter] });
+    const batch = JSON.stringify(Array.from({ length: ITEMS }, item));
+    for (let loop = 0; loop < LOOPS; loop++) {
+      void sendInTurn({ target, traffic, body: () => batch, everyMs: 0 });
+    }
+  },
+};
