@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
-import { addresses } from './attacks/attack.ts';
+import { addresses, upstreamCapacity } from './attacks/attack.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** A caller with another key than the attacker's. It sends one lookup after the other on one connection. */
 export interface Neighbour {
@@ -10,6 +11,7 @@ export interface Neighbour {
 
 export interface Measurement {
   readonly requests: number;
+  /** Of those that were served. NaN: none was. */
   readonly medianMs: number;
   readonly worstMs: number;
   /** Each response that is not the result of its request. */
@@ -60,18 +62,23 @@ export function openNeighbour(port: number, path: string): Neighbour {
 
   return {
     async measure(ms) {
-      const times: number[] = [];
+      const served: number[] = [];
       const rejected: string[] = [];
       const end = performance.now() + ms;
       do {
         const startedAt = performance.now();
         const problem = await send();
-        times.push(performance.now() - startedAt);
-        if (problem !== undefined) rejected.push(problem);
+        if (problem === undefined) {
+          served.push(performance.now() - startedAt);
+          continue;
+        }
+        rejected.push(problem);
+        // Not counted again within the time that a request takes.
+        await scenarioPause(upstreamCapacity.latencyMs);
       } while (performance.now() < end);
-      times.sort((one, other) => one - other);
-      const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? NaN;
-      return { requests: times.length, medianMs: at(0.5), worstMs: at(1), rejected };
+      served.sort((one, other) => one - other);
+      const at = (share: number): number => served[Math.floor(share * (served.length - 1))] ?? NaN;
+      return { requests: served.length + rejected.length, medianMs: at(0.5), worstMs: at(1), rejected };
     },
     close: () => {
       agent.destroy();

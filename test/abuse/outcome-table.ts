@@ -8,7 +8,8 @@ export const heading = [
 ];
 
 export function rowOf({ name, sends, bound }: Attack, { peakBytes, alone, attacked }: Outcome): string[] {
-  const times = (ms: number): string => `${Math.round(ms)} ms (${(ms / alone.medianMs).toFixed(2)} ×)`;
+  const times = (ms: number): string =>
+    Number.isNaN(ms) ? 'none served' : `${Math.round(ms)} ms (${(ms / alone.medianMs).toFixed(2)} ×)`;
   const rejected = `${attacked.rejected.length} of ${attacked.requests}`;
   const figures = [
     `${Math.round(peakBytes / 1_024 / 1_024)} MB`,

@@ -46,10 +46,6 @@ export const framingCases: readonly FramingCase[] = [
     text: (path, body) =>
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}, ${body.length}\r\n\r\n${body}`,
   },
-  {
-    name: 'no Host',
-    text: (path, body) => `POST ${path} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  },
   { name: 'the preface of HTTP/2', text: () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
   asChunks('a chunk that ends with LF', (body) => `${sizeOf(body)}\n${body}\n0\n\n`),
   asChunks('LF in a chunk extension', (body) => `${sizeOf(body)};a\nb\r\n${body}\r\n0\r\n\r\n`),
