@@ -1,7 +1,6 @@
-import { sendInTurn } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
+import { BATCH_LOOPS, sendFreeBatches } from './free-batches.ts';
 
-const LOOPS = 6;
 const ITEMS = 1_000;
 
 export const discoverBatches: Attack = {
@@ -10,12 +9,10 @@ export const discoverBatches: Attack = {
   bound: 'a local result costs a small part of a unit; maximum size of a batch response',
   seconds: 6,
   key: { rate: 1 },
-  atLeast: { connections: LOOPS, bytes: 50_000 },
+  atLeast: { connections: BATCH_LOOPS, bytes: 50_000 },
   start(target, traffic) {
     const item = (_: unknown, id: number): string => `{"jsonrpc":"2.0","id":${id},"method":"rpc.discover","params":[]}`;
     const batch = `[${Array.from({ length: ITEMS }, item).join(',')}]`;
-    for (let loop = 0; loop < LOOPS; loop++) {
-      void sendInTurn({ target, traffic, body: () => batch, everyMs: 0 });
-    }
+    sendFreeBatches(target, traffic, batch);
   },
 };

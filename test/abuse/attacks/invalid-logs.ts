@@ -1,7 +1,6 @@
-import { sendInTurn } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
+import { BATCH_LOOPS, sendFreeBatches } from './free-batches.ts';
 
-const LOOPS = 6;
 const ITEMS = 1_000;
 const ADDRESSES = 100;
 
@@ -11,13 +10,11 @@ export const invalidLogs: Attack = {
   bound: 'a rejected request costs a small part of a unit; long checks yield',
   seconds: 6,
   key: { rate: 1 },
-  atLeast: { connections: LOOPS, bytes: 4_000_000 },
+  atLeast: { connections: BATCH_LOOPS, bytes: 4_000_000 },
   start(target, traffic) {
     const filter = { address: Array.from({ length: ADDRESSES }, () => `0x${'1'.repeat(40)}`), topics: [1] };
     const item = (_: unknown, id: number): object => ({ jsonrpc: '2.0', id, method: 'eth_getLogs', params: [filter] });
     const batch = JSON.stringify(Array.from({ length: ITEMS }, item));
-    for (let loop = 0; loop < LOOPS; loop++) {
-      void sendInTurn({ target, traffic, body: () => batch, everyMs: 0 });
-    }
+    sendFreeBatches(target, traffic, batch);
   },
 };

@@ -38,17 +38,21 @@ export interface Loop {
   readonly body: () => string;
   /** Minimum time from one request to the next. 0: the next is sent when the response has arrived. */
   readonly everyMs: number;
+  /** Called with the status of each response, or `closed`. */
+  readonly onStatus?: (status: string) => void;
 }
 
 /** Sends one request after the other on one connection, and reads each response completely. Never ends. */
-export async function sendInTurn({ target, traffic, body, everyMs }: Loop): Promise<void> {
+export async function sendInTurn({ target, traffic, body, everyMs, onStatus }: Loop): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   traffic.opened();
   for (;;) {
     const startedAt = performance.now();
     const text = body();
     traffic.sent(text.length);
-    traffic.received(await post(target, agent, text));
+    const status = await post(target, agent, text);
+    traffic.received(status);
+    onStatus?.(status);
     const restMs = everyMs - (performance.now() - startedAt);
     if (restMs > 0) await scenarioPause(restMs);
     else await scenarioPause(MIN_PAUSE_MS);
