@@ -15,7 +15,8 @@ afterAll(() => {
   writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:abuse:table');
 });
 
-describe.each(attacks)('$name', (attack) => {
+// Vitest shortens `$name`, and then `-t` does not match.
+describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_, attack) => {
   let outcome: Outcome;
 
   beforeAll(async () => {
