@@ -22,15 +22,17 @@ describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_,
   beforeAll(async () => {
     outcome = await playAttack(attack);
     rows.push(rowOf(attack, outcome));
-    console.log(attack.name, JSON.stringify(outcome.traffic));
+    console.log(attack.name, JSON.stringify(outcome.traffic), cpuWait(outcome));
   });
 
   it('takes place', () => {
     const { connections, bytes, statuses } = outcome.traffic;
     expect(connections).toBeGreaterThanOrEqual(attack.atLeast.connections);
     expect(bytes).toBeGreaterThanOrEqual(attack.atLeast.bytes);
+    if (attack.key === undefined) return;
     // The gateway knows the key, and serves the path.
-    if (attack.key !== undefined) expect(Object.keys(statuses)).not.toEqual(expect.arrayContaining(['401', '404']));
+    expect(outcome.keyCheck?.rejected).toEqual([]);
+    expect(Object.keys(statuses).filter((status) => ['401', '403', '404'].includes(status))).toEqual([]);
   });
 
   it('gets nothing that it must not get', () => {
@@ -45,8 +47,8 @@ describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_,
     const { alone, attacked } = outcome;
     expect(alone.rejected).toEqual([]);
     expect(attacked.rejected).toEqual([]);
-    expect(attacked.medianMs / alone.medianMs).toBeLessThan(bounds.median);
-    expect(attacked.worstMs / alone.medianMs).toBeLessThan(bounds.worst);
+    expect(attacked.medianMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.median);
+    expect(attacked.worstMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.worst);
   });
 
   it('ends, and the gateway serves as before', () => {
@@ -54,3 +56,8 @@ describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_,
     expect(outcome.after.rejected).toEqual([]);
   });
 });
+
+/** Shows whether a slow neighbour is due to other programs of this machine. */
+function cpuWait({ cpuWaitShare }: Outcome): string {
+  return `the gateway waited for a CPU ${Math.round(100 * cpuWaitShare)} % of the time`;
+}

@@ -12,11 +12,15 @@ import type { TrafficReport } from './processes/traffic.ts';
 export interface Outcome {
   /** Peak resident memory of the gateway process, from its start to the end of the attack. */
   readonly peakBytes: number;
+  /** A lookup with the attacker's key, before the attack. Undefined: it has none. */
+  readonly keyCheck: Measurement | undefined;
   /** The neighbour before the attack, in it, and afterwards. */
   readonly alone: Measurement;
   readonly attacked: Measurement;
   readonly after: Measurement;
   readonly traffic: TrafficReport;
+  /** Part of the attack's time for which the gateway's main thread waited for a CPU. It is high on a loaded machine. */
+  readonly cpuWaitShare: number;
   /** The gateway's process runs. */
   readonly isAlive: boolean;
 }
@@ -47,29 +51,40 @@ export async function playAttack(attack: Attack): Promise<Outcome> {
 
 async function measure(attack: Attack, attacker: AbuseProcess, gateway: Gateway, opsPort: number): Promise<Outcome> {
   const port = Number(new URL(gateway.address).port);
-  const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort, {})}`);
+  const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort)}`);
   const key = attack.key === undefined ? makeKey() : await createKey(opsPort, attack.key);
   const target: Target = {
     ...{ port, opsPort, path: `/${SLUG}/v3/${key}`, socketPath: `/${SLUG}/ws/v3/${key}` },
     localAddress: attack.key === undefined ? addresses.withoutKey : addresses.neighbour,
   };
   try {
+    const keyCheck = attack.key === undefined ? undefined : await checkKey(target);
     await neighbour.measure(WARM_UP_MS);
     const alone = await neighbour.measure(ALONE_MS);
     attacker.send(target);
     await attacker.message();
+    const [startedAt, cpuWaitBefore] = [performance.now(), cpuWaitMsOf(gateway.pid)];
     const attacked = await neighbour.measure(attack.seconds * 1_000);
+    const cpuWaitShare = (cpuWaitMsOf(gateway.pid) - cpuWaitBefore) / (performance.now() - startedAt);
     attacker.send('report');
     const traffic = (await attacker.message()) as TrafficReport;
     const peakBytes = peakMemoryOf(gateway.pid);
     await attacker.stop();
     const after = await neighbour.measure(0);
-    return { peakBytes, alone, attacked, after, traffic, isAlive: !Number.isNaN(peakMemoryOf(gateway.pid)) };
+    const isAlive = !Number.isNaN(peakMemoryOf(gateway.pid));
+    return { peakBytes, keyCheck, alone, attacked, after, traffic, cpuWaitShare, isAlive };
   } finally {
     neighbour.close();
     // The attack has left requests behind, for which SIGTERM would wait.
     gateway.signal('SIGKILL');
   }
+}
+
+async function checkKey({ port, path }: Target): Promise<Measurement> {
+  const caller = openNeighbour(port, path);
+  const keyCheck = await caller.measure(0);
+  caller.close();
+  return keyCheck;
 }
 
 async function createKey(opsPort: number, rules: Attack['key'] = {}): Promise<string> {
@@ -85,7 +100,17 @@ async function createKey(opsPort: number, rules: Attack['key'] = {}): Promise<st
 
 /** Linux records the peak itself, so that none is missed between two samples. NaN: the process has ended. */
 function peakMemoryOf(pid: number): number {
-  const status = `/proc/${pid}/status`;
-  const [, kilobytes] = (existsSync(status) && /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))) || [];
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readProcessFile(pid, 'status')) ?? [];
   return Number(kilobytes) * 1_024;
+}
+
+/** Time for which the main thread was ready and did not run. The file has nanoseconds. */
+function cpuWaitMsOf(pid: number): number {
+  const [, waited] = readProcessFile(pid, 'schedstat').split(' ');
+  return Number(waited) / 1e6;
+}
+
+function readProcessFile(pid: number, name: string): string {
+  const file = `/proc/${pid}/${name}`;
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }

@@ -11,8 +11,8 @@ const LARGE_BYTES = 4_999_000;
 export const slowBodies: Attack = {
   name: 'bodies that never end',
   sends:
-    '38 connections of a key with `rate: 1`: 20 with 4,999,000 bytes of a body of 5,000,000, ' +
-    '18 with 16 kB to 64 bytes of one, sent again if rejected',
+    '38 connections of a key with `rate: 1` with a part of a body of 5,000,000 bytes: 20 with 4,999,000 bytes, ' +
+    '18 with 16 kB to 64 bytes; sent again if rejected',
   bound: 'received bytes count against the key; `REQUEST_TIMEOUT_MS`',
   seconds: 15,
   key: { rate: 1 },

@@ -48,7 +48,10 @@ export function holdOpen(target: Target, traffic: Traffic, options: ConnectionOp
   else {
     socket.on('data', (bytes: Buffer) => {
       const text = bytes.toString('latin1');
-      for (const [, status = ''] of text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)) traffic.received(status);
+      for (const [, status = ''] of text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)) {
+        // Those of the admin API separately: there, 401 is expected.
+        traffic.received(options.port === undefined ? status : `ops ${status}`);
+      }
       options.onText?.(text);
     });
   }
