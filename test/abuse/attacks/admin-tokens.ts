@@ -10,7 +10,7 @@ let compared = 0;
 export const adminTokens: Attack = {
   name: 'wrong admin tokens',
   sends: '16 connections to `OPS_PORT`, each with another wrong token as soon as one is rejected',
-  bound: 'wrong tokens are slowed per address, and counted',
+  bound: 'wrong tokens are limited per address, and counted',
   seconds: 6,
   key: undefined,
   atLeast: { connections: CONNECTIONS, bytes: 2_000 },
