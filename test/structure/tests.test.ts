@@ -12,7 +12,8 @@ const timed = [
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
 ];
-const configs = ['.', 'test/clients', 'test/nodes', 'test/recipes'].map((folder) => join(folder, 'vitest.config.ts'));
+const folders = ['.', 'test/abuse', 'test/clients', 'test/nodes', 'test/recipes'];
+const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
 
 const textOf = (file: string): string => readFileSync(join(packageRoot, file), 'utf8');

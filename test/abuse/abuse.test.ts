@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { writeTable } from '../support/page-table.ts';
+import { attacks } from './attacks/attacks.ts';
+import { bounds } from './bounds.ts';
+import { heading, rowOf } from './outcome-table.ts';
+import { playAttack, type Outcome } from './play-attack.ts';
+
+const rows: string[][] = [];
+
+afterAll(() => {
+  for (const row of rows) console.log(row.join(' | '));
+  if (process.env['ABUSE_TABLE'] !== 'write' || rows.length < attacks.length) return;
+  writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:abuse:table');
+});
+
+// Vitest shortens `$name`, and then `-t` does not match.
+describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_, attack) => {
+  let outcome: Outcome;
+
+  beforeAll(async () => {
+    outcome = await playAttack(attack);
+    rows.push(rowOf(attack, outcome));
+    console.log(attack.name, JSON.stringify(outcome.traffic), cpuWait(outcome));
+  });
+
+  it('takes place', () => {
+    const { connections, bytes, statuses } = outcome.traffic;
+    expect(connections).toBeGreaterThanOrEqual(attack.atLeast.connections);
+    expect(bytes).toBeGreaterThanOrEqual(attack.atLeast.bytes);
+    if (attack.key === undefined) return;
+    // The gateway knows the key, and serves the path.
+    expect(outcome.keyCheck?.rejected).toEqual([]);
+    expect(Object.keys(statuses).filter((status) => ['401', '403', '404'].includes(status))).toEqual([]);
+  });
+
+  it('gets nothing that it must not get', () => {
+    expect(outcome.traffic.violations).toEqual([]);
+  });
+
+  it('uses a bounded amount of memory', () => {
+    expect(outcome.peakBytes).toBeLessThan(bounds.memoryBytes);
+  });
+
+  it('has no effect on another key beyond the bounds', () => {
+    const { alone, attacked } = outcome;
+    expect(alone.rejected).toEqual([]);
+    expect(attacked.rejected).toEqual([]);
+    expect(attacked.medianMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.median);
+    expect(attacked.worstMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.worst);
+  });
+
+  it('ends, and the gateway serves as before', () => {
+    expect(outcome.isAlive).toBe(true);
+    expect(outcome.after.rejected).toEqual([]);
+  });
+});
+
+/** Shows whether a slow neighbour is due to other programs of this machine. */
+function cpuWait({ cpuWaitShare }: Outcome): string {
+  return `the gateway waited for a CPU ${Math.round(100 * cpuWaitShare)} % of the time`;
+}

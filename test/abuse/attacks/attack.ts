@@ -1,0 +1,44 @@
+import type { Traffic } from '../processes/traffic.ts';
+
+/** What one hostile client does. It runs in a process of its own (processes/attacker.ts) until that process is stopped. */
+export interface Attack {
+  /** A heading of the test and a cell of docs/security.md. */
+  readonly name: string;
+  /** What it sends, for docs/security.md. */
+  readonly sends: string;
+  /** What limits the harm, for docs/security.md. */
+  readonly bound: string;
+  /** How long the neighbour is measured while it runs. */
+  readonly seconds: number;
+  /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
+  readonly key: Readonly<Record<string, number>> | undefined;
+  /** What it must have sent by the end, or it has not taken place. */
+  readonly atLeast: { readonly connections: number; readonly bytes: number };
+  /** Starts it. It continues by timers and events of its connections. */
+  start(target: Target, traffic: Traffic): void;
+}
+
+/** The gateway under attack. */
+export interface Target {
+  readonly port: number;
+  readonly opsPort: number;
+  /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none. */
+  readonly path: string;
+  /** `/<slug>/ws/v3/<key>` */
+  readonly socketPath: string;
+  /** The client address of the attacker. */
+  readonly localAddress: string;
+}
+
+/**
+ * An attack with a key has the neighbour's address, so that only its key distinguishes it. An attack without a key has
+ * another address, because bounds without a key are bounds per address.
+ */
+export const addresses = { neighbour: '127.0.0.1', withoutKey: '127.0.0.2' } as const;
+
+/** `eth_call` to this address has a response in chunks of one byte. */
+export const CHUNKED_ACCOUNT = `0x${'13'.repeat(20)}`;
+/** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
+export const CODE_BYTES = 450_000;
+/** Calls that the upstream has in progress at once, and how long each takes. */
+export const upstreamCapacity = { calls: 64, latencyMs: 200 } as const;

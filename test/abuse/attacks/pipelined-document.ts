@@ -1,0 +1,21 @@
+import { holdOpen } from '../processes/raw-connection.ts';
+import type { Attack } from './attack.ts';
+
+const CONNECTIONS = 8;
+const BYTES = 65_000;
+
+export const pipelinedDocument: Attack = {
+  name: '`/openrpc.json` without a key',
+  sends: '8 connections, each with 65 kB of pipelined `GET /openrpc.json`, responses never read',
+  bound: '4 requests read ahead per connection; the document is serialised once',
+  seconds: 10,
+  key: undefined,
+  atLeast: { connections: CONNECTIONS, bytes: CONNECTIONS * BYTES },
+  start(target, traffic) {
+    const request = 'GET /openrpc.json HTTP/1.1\r\nHost: a\r\n\r\n';
+    const requests = Buffer.from(request.repeat(Math.ceil(BYTES / request.length)));
+    for (let count = 0; count < CONNECTIONS; count++) {
+      holdOpen(target, traffic, { reads: 'none', onOpen: ({ write }) => void write(requests) });
+    }
+  },
+};

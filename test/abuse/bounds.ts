@@ -1,0 +1,8 @@
+/** What Gatehouse promises to its operator and to every other caller, in each attack. */
+export const bounds = {
+  /** Resident memory of the process, with default settings. */
+  memoryBytes: 512 * 1_024 * 1_024,
+  /** Of another key's sequential requests, as multiples of their median without the attack. */
+  median: 1.5,
+  worst: 3,
+} as const;

@@ -1,0 +1,116 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
+import { freePort } from '../support/redis.ts';
+import { makeKey } from '../../gateway/auth/formats/key.ts';
+import { attacks } from './attacks/attacks.ts';
+import { addresses, type Attack, type Target } from './attacks/attack.ts';
+import { AbuseProcess } from './child-process.ts';
+import { openNeighbour, type Measurement } from './neighbour.ts';
+import type { TrafficReport } from './processes/traffic.ts';
+
+/** What one attack did to the gateway and to the caller beside it. */
+export interface Outcome {
+  /** Peak resident memory of the gateway process, from its start to the end of the attack. */
+  readonly peakBytes: number;
+  /** A lookup with the attacker's key, before the attack. Undefined: it has none. */
+  readonly keyCheck: Measurement | undefined;
+  /** The neighbour before the attack, in it, and afterwards. */
+  readonly alone: Measurement;
+  readonly attacked: Measurement;
+  readonly after: Measurement;
+  readonly traffic: TrafficReport;
+  /** Part of the attack's time for which the gateway's main thread waited for a CPU. It is high on a loaded machine. */
+  readonly cpuWaitShare: number;
+  /** The gateway's process runs. */
+  readonly isAlive: boolean;
+}
+
+const ADMIN_TOKEN = 'the-admin-token-of-this-test';
+const SLUG = 'main';
+/** Opens connections, and lets the compiler optimise. */
+const WARM_UP_MS = 1_000;
+const ALONE_MS = 3_000;
+
+/** Plays an attack on a new gateway with default settings and one upstream. */
+export async function playAttack(attack: Attack): Promise<Outcome> {
+  const upstream = new AbuseProcess('upstream');
+  const attacker = new AbuseProcess('attacker', [String(attacks.indexOf(attack))]);
+  const place = new Workplace();
+  try {
+    attacker.lowerPriority();
+    const url = `http://127.0.0.1:${String(await upstream.message())}`;
+    place.withNetworks({ [SLUG]: { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }] } });
+    const opsPort = await freePort();
+    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN });
+    return await measure(attack, attacker, gateway, opsPort);
+  } finally {
+    await Promise.all([attacker.stop(), upstream.stop()]);
+    await place.close();
+  }
+}
+
+async function measure(attack: Attack, attacker: AbuseProcess, gateway: Gateway, opsPort: number): Promise<Outcome> {
+  const port = Number(new URL(gateway.address).port);
+  const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort)}`);
+  const key = attack.key === undefined ? makeKey() : await createKey(opsPort, attack.key);
+  const target: Target = {
+    ...{ port, opsPort, path: `/${SLUG}/v3/${key}`, socketPath: `/${SLUG}/ws/v3/${key}` },
+    localAddress: attack.key === undefined ? addresses.withoutKey : addresses.neighbour,
+  };
+  try {
+    const keyCheck = attack.key === undefined ? undefined : await checkKey(target);
+    await neighbour.measure(WARM_UP_MS);
+    const alone = await neighbour.measure(ALONE_MS);
+    attacker.send(target);
+    await attacker.message();
+    const [startedAt, cpuWaitBefore] = [performance.now(), cpuWaitMsOf(gateway.pid)];
+    const attacked = await neighbour.measure(attack.seconds * 1_000);
+    const cpuWaitShare = (cpuWaitMsOf(gateway.pid) - cpuWaitBefore) / (performance.now() - startedAt);
+    attacker.send('report');
+    const traffic = (await attacker.message()) as TrafficReport;
+    const peakBytes = peakMemoryOf(gateway.pid);
+    await attacker.stop();
+    const after = await neighbour.measure(0);
+    const isAlive = !Number.isNaN(peakMemoryOf(gateway.pid));
+    return { peakBytes, keyCheck, alone, attacked, after, traffic, cpuWaitShare, isAlive };
+  } finally {
+    neighbour.close();
+    // The attack has left requests behind, for which SIGTERM would wait.
+    gateway.signal('SIGKILL');
+  }
+}
+
+async function checkKey({ port, path }: Target): Promise<Measurement> {
+  const caller = openNeighbour(port, path);
+  const keyCheck = await caller.measure(0);
+  caller.close();
+  return keyCheck;
+}
+
+async function createKey(opsPort: number, rules: Attack['key'] = {}): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${opsPort}/admin/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'caller', rules }),
+  });
+  const { key } = (await response.json()) as { key?: string };
+  if (key === undefined) throw new Error(`the admin API returned ${response.status}`);
+  return key;
+}
+
+/** Linux records the peak itself, so that none is missed between two samples. NaN: the process has ended. */
+function peakMemoryOf(pid: number): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readProcessFile(pid, 'status')) ?? [];
+  return Number(kilobytes) * 1_024;
+}
+
+/** Time for which the main thread was ready and did not run. The file has nanoseconds. */
+function cpuWaitMsOf(pid: number): number {
+  const [, waited] = readProcessFile(pid, 'schedstat').split(' ');
+  return Number(waited) / 1e6;
+}
+
+function readProcessFile(pid: number, name: string): string {
+  const file = `/proc/${pid}/${name}`;
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}

@@ -1,0 +1,97 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CHUNKED_ACCOUNT, CODE_BYTES, upstreamCapacity } from '../attacks/attack.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
+
+/*
+ * The process of the upstream: node dist/test/abuse/processes/upstream.js. It has a fixed number of calls in progress, each
+ * of which takes a fixed time; others wait in the order of arrival. Head polls are served at once.
+ */
+
+interface Call {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+const waiting: (() => void)[] = [];
+let inProgress = 0;
+
+const code = `0x${'00'.repeat(CODE_BYTES)}`;
+const word = (digit: string): string => `0x${digit.repeat(64)}`;
+const head = {
+  ...{ number: '0x10', hash: word('1'), parentHash: word('2'), gasLimit: '0x1c9c380', gasUsed: '0x0' },
+  ...{ timestamp: '0x65000000', transactions: [], uncles: [] },
+};
+const immediate = new Map<string, unknown>([
+  ['eth_chainId', '0x1'],
+  ['eth_blockNumber', head.number],
+  ['eth_getBlockByNumber', head],
+]);
+
+/** Chunks of one byte each, which are written many times. */
+const CHUNKS = { perWrite: 20_000, writes: 250 } as const;
+const chunks = Buffer.from('1\r\n0\r\n'.repeat(CHUNKS.perWrite));
+
+const server = createServer((request, response) => {
+  const parts: Buffer[] = [];
+  request.on('data', (part: Buffer) => parts.push(part));
+  request.on('end', () => {
+    void respond(JSON.parse(Buffer.concat(parts).toString()) as Call | Call[], response);
+  });
+});
+server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+process.once('disconnect', () => process.exit());
+
+async function respond(body: Call | Call[], response: ServerResponse): Promise<void> {
+  if (!Array.isArray(body) && isChunked(body)) {
+    await takePlace();
+    await writeInChunks(body, response);
+    return;
+  }
+  const results = await Promise.all([body].flat().map(resultOf));
+  response.setHeader('Content-Type', 'application/json');
+  response.end(JSON.stringify(Array.isArray(body) ? results : results[0]));
+}
+
+async function resultOf({ id, method, params }: Call): Promise<object> {
+  if (!immediate.has(method)) await takePlace();
+  return { jsonrpc: '2.0', id, result: immediate.get(method) ?? (method === 'eth_getCode' ? code : params[1]) };
+}
+
+/** Waits for a place, and then for the latency of a call. */
+async function takePlace(): Promise<void> {
+  if (inProgress === upstreamCapacity.calls) await new Promise<void>((resolve) => waiting.push(resolve));
+  else inProgress++;
+  await scenarioPause(upstreamCapacity.latencyMs);
+  const next = waiting.shift();
+  if (next === undefined) inProgress--;
+  else next();
+}
+
+function isChunked({ method, params }: Call): boolean {
+  return method === 'eth_call' && (params[0] as { to?: unknown }).to === CHUNKED_ACCOUNT;
+}
+
+/** Writes to the connection itself: a response object would combine the chunks. */
+async function writeInChunks({ id }: Call, { socket }: ServerResponse): Promise<void> {
+  if (socket === null) return;
+  const start = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":"0x`;
+  socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+  socket.write(`${start.length.toString(16)}\r\n${start}\r\n`);
+  for (let count = 0; count < CHUNKS.writes && !socket.destroyed; count++) {
+    if (!socket.write(chunks))
+      await new Promise<void>((resolve) => {
+        onceWritable(socket, resolve);
+      });
+  }
+  socket.write('2\r\n"}\r\n0\r\n\r\n');
+}
+
+function onceWritable(socket: NonNullable<ServerResponse['socket']>, then: () => void): void {
+  const done = (): void => {
+    socket.off('drain', done).off('close', done);
+    then();
+  };
+  socket.on('drain', done).on('close', done);
+}
