@@ -107,6 +107,8 @@ function rejectionOf(row: PermissionRow): string {
       return `bodies, ${new RpcError('rate-limit').status}${row.requires === undefined ? '' : `; requires ${code(row.requires)}`}`;
     case 'open':
       return `what exceeds it, ${new RpcError('too-many-sockets').status}`;
+    case 'bound':
+      return `calls, ${new RpcError('beyond-bound').code}`;
     case 'capability':
     case 'account':
       return '';

@@ -22,10 +22,12 @@ import {
 } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
+import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import { compileUnits, type UnitsTable } from '../spec/request-units.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
@@ -43,6 +45,8 @@ import { openHttp, openWebSocket } from './open-transport.ts';
 export interface NetworkParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
+  /** Request units in place of those in schemas/methods, for all networks. */
+  readonly unitsTable: UnitsTable;
   readonly checks: ReadonlyMap<string, ParamCheck>;
   readonly resultCheck: ResultCheck;
   readonly metrics: Metrics;
@@ -97,6 +101,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const coalesced = new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug));
   const cacheParts = { ...parts, config, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
+  const bounds = boundsOf(replaceable);
+  const head = (): bigint | undefined => heads.number;
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {
     afterChange();
@@ -105,7 +111,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   };
   return {
     config,
+    bounds,
     methods: openMethods(config, parts, (spec) => ({
+      checkBounds: compileBounds(spec, bounds, head),
+      unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
       cache: openMethodCache(cacheParts, final, spec),
       afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
     })),
@@ -132,6 +141,11 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   heads.replaceSources(upstreams.all);
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
+}
+
+function boundsOf(config: ReplaceableConfig): Bounds {
+  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
+  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
@@ -165,7 +179,7 @@ function openSubscriptions(
 function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
-  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'cache' | 'afterCall'>,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
 ): Map<string, NetworkMethod> {
   return new Map(
     config.methods.map((name) => {

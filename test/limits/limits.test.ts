@@ -70,16 +70,18 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     await eventually(async () => (await one.send(storage)).status === 200);
   });
 
-  it('count request units, and nothing for calls without an upstream request', async () => {
-    await one.setPermissions({ rate: '0.01', burst: '4' });
+  it('count request units, and a tenth of one for what Gatehouse answers or rejects by itself', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '4', daily: '1000' });
     expect(rateHeaders(await one.send(estimate))[1]).toBe('2');
-    for (const free of [['eth_chainId'], ['no_such'], ['eth_getStorageAt', [1]]] as const) {
-      expect(rateHeaders(await one.send(free))).toEqual([null, null, null]);
+    const own = [['eth_chainId'], ['rpc.discover'], ['no_such'], ['eth_getStorageAt', [1]], ['eth_call', {}]] as const;
+    for (let round = 0; round < 2; round++) {
+      for (const call of own) expect(rateHeaders(await one.send(call))[1]).toMatch(/^[01]$/);
     }
-    expect(rateHeaders(await one.send(estimate))[1]).toBe('0');
-    expect((await one.send(receipt)).status).toBe(429);
-    // Free calls are served by an exhausted key.
-    expect((await one.send(['eth_chainId'])).status).toBe(200);
+    // Ten tenths.
+    const [limit, remaining] = rateHeaders(await one.send(storage));
+    expect([limit, remaining]).toEqual(['4', '0']);
+    expect((await one.send(['eth_chainId'])).status).toBe(429);
+    expect(one.reached()).toBe(2);
   });
 
   it('charge a batch as a whole, or reject it as a whole with an error for each id', async () => {

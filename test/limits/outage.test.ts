@@ -145,9 +145,10 @@ it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis i
   expect(rejected.body).toMatchObject({
     error: { code: -32603, message: 'the quota cannot be checked at the moment' },
   });
-  expect((await one.send(['eth_chainId'])).status).toBe(200);
+  // It costs a tenth of a unit.
+  expect((await one.send(['eth_chainId'])).status).toBe(503);
   const text = await (await fetch(`${one.gateway.address}/metrics`)).text();
-  expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 1');
+  expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 2');
 });
 
 it('by default quotas are counted in memory while Redis is unavailable', async () => {
