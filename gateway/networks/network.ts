@@ -10,6 +10,7 @@ import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { Handler } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { OpenRpcText } from '../spec/openrpc-text.ts';
 import type { RequestUnits } from '../spec/request-units.ts';
 import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
@@ -37,8 +38,8 @@ export interface Network {
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  /** Its OpenRPC document, built on first use. */
-  readonly document: () => LargeResponse;
+  /** Its OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
+  readonly document: () => { readonly text: OpenRpcText; readonly response: LargeResponse };
   /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
   /** Counts each request from route lookup to response. A replaced network is closed after its last request. */

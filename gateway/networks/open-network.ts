@@ -33,8 +33,9 @@ import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { documentOf } from '../spec/openrpc-document.ts';
+import { OpenRpcText } from '../spec/openrpc-text.ts';
 import { CallQueue } from '../routing/call-queue.ts';
-import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
@@ -200,9 +201,14 @@ function openMethods(
   );
 }
 
-function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): () => LargeResponse {
-  let document: LargeResponse | undefined;
-  return () => (document ??= jsonResponse(JSON.stringify(documentOf({ name, methods, baseUrls }))));
+function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): Network['document'] {
+  let document: ReturnType<Network['document']> | undefined;
+  const serialise = (): ReturnType<Network['document']> => {
+    const text = new OpenRpcText(documentOf({ name, methods, baseUrls }));
+    const { parts } = text.with();
+    return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
+  };
+  return () => (document ??= serialise());
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {

@@ -128,7 +128,7 @@ function upstreamResponseTo(
       requestFilterLogs(filter, context, observer);
     return network.filters.handle(handler.action, call.params, { access: context.access, requestLogs });
   }
-  if (handler?.by === 'document') return network.document();
+  if (handler?.by === 'document') return network.document().response;
   if (deduplicated === undefined) return requestUpstreams(method, call.params, call.text, context, observer);
   return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
 }
