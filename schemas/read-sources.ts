@@ -88,8 +88,9 @@ export interface Sources {
 /** Published units of one provider. */
 export interface ProviderUnits {
   readonly name: string;
-  /** The provider's word for its units. */
   readonly unit: string;
+  readonly source: string;
+  readonly date: string;
   readonly methods: Readonly<Record<string, number>>;
 }
 
