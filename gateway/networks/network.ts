@@ -10,7 +10,7 @@ import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { Handler } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { OpenRpcText } from '../spec/openrpc-text.ts';
+import type { OpenRpcText } from '../spec/openrpc-document.ts';
 import type { RequestUnits } from '../spec/request-units.ts';
 import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
