@@ -29,7 +29,7 @@ export async function openParts(folder: string) {
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
   const usage = new UsageLedger(openUsageStore(settings, log), undefined);
-  const common = { settings, specs, metrics, usage, log, cache: undefined, redisCache: undefined };
+  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, redisCache: undefined };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);

@@ -15,7 +15,10 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
-    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources))],
+    [
+      'gateway/spec/methods.generated.ts',
+      tableModule(methodTable(sources), nodeMethods(sources), sources.passThroughUnits),
+    ],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
@@ -23,7 +26,11 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   ]);
 }
 
-function tableModule(table: readonly MethodSpec[], byRole: Readonly<Record<string, string>>): string {
+function tableModule(
+  table: readonly MethodSpec[],
+  byRole: Readonly<Record<string, string>>,
+  units: Readonly<Record<string, number | string>>,
+): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
@@ -33,6 +40,9 @@ function tableModule(table: readonly MethodSpec[], byRole: Readonly<Record<strin
     '',
     '/** The methods that the gateway itself sends to upstreams, by `role`. */',
     `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
+    '',
+    '/** Request units of methods without a schema, by name or by the start of the name. */',
+    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(units, undefined, 2)};`,
     '',
     '/** The methods that the gateway handles itself, and by which part: `answer`. */',
     `export type HandledMethods = ${JSON.stringify(Object.fromEntries(handled), undefined, 2)};`,

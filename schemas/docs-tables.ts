@@ -10,10 +10,11 @@ import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import { code, table, type Row } from './markdown-table.ts';
 import type { MethodSource } from './read-sources.ts';
+import { providerRows, unitsRows, type UnitsSources } from './units-tables.ts';
 
 type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
 
-export interface DocsSources {
+export interface DocsSources extends UnitsSources {
   readonly methods: readonly Method[];
   /** Folder of the included network files. */
   readonly networks: string;
@@ -30,6 +31,8 @@ interface DocsTable {
 /** The tables in docs/ that are generated from schemas, code, network files and measurements. */
 const docsTables: readonly DocsTable[] = [
   { page: 'docs/methods.md', heading: 'Standard methods', rows: methodRows },
+  { page: 'docs/methods.md', heading: 'Request units', rows: unitsRows },
+  { page: 'docs/methods.md', heading: 'Published units', rows: providerRows },
   { page: 'docs/networks.md', heading: 'Options', rows: networkOptionRows },
   { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
   { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
@@ -107,6 +110,8 @@ function rejectionOf(row: PermissionRow): string {
       return `bodies, ${new RpcError('rate-limit').status}${row.requires === undefined ? '' : `; requires ${code(row.requires)}`}`;
     case 'open':
       return `what exceeds it, ${new RpcError('too-many-sockets').status}`;
+    case 'bound':
+      return `calls, ${new RpcError('beyond-bound').code}`;
     case 'capability':
     case 'account':
       return '';

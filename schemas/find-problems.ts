@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import { parseUnits } from '../gateway/network-files/options/units-formula.ts';
 import { strictAjv } from '../gateway/spec/strict-ajv.ts';
 import { paramSchemas, resultSchemas } from './documents.ts';
 import { inlineRefs } from './inline-refs.ts';
@@ -6,7 +7,8 @@ import { partsOf, resolve, typeOfRef, type JsonSchema, type Types } from './json
 import { isA } from './method-table.ts';
 import { objectInResult } from './result-object.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
-import { methodRules } from './source-rules.ts';
+import { countPlaces } from './count-places.ts';
+import { methodRules, passThroughRules } from './source-rules.ts';
 
 /** Keys allowed beside a `$ref`: the generator reads them, validators ignore them. */
 const allowedBesideRef = ['$ref', 'description', 'x-gatehouse'];
@@ -21,13 +23,15 @@ export function findProblems(sources: Sources): string[] {
   return [];
 }
 
-function formProblems({ methods }: Sources): string[] {
+function formProblems({ methods, passThroughUnits }: Sources): string[] {
   const ajv = strictAjv();
   const fits = ajv.compile(methodRules);
+  const unitsFit = ajv.compile(passThroughRules);
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
+    ...(unitsFit(passThroughUnits) ? [] : [`pass-through.yaml: ${formProblem(unitsFit.errors?.[0])}`]),
   ];
 }
 
@@ -93,7 +97,7 @@ function extensionProblems({ methods, types }: Sources): string[] {
     ),
   );
   const inMethods = methods.flatMap((method) => {
-    const { identity = {}, details = {}, tracks = {}, cache } = method['x-gatehouse'] ?? {};
+    const { identity = {}, details = {}, tracks = {}, cache, units = 1 } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const badIdentity = Object.entries(identity).filter(
       ([field, name]) =>
@@ -103,7 +107,10 @@ function extensionProblems({ methods, types }: Sources): string[] {
     const badDetails = Object.entries(details).filter(
       ([field, name]) => !(field in fields) || !method.params.some((param) => param.name === name),
     );
+    const counted = countPlaces(method).map(({ name }) => name);
+    const uncounted = parseUnits(String(units)).terms.filter(({ count }) => !counted.includes(count));
     return [
+      ...uncounted.map(({ count }) => `${method.name}: units has ${count}, which no parameter has`),
       ...badDetails.map(
         ([field]) => `${method.name}: details.${field} must be a field of the result, and name a parameter`,
       ),

@@ -37,7 +37,7 @@ function generate(checkOnly: boolean): void {
   }
   const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
   const networks = join(packageRoot, 'networks');
-  const pages = docsPages({ methods: sources.methods, networks }, read);
+  const pages = docsPages({ ...sources, networks }, read);
   const written = [...artefacts(sources), ...pages, ['docs/metrics.md', metricsPage()] as const];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));

@@ -2,6 +2,7 @@ import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
 import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
+import { countPlaces } from './count-places.ts';
 import { gasPlaces } from './gas-places.ts';
 import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
@@ -20,7 +21,7 @@ export function nodeMethods({ methods }: Sources): Record<string, string> {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, weight, cache } =
+  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache } =
     method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -29,6 +30,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const contractAt = contractPlace(method, types);
   const blockAt = blockPlace(method, types);
   const gasAt = gasPlaces(method, types);
+  const counts = countPlaces(method);
   const reverts = method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3);
   return {
     name: method.name,
@@ -53,7 +55,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
-    ...(weight !== undefined && { requestUnits: weight }),
+    ...(units !== undefined && { requestUnits: String(units) }),
+    ...(counts.length > 0 && { counts }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),

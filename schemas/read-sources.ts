@@ -53,8 +53,8 @@ export interface MethodExtension {
   readonly details?: Readonly<Record<string, string>>;
   /** If no upstream supports the method, the result is null; without this, the error is -32601. */
   readonly unsupported?: 'not-found';
-  /** Request units of a call; without this, 1. */
-  readonly weight?: number;
+  /** Request units of a call: a number or a formula (gateway/network-files/options/units-formula.ts). Without this, 1. */
+  readonly units?: number | string;
   /** Validity of a cached response: until the head changes, by the block in the result, or by the block in a parameter. */
   readonly cache?: CacheSource;
 }
@@ -77,21 +77,39 @@ export interface Sources {
   readonly frame: Frame;
   readonly methods: readonly MethodSource[];
   readonly types: Types;
+  /** `methods/pass-through.yaml`: request units of methods without a schema. */
+  readonly passThroughUnits: Readonly<Record<string, number | string>>;
+  /** `provider-units.yaml`: published units of providers, for comparison. */
+  readonly providers: readonly ProviderUnits[];
   /** `admin-api.yaml`: an OpenAPI document, published unchanged. */
   readonly adminApi: unknown;
 }
+
+/** Published units of one provider. */
+export interface ProviderUnits {
+  readonly name: string;
+  readonly unit: string;
+  readonly source: string;
+  readonly date: string;
+  readonly methods: Readonly<Record<string, number>>;
+}
+
+const PASS_THROUGH = 'pass-through.yaml';
 
 export function readSources(folder: string): Sources {
   return {
     frame: readYaml(join(folder, 'openrpc.yaml')) as Frame,
     methods: readMethods(join(folder, 'methods')),
     types: readTypes(join(folder, 'types')),
+    passThroughUnits: readYaml(join(folder, 'methods', PASS_THROUGH)) as Sources['passThroughUnits'],
+    providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],
     adminApi: readYaml(join(folder, 'admin-api.yaml')),
   };
 }
 
 function readMethods(folder: string): MethodSource[] {
-  return yamlFiles(folder).flatMap((file) => {
+  const files = yamlFiles(folder).filter((file) => file !== PASS_THROUGH);
+  return files.flatMap((file) => {
     const methods = readYaml(join(folder, file)) as MethodSource[];
     const namespace = file.slice(0, -'.yaml'.length);
     // A rule of this project: the namespace of a method shows its file.

@@ -1,3 +1,4 @@
+import { unitsPattern } from '../gateway/network-files/options/units-formula.ts';
 import { resultMeanings } from '../gateway/spec/method-spec.ts';
 
 /** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */
@@ -32,6 +33,14 @@ const error = {
   properties: { $ref: { type: 'string', pattern: '^#/components/errors/' } },
 };
 
+/** A number or a formula. */
+export const units = {
+  anyOf: [
+    { type: 'number', minimum: 0.001 },
+    { type: 'string', pattern: unitsPattern },
+  ],
+};
+
 const extension = {
   type: 'object',
   additionalProperties: false,
@@ -51,7 +60,7 @@ const extension = {
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
-    weight: { type: 'integer', minimum: 2 },
+    units,
     cache: {
       anyOf: [
         { enum: ['head', 'result'] },
@@ -81,4 +90,11 @@ export const methodRules = {
     'x-gatehouse': extension,
     examples: { type: 'array', minItems: 1, items: example },
   },
+};
+
+/** The form of methods/pass-through.yaml. */
+export const passThroughRules = {
+  type: 'object',
+  propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
+  additionalProperties: units,
 };

@@ -5,6 +5,7 @@ import type { Capabilities } from './permissions/field-kinds.ts';
 import { noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
 import { parsePermissions } from './permissions/permissions.ts';
+import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
@@ -15,6 +16,7 @@ export interface KeyAccess {
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
+  readonly bounds: Bounds | undefined;
   readonly capabilities: Capabilities;
 }
 
@@ -31,13 +33,21 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 /** Runs once per lookup. @throws InvalidPermissionsError */
 export function compileAccess(record: KeyRecord): KeyAccess {
   const { id } = record;
-  const unrestricted = { record, account: id, entry: undefined, calls: undefined, limits: undefined };
+  const unrestricted = {
+    record,
+    account: id,
+    entry: undefined,
+    calls: undefined,
+    limits: undefined,
+    bounds: undefined,
+  };
   if (record.permissions === undefined) return { ...unrestricted, capabilities: noCapabilities };
   const permissions = parsePermissions(record.permissions);
   const entryChecks: EntryCheck[] = [];
   const methodChecks: MethodCheck[] = [];
   const paramsChecks: ParamsCheck[] = [];
   let limits: Partial<KeyLimits> | undefined;
+  let bounds: Bounds | undefined;
   let account = id;
   let capabilities = noCapabilities;
   for (const name of namesInOrder) {
@@ -59,6 +69,9 @@ export function compileAccess(record: KeyRecord): KeyAccess {
       case 'open':
         limits = { ...limits, ...row.limit(value) };
         break;
+      case 'bound':
+        bounds = { ...bounds, ...row.bound(value) };
+        break;
       case 'capability':
         capabilities = { ...capabilities, ...row.grant(value) };
         break;
@@ -72,6 +85,7 @@ export function compileAccess(record: KeyRecord): KeyAccess {
     account,
     entry: entryChecks.length > 0 ? new EntryPermissions(entryChecks) : undefined,
     calls: methodChecks.length + paramsChecks.length > 0 ? new CallPermissions(methodChecks, paramsChecks) : undefined,
+    bounds,
     limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
     capabilities,
   };

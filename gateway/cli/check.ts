@@ -10,6 +10,7 @@ import {
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { describeActive } from './running-gateway.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
+import { countsOf } from '../spec/request-units.ts';
 
 /** Result of `gatehouse check`. */
 export interface CheckReport {
@@ -57,7 +58,7 @@ export function checkNetworks(
 /** Loads the network files of a folder. @throws NetworkFilesError */
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const knownMethods = specs.map(({ name }) => name);
-  return loadNetworks({ folder, knownMethods, env });
+  return loadNetworks({ folder, knownMethods, countsOf, env });
 }
 
 function checkedNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {

@@ -29,6 +29,7 @@ const table = {
     default: 'networks',
     meaning: 'Folder of network files; if it does not exist, the folder in the package',
   },
+  UNITS_FILE: { type: 'string', default: undefined, meaning: 'File of request units by method, for all networks' },
   DATA_DIR: {
     type: 'string',
     default: '.gatehouse',
@@ -44,11 +45,7 @@ const table = {
     default: 'off',
     meaning: '`on`: one info line per request with id, network, key id, method or batch size, outcome and duration',
   },
-  NODE_ENV: {
-    type: 'string',
-    default: undefined,
-    meaning: '`production`: no development key, no local chain',
-  },
+  NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {
     type: 'count',
     default: 3600,

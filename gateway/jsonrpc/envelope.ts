@@ -23,6 +23,8 @@ export interface Call {
   text: string | undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
   precheck: RpcError | 'none' | undefined;
+  /** Set when they are first needed: for the charge, or for usage. */
+  requestUnits: number | undefined;
 }
 
 /** An item of a body that is not a valid request. `id` is null if it is unknown, and undefined for a notification. */
@@ -159,7 +161,7 @@ function callOf(
   params: readonly unknown[],
   originalParamsText: string | undefined,
 ): Call {
-  return { id, method, params, originalParamsText, text: undefined, precheck: undefined };
+  return { id, method, params, originalParamsText, text: undefined, precheck: undefined, requestUnits: undefined };
 }
 
 function explainFault({ member, isVariant }: MemberFault): string {

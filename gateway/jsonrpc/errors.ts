@@ -42,6 +42,7 @@ const catalogue = {
   },
   'too-many-subscriptions': { code: -32005, status: 429, message: 'too many subscriptions with this project id' },
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
+  'beyond-bound': { code: -32005, status: 200, message: 'the request or its response is beyond a bound' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'response-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, retryAfterS: 1, message: 'no upstream could answer' },

@@ -25,14 +25,20 @@ export interface ChargeOutcome {
 
 /** State of one account in this gateway. */
 export interface Account {
-  /** With Redis: its last response, plus charges taken while it was unavailable. */
+  /** With Redis: its last response, plus `debtUnits`. */
   readonly state: LimitState;
+  /** The limits of the last charge. */
+  limits: KeyLimits | undefined;
   /** Time of the last response of Redis, on the clock of performance.now(). */
   confirmedAt: number;
-  /** Units charged while Redis was unavailable, and not reported to it yet. */
+  /** The connection to Redis that had the last response: a later one may be to a Redis that lost data. */
+  connection: number;
+  /** Identifies the hash of the last response. */
+  since: string;
+  /** Units charged while Redis was unavailable, and not reported to it yet. Negative: unused units of a lease. */
   debtUnits: number;
   /** Units that were reserved in advance. */
-  readonly lease: { unusedUnits: number; deadline: number; limits: KeyLimits | undefined };
+  readonly lease: { unusedUnits: number; deadline: number };
   /** Units that were charged since `usedSince`. */
   usedUnits: number;
   usedSince: number;
@@ -51,9 +57,12 @@ export interface WaitingCharge {
 export function newAccount(): Account {
   return {
     state: newLimitState(),
+    limits: undefined,
     confirmedAt: -Infinity,
+    connection: -1,
+    since: '',
     debtUnits: 0,
-    lease: { unusedUnits: 0, deadline: 0, limits: undefined },
+    lease: { unusedUnits: 0, deadline: 0 },
     usedUnits: 0,
     usedSince: 0,
     demandUnits: 0,
@@ -70,6 +79,13 @@ export function leaseFor(account: Account, now: number): number {
     [account.usedUnits, account.usedSince] = [0, now];
   }
   return account.demandUnits < minLeaseUnits ? 0 : account.demandUnits;
+}
+
+const noMethods: ReadonlyMap<string, number> = new Map();
+
+/** Adds units to the state without checking the limits, and without methods: of a lease, and of charges not reported. */
+export function addUnreported({ state }: Account, limits: KeyLimits, units: number): void {
+  if (units !== 0) take(state, limits, { units, byMethod: noMethods }, performance.now(), utcDate());
 }
 
 /** Takes a charge from the state in memory, if the limits allow it. */

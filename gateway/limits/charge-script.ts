@@ -1,11 +1,21 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
-import type { Charge, LimitState, UtcDate } from './limit-state.ts';
+import {
+  admissionUnits,
+  missingUnits,
+  setMissing,
+  unitTolerance,
+  type Charge,
+  type LimitState,
+  type UtcDate,
+} from './limit-state.ts';
+import type { Report } from './report.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
- * a field with the Unix time in ms at which it is full: `fullAt` for the key, `fullAt:<method>` for a method. It is one
- * Redis key, so a cluster needs no hash tag. DEL resets the account.
+ * the Unix time in ms at which it is full, and the units that were missing at its last change: `fullAt` and `missing` for
+ * the key, `fullAt:<method>` and `missing:<method>` for a method. `since` identifies the hash. It is one Redis key, so a
+ * cluster needs no hash tag. DEL resets the account.
  */
 const limitPrefix = 'gatehouse:limit:';
 /** Longer than a month, because the count of the month must not expire. */
@@ -22,56 +32,73 @@ const maxTtlMs = 1e12;
  * round trips per call. This script takes 11 µs per call, with one round trip for all concurrent charges; with leases 0.7 µs.
  * The share of a whole call: `npm run bench -- --scenario rate`.
  *
- * If a bucket needs more time than an empty one to fill, its limit has changed or Redis' clock was set back. Such a
- * bucket starts empty.
+ * A bucket never lacks more units than at its last change. If `fullAt` says so, its limit has changed or Redis' clock was
+ * set back.
  *
  * A lease reserves units in advance for `leaseMs`. Units used at the end of a lease could coincide with units that
  * returned meanwhile. So a lease is charged as of its end, and the bucket stays that much below full: in any time t at
- * most burst + rate × t passes, with or without leases. A lease is granted only if four times its units are available.
+ * most burst + rate × t + one charge passes, with or without leases. A lease is granted only if four times its units are
+ * available.
+ *
+ * A Redis that restarts or fails over may have lost data. On a new connection, a gateway reports what it has counted. If the
+ * hash is another one than then, `restored:<date>` has how much of the lost count was reported, by any gateway.
  *
  * ARGV: day, month, daily and monthly quota (0: none), debt (units charged while Redis was unavailable, minus unused
  * units of a lease), expiry of the hash in ms, wanted lease in units (0: none), leaseMs, number of buckets, next day,
- * next month. Then for each bucket: its field, ms in which a unit returns, ms in which the burst returns. Then for each
- * charge: its units in total and in each bucket.
- * Returns as text: a digit for each charge (1: taken), leased units, dayUsed, monthUsed, day, month, ms until each
- * bucket is full.
+ * next month, counted units of the day and of the month without the debt (0: as stored), `since` of the hash in which they
+ * were counted. Then for each bucket: its method, ms in which a unit returns, its burst, its part of the debt, units that it
+ * lacks at least (0: as stored). Then for each charge: its units in total and in each bucket.
+ * Returns as text: a digit for each charge (1: taken), leased units, dayUsed, monthUsed, day, month, since, units that
+ * each bucket lacks.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local day, month = ARGV[1], ARGV[2]
-local daily, monthly, debt = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local daily, monthly, debt, ttl = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local lease, leaseMs, buckets = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local names = {'day', 'dayUsed', 'month', 'monthUsed'}
+local names = {'day', 'dayUsed', 'month', 'monthUsed', 'since'}
 local unit, whole, full = {}, {}, {}
 for i = 1, buckets do
-  names[4 + i] = ARGV[9 + 3 * i]
-  unit[i] = tonumber(ARGV[10 + 3 * i])
-  whole[i] = tonumber(ARGV[11 + 3 * i])
+  local suffix = ARGV[10 + 5 * i] == '' and '' or ':' .. ARGV[10 + 5 * i]
+  names[4 + 2 * i] = 'fullAt' .. suffix
+  names[5 + 2 * i] = 'missing' .. suffix
+  unit[i] = tonumber(ARGV[11 + 5 * i])
+  whole[i] = ARGV[12 + 5 * i] * unit[i]
 end
 local stored = redis.call('HMGET', KEYS[1], unpack(names))
 local dayUsed, monthUsed = 0, 0
+local since = stored[5] or time[1] .. time[2]
 if stored[1] and stored[1] >= day and stored[1] <= ARGV[10] then day = stored[1]; dayUsed = tonumber(stored[2]) or 0 end
 if stored[3] and stored[3] >= month and stored[3] <= ARGV[11] then month = stored[3]; monthUsed = tonumber(stored[4]) or 0 end
-local changed = debt ~= 0
+local function restore(used, counted, field)
+  if counted == 0 or since == ARGV[14] then return math.max(used, counted) end
+  local restored = tonumber(redis.call('HGET', KEYS[1], field) or '') or 0
+  if counted <= restored then return used end
+  redis.call('HSET', KEYS[1], field, counted)
+  return used + counted - restored
+end
+dayUsed = math.max(0, restore(dayUsed, tonumber(ARGV[12]), 'restored:' .. day) + debt)
+monthUsed = math.max(0, restore(monthUsed, tonumber(ARGV[13]), 'restored:' .. month) + debt)
+local changed = debt ~= 0 or ARGV[12] ~= '0' or ARGV[13] ~= '0'
 for i = 1, buckets do
-  full[i] = math.max(now, tonumber(stored[4 + i] or '') or 0)
-  if full[i] > now + whole[i] + 1 then
-    full[i] = now + whole[i]
+  full[i] = math.max(now, tonumber(stored[4 + 2 * i] or '') or 0)
+  local latest = now + (tonumber(stored[5 + 2 * i] or '') or ARGV[12 + 5 * i]) * unit[i]
+  if full[i] > latest + 1 then
+    full[i] = latest
     changed = true
   end
-end
-if debt ~= 0 then
-  dayUsed = math.max(0, dayUsed + debt)
-  monthUsed = math.max(0, monthUsed + debt)
-  if names[5] == 'fullAt' then full[1] = math.max(now, math.min(full[1] + debt * unit[1], now + whole[1])) end
+  full[i] = math.max(now, full[i] + ARGV[13 + 5 * i] * unit[i], now + ARGV[14 + 5 * i] * unit[i])
 end
 local taken = {}
-for at = 12 + 3 * buckets, #ARGV, buckets + 1 do
+for at = 15 + 5 * buckets, #ARGV, buckets + 1 do
   local units = tonumber(ARGV[at])
-  local enough = (daily == 0 or dayUsed + units <= daily) and (monthly == 0 or monthUsed + units <= monthly)
+  local enough = (daily == 0 or dayUsed + units <= daily + ${unitTolerance})
+    and (monthly == 0 or monthUsed + units <= monthly + ${unitTolerance})
   for i = 1, buckets do
-    enough = enough and full[i] + ARGV[at + i] * unit[i] - now <= whole[i] + 0.001
+    local part = tonumber(ARGV[at + i])
+    local first = math.min(part, ${admissionUnits}) * unit[i]
+    enough = enough and (part == 0 or full[i] + first - now <= whole[i] + 0.001)
   end
   if enough then
     dayUsed = dayUsed + units
@@ -94,17 +121,22 @@ if lease > 0 and (daily == 0 or dayUsed + 4 * lease <= daily) and (monthly == 0 
 else
   lease = 0
 end
-dayUsed, monthUsed = string.format('%.0f', dayUsed), string.format('%.0f', monthUsed)
-local response = {table.concat(taken), string.format('%.0f', lease), dayUsed, monthUsed, day, month}
-local fields = {'day', day, 'dayUsed', dayUsed, 'month', month, 'monthUsed', monthUsed}
+dayUsed = string.format('%.16g', math.floor(dayUsed * 1000 + 0.5) / 1000)
+monthUsed = string.format('%.16g', math.floor(monthUsed * 1000 + 0.5) / 1000)
+local response = {table.concat(taken), string.format('%.0f', lease), dayUsed, monthUsed, day, month, since}
+local fields = {'day', day, 'dayUsed', dayUsed, 'month', month, 'monthUsed', monthUsed, 'since', since}
 for i = 1, buckets do
-  response[6 + i] = string.format('%.3f', full[i] - now)
-  fields[7 + 2 * i] = names[4 + i]
-  fields[8 + 2 * i] = string.format('%.3f', full[i])
+  response[7 + i] = string.format('%.9f', (full[i] - now) / unit[i])
+  fields[7 + 4 * i] = names[4 + 2 * i]
+  fields[8 + 4 * i] = string.format('%.3f', full[i])
+  fields[9 + 4 * i] = names[5 + 2 * i]
+  fields[10 + 4 * i] = response[7 + i]
+  ttl = math.max(ttl, math.min(full[i] - now, ${maxTtlMs}))
 end
 if changed then
+  ttl = math.max(ttl, redis.call('PTTL', KEYS[1]))
   redis.call('HSET', KEYS[1], unpack(fields))
-  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 end
 return response`;
 
@@ -113,15 +145,14 @@ export type ChargingRedis = RedisClient & {
   gatehouseCharge(key: string, ...args: (string | number)[]): Promise<string[]>;
 };
 
-export function withChargeCommand(redis: RedisClient): ChargingRedis {
+/** After this, the connection is a `ChargingRedis`. */
+export function addChargeCommand(redis: RedisClient): asserts redis is ChargingRedis {
   redis.defineCommand('gatehouseCharge', { numberOfKeys: 1, lua: script });
-  return redis as ChargingRedis;
 }
 
 export interface ChargeRequest {
   readonly state: LimitState;
-  /** Units that were charged without Redis; negative: units to give back. */
-  readonly debtUnits: number;
+  readonly report: Report;
   /** Units to reserve in advance; only for limits without `methodRates`. */
   readonly leaseUnits: number;
   readonly leaseMs: number;
@@ -130,43 +161,50 @@ export interface ChargeRequest {
 
 /**
  * Charges one account in one round trip, and updates `state` from the response.
- * @returns for each charge whether it was taken, and the leased units
+ * @returns for each charge whether it was taken, the leased units, and `since` of the hash
  */
 export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { state, debtUnits, leaseUnits, leaseMs, date }: ChargeRequest,
-): Promise<{ taken: boolean[]; leasedUnits: number }> {
-  const buckets = bucketsOf(limits, charges);
+  { state, report, leaseUnits, leaseMs, date }: ChargeRequest,
+): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
+  const { debtUnits, isComplete } = report;
   // Taken before the request is sent, so that `state` never shows a bucket emptier than it is.
   const sentAt = performance.now();
-  const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', ...fullInMs] = await redis.gatehouseCharge(
-    limitPrefix + limits.account,
-    ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
-    ...[ttlMs(limits, buckets), leaseUnits, leaseMs, buckets.length, date.nextDay, date.nextMonth],
-    ...buckets.flatMap(({ field, rate }) => [field, 1000 / rate.perSecond, (rate.burst * 1000) / rate.perSecond]),
-    ...charges.flatMap((charge) => [charge.units, ...buckets.map(({ method }) => unitsOf(charge, method))]),
-  );
+  const buckets = bucketsOf(limits, charges);
+  const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', since = '', ...missing] =
+    await redis.gatehouseCharge(
+      limitPrefix + limits.account,
+      ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
+      ...[ttlMs(limits, buckets), leaseUnits, leaseMs, buckets.length, date.nextDay, date.nextMonth],
+      ...[report.dayUsed, report.monthUsed, report.since],
+      ...buckets.flatMap(({ method, rate }) => {
+        const lacking = missingUnits(state, method, rate, sentAt);
+        // What has returned since it was charged is no debt.
+        const ownDebt = method === '' ? Math.min(debtUnits, lacking) : 0;
+        return [method, 1000 / rate.perSecond, rate.burst, ownDebt, isComplete ? lacking : 0];
+      }),
+      ...charges.flatMap((charge) => [charge.units, ...buckets.map(({ method }) => unitsOf(charge, method))]),
+    );
   Object.assign(state, { day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) });
-  for (const [index, { method }] of buckets.entries()) state.fullAt.set(method, sentAt + Number(fullInMs[index]));
-  return { taken: charges.map((_, index) => taken[index] === '1'), leasedUnits: Number(leased) };
+  for (const [index, { method }] of buckets.entries()) setMissing(state, method, Number(missing[index]), sentAt);
+  return { taken: charges.map((_, index) => taken[index] === '1'), leasedUnits: Number(leased), since };
 }
 
 interface Bucket {
   /** Empty for the bucket of the key. */
   readonly method: string;
-  readonly field: string;
   readonly rate: Rate;
 }
 
 /** The buckets that the charges use. */
 function bucketsOf({ rate, methodRates }: KeyLimits, charges: readonly Charge[]): Bucket[] {
-  const buckets: Bucket[] = rate === undefined ? [] : [{ method: '', field: 'fullAt', rate }];
+  const buckets: Bucket[] = rate === undefined ? [] : [{ method: '', rate }];
   if (methodRates === undefined) return buckets;
   for (const method of new Set(charges.flatMap(({ byMethod }) => [...byMethod.keys()]))) {
     const own = methodRates.get(method);
-    if (own !== undefined) buckets.push({ method, field: `fullAt:${method}`, rate: own });
+    if (own !== undefined) buckets.push({ method, rate: own });
   }
   return buckets;
 }
@@ -175,7 +213,7 @@ function unitsOf({ units, byMethod }: Charge, method: string): number {
   return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
-/** Buckets may expire once they are full. The counts of a month must not expire before its end. */
+/** Buckets may expire once they are full; the script adds the time of a debt. The counts of a month must not expire before its end. */
 function ttlMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
   if (daily !== undefined || monthly !== undefined) return quotaTtlMs;
   const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];

@@ -3,18 +3,25 @@ import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 
 /** The request units of one request body. */
 export interface Charge {
+  /** In steps of 0.001. */
   readonly units: number;
   /** Request units by method, only for methods with a rate of their own. */
   readonly byMethod: ReadonlyMap<string, number>;
 }
 
+/** The units that a bucket lacked at a time, on the clock of performance.now(). More than its burst: it is in debt. */
+export interface Bucket {
+  missing: number;
+  at: number;
+}
+
 /**
- * Usage of an account. A bucket is one number: the time at which it is full again, on the clock of performance.now().
- * This is the generic cell rate algorithm: in any time t at most burst + rate × t passes.
+ * Usage of an account. A charge is admitted if its bucket has one unit, or the charge if that is less, and may put the
+ * bucket in debt. So in any time t at most burst + rate × t + one charge passes. Quotas are never exceeded.
  */
 export interface LimitState {
   /** By method; the bucket of the key has the name ''. */
-  readonly fullAt: Map<string, number>;
+  readonly buckets: Map<string, Bucket>;
   day: string;
   dayUsed: number;
   month: string;
@@ -22,8 +29,14 @@ export interface LimitState {
 }
 
 export function newLimitState(): LimitState {
-  return { fullAt: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
+  return { buckets: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
 }
+
+/** Units of a charge that a bucket must have. */
+export const admissionUnits = 1;
+
+/** Above the rounding errors of sums of units, and below the cheapest charge. */
+export const unitTolerance = 1e-6;
 
 /** The values of the RateLimit headers. */
 export interface Allowance {
@@ -36,7 +49,7 @@ export interface Allowance {
 /** The limit that rejects a charge. */
 export interface Shortage {
   readonly reason: Reason;
-  /** Seconds until the same charge can be taken; undefined if it exceeds the limit even of an unused account. */
+  /** Seconds until the same charge can be taken; undefined if it exceeds the quota even of an unused account. */
   readonly waitS: number | undefined;
 }
 
@@ -61,10 +74,10 @@ export function shortageOf(
 ): Shortage | undefined {
   startNewPeriods(state, date);
   const { daily, monthly, rate, methodRates } = limits;
-  if (daily !== undefined && state.dayUsed + units > daily) {
+  if (daily !== undefined && state.dayUsed + units > daily + unitTolerance) {
     return { reason: 'daily-quota', waitS: units > daily ? undefined : date.dayEndsInS };
   }
-  if (monthly !== undefined && state.monthUsed + units > monthly) {
+  if (monthly !== undefined && state.monthUsed + units > monthly + unitTolerance) {
     return { reason: 'monthly-quota', waitS: units > monthly ? undefined : date.monthEndsInS };
   }
   let waitMs = rate === undefined ? 0 : waitFor(state, '', rate, units, now);
@@ -73,10 +86,10 @@ export function shortageOf(
     if (own !== undefined) waitMs = Math.max(waitMs, waitFor(state, method, own, part, now));
   }
   if (waitMs <= 0) return undefined;
-  return { reason: 'rate-limit', waitS: waitMs === Infinity ? undefined : Math.max(1, Math.ceil(waitMs / 1000)) };
+  return { reason: 'rate-limit', waitS: Math.max(1, Math.ceil(waitMs / 1000)) };
 }
 
-/** Takes a charge without checking the limits. */
+/** Takes a charge without checking the limits. Negative units are given back. */
 export function take(
   state: LimitState,
   limits: KeyLimits,
@@ -85,8 +98,8 @@ export function take(
   date: UtcDate,
 ): void {
   startNewPeriods(state, date);
-  state.dayUsed += units;
-  state.monthUsed += units;
+  state.dayUsed = addUnits(state.dayUsed, units);
+  state.monthUsed = addUnits(state.monthUsed, units);
   if (limits.rate !== undefined) addToBucket(state, '', limits.rate, units, now);
   for (const [method, part] of byMethod) {
     const own = limits.methodRates?.get(method);
@@ -99,10 +112,9 @@ export function allowanceOf(state: LimitState, limits: KeyLimits, now: number, d
   const { rate, daily, monthly } = limits;
   let nearest: Allowance | undefined;
   if (rate !== undefined) {
+    const missing = missingUnits(state, '', rate, now);
     // The tolerance is for rounding errors, as in `waitFor`.
-    const missingMs = fullAtOf(state, '', rate, now) - now;
-    const available = rate.burst - (missingMs * rate.perSecond) / 1000;
-    nearest = tighter(nearest, rate.burst, available, Math.ceil((missingMs - 0.001) / 1000));
+    nearest = tighter(nearest, rate.burst, rate.burst - missing, Math.ceil(missing / rate.perSecond - 1e-6));
   }
   if (daily !== undefined) nearest = tighter(nearest, daily, daily - state.dayUsed, date.dayEndsInS);
   if (monthly !== undefined) nearest = tighter(nearest, monthly, monthly - state.monthUsed, date.monthEndsInS);
@@ -110,7 +122,7 @@ export function allowanceOf(state: LimitState, limits: KeyLimits, now: number, d
 }
 
 function tighter(current: Allowance | undefined, limit: number, available: number, resetS: number): Allowance {
-  const remaining = Math.max(0, Math.floor(available + 1e-6));
+  const remaining = Math.max(0, Math.floor(available + unitTolerance));
   return current !== undefined && current.remaining <= remaining ? current : { limit, remaining, resetS };
 }
 
@@ -120,25 +132,29 @@ function startNewPeriods(state: LimitState, { day, month, nextDay, nextMonth }: 
   if (month > state.month || state.month > nextMonth) Object.assign(state, { month, monthUsed: 0 });
 }
 
-/** Time at which a bucket is full. If it is later than for an empty bucket, the limit has changed: the bucket is empty. */
-function fullAtOf(state: LimitState, bucket: string, { perSecond, burst }: Rate, now: number): number {
-  const fullAt = state.fullAt.get(bucket) ?? now;
-  const latest = now + (burst * 1000) / perSecond;
-  if (fullAt > latest) state.fullAt.set(bucket, latest);
-  return Math.min(Math.max(now, fullAt), latest);
+/** The sum without the rounding errors of the terms. */
+function addUnits(sum: number, units: number): number {
+  return Math.max(0, Math.round((sum + units) * 1000) / 1000);
+}
+
+/** The units that a bucket lacks now. A changed rate holds from now on for what the bucket lacked at its last change. */
+export function missingUnits(state: LimitState, bucket: string, { perSecond }: Rate, now: number): number {
+  const last = state.buckets.get(bucket);
+  return last === undefined ? 0 : Math.max(0, last.missing - ((now - last.at) * perSecond) / 1000);
 }
 
 function waitFor(state: LimitState, bucket: string, rate: Rate, units: number, now: number): number {
-  const { perSecond, burst } = rate;
-  if (units > burst) return Infinity;
-  const fullAt = fullAtOf(state, bucket, rate, now) + (units * 1000) / perSecond;
+  const lacking = missingUnits(state, bucket, rate, now) + Math.min(units, admissionUnits) - rate.burst;
   // A tolerance of 0.001 ms for rounding errors.
-  return fullAt - now - (burst * 1000) / perSecond - 0.001;
+  return (lacking * 1000) / rate.perSecond - 0.001;
 }
 
 function addToBucket(state: LimitState, bucket: string, rate: Rate, units: number, now: number): void {
-  const { perSecond, burst } = rate;
-  const fullAt = fullAtOf(state, bucket, rate, now) + (units * 1000) / perSecond;
-  // A charge beyond the bucket empties it, and does not delay later charges further.
-  state.fullAt.set(bucket, Math.min(fullAt, now + (burst * 1000) / perSecond));
+  setMissing(state, bucket, missingUnits(state, bucket, rate, now) + units, now);
+}
+
+export function setMissing({ buckets }: LimitState, bucket: string, missing: number, at: number): void {
+  const last = buckets.get(bucket);
+  if (last === undefined) buckets.set(bucket, { missing, at });
+  else Object.assign(last, { missing, at });
 }

@@ -3,8 +3,9 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
-import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
+import { addChargeCommand, chargeAtRedis, type ChargingRedis } from './charge-script.ts';
 import {
+  addUnreported,
   leaseFor,
   leaseMs,
   newAccount,
@@ -14,17 +15,18 @@ import {
   type WaitingCharge,
 } from './account.ts';
 import { allowanceOf, shortageOf, type Charge } from './limit-state.ts';
+import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. A dropped account is read from Redis again; without Redis it starts unused. */
 const maxAccounts = 100_000;
 /** For this time an exhausted account is rejected from memory. It is short because an operator may raise limits. */
 const exhaustedTtlMs = 1_000;
-/** Charges per round trip. Redis runs one script at a time, so a long one delays all other commands. */
+/** Charges per round trip, and accounts reported at once. Redis runs one script at a time, and delays other commands. */
 const maxChargesPerTrip = 500;
 
-/** Interval at which unused leases are returned. */
-const returnLeasesIntervalMs = 1_000;
+/** Interval at which accounts that are not charged are reported to Redis. */
+const reportIntervalMs = 1_000;
 
 export interface LimiterOptions {
   /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
@@ -46,26 +48,31 @@ export class Limiter {
    */
   readonly counts = { redis: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
   readonly #link: RedisLink | undefined;
-  readonly #redis: ChargingRedis | undefined;
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
-  readonly #accounts = new LRUCache<string, Account>(maxEntries(maxAccounts));
-  /** Accounts with a lease, which must be returned if it is not used. */
-  readonly #leasingAccounts = new Set<Account>();
+  readonly #accounts = new LRUCache<string, Account>({
+    ...maxEntries(maxAccounts),
+    dispose: (account) => this.#unreported.delete(account),
+  });
+  /** Accounts with a lease, or with units that were charged without Redis. */
+  readonly #unreported = new Set<Account>();
   readonly #timer: NodeJS.Timeout;
   #hasLoggedRejection = false;
 
   constructor({ link, shouldServeWithoutRedis, log }: LimiterOptions) {
     this.#link = link;
-    this.#redis = link === undefined ? undefined : withChargeCommand(link.redis);
+    if (link !== undefined) addChargeCommand(link.redis);
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     this.#log = log;
-    this.#timer = setInterval(() => void this.#returnLeases(), returnLeasesIntervalMs).unref();
+    this.#timer = setInterval(() => {
+      if (link?.isUp === true) void this.#reportAll(performance.now());
+    }, reportIntervalMs).unref();
   }
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
   charge(limits: KeyLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
     const account = this.#accountOf(limits.account);
+    account.limits = limits;
     if (this.#link === undefined) {
       this.counts.memory += 1;
       return takeFrom(account, limits, charge);
@@ -99,8 +106,20 @@ export class Limiter {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#link?.isUp === true) await this.#returnLeases(Infinity);
+    if (this.#link?.isUp === true) await this.#reportAll(Infinity);
     await this.#link?.close();
+  }
+
+  /**
+   * Reports all quotas, and all units that were charged without Redis, to a new connection, before it is used for charges.
+   * A Redis that restarted may have lost them: without this, each quota would begin again.
+   */
+  async restore(): Promise<void> {
+    for (const account of this.#accounts.values()) {
+      const { daily, monthly } = account.limits ?? {};
+      if (daily !== undefined || monthly !== undefined) this.#unreported.add(account);
+    }
+    await this.#reportAll(Infinity);
   }
 
   #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): ChargeOutcome | undefined {
@@ -121,8 +140,8 @@ export class Limiter {
         return outcome === undefined;
       });
       if (batch.length === 0) continue;
-      if (this.#link?.isUp === true && this.#redis !== undefined) {
-        await this.#chargeInRedis(account, batch, this.#redis, this.#link);
+      if (this.#link?.isUp === true) {
+        await this.#chargeInRedis(account, batch, this.#link);
       } else {
         for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
       }
@@ -130,38 +149,22 @@ export class Limiter {
     account.isCharging = false;
   }
 
-  async #chargeInRedis(
-    account: Account,
-    batch: readonly WaitingCharge[],
-    redis: ChargingRedis,
-    link: RedisLink,
-  ): Promise<void> {
-    const { state, lease } = account;
-    const date = utcDate();
+  async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], link: RedisLink): Promise<void> {
+    const { state } = account;
     // The limits of the newest charge, because an operator may have changed them.
     const { limits } = batch.at(-1) as WaitingCharge;
-    const now = performance.now();
-    const leaseUnits = limits.methodRates === undefined ? leaseFor(account, now) : 0;
-    const debtUnits = account.debtUnits - lease.unusedUnits;
-    [account.debtUnits, lease.unusedUnits] = [0, 0];
     let taken: boolean[];
     try {
-      const charges = batch.map(({ charge }) => charge);
-      const request = { state, debtUnits, leaseUnits, leaseMs, date };
-      const result = await chargeAtRedis(redis, limits, charges, request);
-      taken = result.taken;
-      Object.assign(lease, { unusedUnits: result.leasedUnits, deadline: now + leaseMs, limits });
+      const charges = batch.map((each) => each.charge);
+      taken = await this.#send(account, limits, charges, link);
     } catch (error) {
-      account.debtUnits += debtUnits;
       this.#logRejection(link.reportFailure(error));
       for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
       return;
     }
-    if (lease.unusedUnits > 0) this.#leasingAccounts.add(account);
-    else this.#leasingAccounts.delete(account);
     this.#hasLoggedRejection = false;
-    account.confirmedAt = performance.now();
     this.counts.redis += batch.length;
+    const date = utcDate();
     const allowance = allowanceOf(state, limits, account.confirmedAt, date);
     for (const [index, { charge, decide }] of batch.entries()) {
       if (taken[index] === true) {
@@ -175,20 +178,43 @@ export class Limiter {
     }
   }
 
-  /** Returns expired leases, so that unused units do not count against quotas. @param marginMs time before their expiry */
-  async #returnLeases(marginMs = 0): Promise<void> {
-    const now = performance.now();
-    const expired = [...this.#leasingAccounts].filter(
-      ({ lease, isCharging }) => !isCharging && now >= lease.deadline - marginMs,
-    );
-    for (const account of expired) {
-      this.#leasingAccounts.delete(account);
-      const { state, lease } = account;
-      if (lease.unusedUnits === 0 || lease.limits === undefined || this.#redis === undefined) continue;
-      const debtUnits = account.debtUnits - lease.unusedUnits;
-      const request = { state, debtUnits, leaseUnits: 0, leaseMs, date: utcDate() };
-      [account.debtUnits, lease.unusedUnits] = [0, 0];
-      await chargeAtRedis(this.#redis, lease.limits, [], request).catch(() => (account.debtUnits += debtUnits));
+  /** Sends charges and the report of the account. @throws the error of Redis; then nothing of the report is lost */
+  async #send(account: Account, limits: KeyLimits, charges: readonly Charge[], link: RedisLink): Promise<boolean[]> {
+    const { state, lease } = account;
+    const { connection } = link;
+    const [now, date] = [performance.now(), utcDate()];
+    const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
+    const report = takeReport(account, limits, connection, date);
+    try {
+      const request = { state, report, leaseUnits, leaseMs, date };
+      const { taken, leasedUnits, since } = await chargeAtRedis(link.redis as ChargingRedis, limits, charges, request);
+      // What was charged without Redis since the report.
+      addUnreported(account, limits, account.debtUnits);
+      Object.assign(account, { connection, since, confirmedAt: performance.now() });
+      Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + leaseMs });
+      if (leasedUnits > 0 || account.debtUnits !== 0) this.#unreported.add(account);
+      else this.#unreported.delete(account);
+      return taken;
+    } catch (error) {
+      account.debtUnits += report.debtUnits;
+      if (account.debtUnits !== 0) this.#unreported.add(account);
+      throw error;
+    }
+  }
+
+  /** Reports accounts to Redis whose lease has expired at the time. Never rejects. */
+  async #reportAll(now: number): Promise<void> {
+    const link = this.#link;
+    if (link === undefined) return;
+    const due = [...this.#unreported].filter(({ lease, isCharging }) => !isCharging && now >= lease.deadline);
+    while (due.length > 0) {
+      const reports = due.splice(0, maxChargesPerTrip).map(async (account) => {
+        if (account.limits === undefined || account.isCharging) return;
+        account.isCharging = true;
+        await this.#send(account, account.limits, [], link).catch(() => undefined);
+        await this.#chargeWaiting(account);
+      });
+      await Promise.all(reports);
     }
   }
 
@@ -200,7 +226,10 @@ export class Limiter {
     }
     this.counts['without-redis'] += 1;
     const outcome = takeFrom(account, limits, charge);
-    if (outcome.shortage === undefined) account.debtUnits += charge.units;
+    if (outcome.shortage === undefined) {
+      account.debtUnits += charge.units;
+      this.#unreported.add(account);
+    }
     return outcome;
   }
 

@@ -16,9 +16,11 @@ export function openLimiter(
   }: Pick<Settings, 'REDIS_URL' | 'QUOTAS_WITHOUT_REDIS' | 'LIMITS_TIMEOUT_MS'>,
   log: Log,
 ): Limiter {
+  const prepare = (): Promise<void> => limiter.restore();
   const link =
     url === undefined
       ? undefined
-      : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs });
-  return new Limiter({ link, shouldServeWithoutRedis: quotas === 'open', log });
+      : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, prepare });
+  const limiter: Limiter = new Limiter({ link, shouldServeWithoutRedis: quotas === 'open', log });
+  return limiter;
 }

@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { checkUnits } from './check-units.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
@@ -36,12 +37,13 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
 function completeNetwork(
   slug: string,
   value: unknown,
-  { env, knownMethods }: LoadOptions,
+  { env, knownMethods, countsOf }: LoadOptions,
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
   const values = readValues(networkOptions, value);
   const file = finishTexts(networkOptions, values, [], env, diagnostics) as unknown as Omit<NetworkConfig, 'slug'>;
   const methods = selectMethods(file.methods, knownMethods, diagnostics);
+  diagnostics.push(...checkUnits(file.units, methods, countsOf, ['units']));
   findDuplicateNames(file.upstreams, diagnostics);
   return { diagnostics, network: { slug, ...file, methods } };
 }

@@ -6,9 +6,12 @@ import type { SocketMetrics } from '../metrics/instruments.ts';
 import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
+import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { Handler } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { OpenRpcText } from '../spec/openrpc-document.ts';
+import type { RequestUnits } from '../spec/request-units.ts';
 import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import type { CallQueue } from '../routing/call-queue.ts';
@@ -20,6 +23,8 @@ import type { MethodUsage } from '../usage/method-usage.ts';
 export interface Network {
   readonly config: NetworkConfig;
   readonly methods: ReadonlyMap<string, NetworkMethod>;
+  /** Bounds of one call; a key may have lower ones. */
+  readonly bounds: Bounds;
   /** Metrics and usage of methods that the network does not serve. */
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
   readonly upstreams: Router;
@@ -33,8 +38,8 @@ export interface Network {
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  /** Its OpenRPC document, built on first use. */
-  readonly document: () => LargeResponse;
+  /** Its OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
+  readonly document: () => { readonly text: OpenRpcText; readonly response: LargeResponse };
   /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
   /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
@@ -44,6 +49,10 @@ export interface Network {
 export interface NetworkMethod {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
+  /** Undefined: nothing in the parameters is bounded. */
+  readonly checkBounds: BoundsCheck | undefined;
+  /** The request units of a valid call. */
+  readonly unitsOf: RequestUnits;
   /** Undefined: calls are sent to upstreams. */
   readonly handler: Handler | undefined;
   /** The result as JSON text, for methods that need no upstream. */

@@ -22,17 +22,19 @@ import {
 } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
+import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import { compileUnits, type UnitsTable } from '../spec/request-units.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
-import { documentOf } from '../spec/openrpc-document.ts';
+import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
 import { CallQueue } from '../routing/call-queue.ts';
-import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
@@ -43,6 +45,8 @@ import { openHttp, openWebSocket } from './open-transport.ts';
 export interface NetworkParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
+  /** Request units in place of those in schemas/methods, for all networks. */
+  readonly unitsTable: UnitsTable;
   readonly checks: ReadonlyMap<string, ParamCheck>;
   readonly resultCheck: ResultCheck;
   readonly metrics: Metrics;
@@ -98,6 +102,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
   const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
+  const bounds = boundsOf(replaceable);
+  const head = (): bigint | undefined => heads.number;
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {
     afterChange();
@@ -106,7 +112,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   };
   return {
     config,
+    bounds,
     methods: openMethods(config, parts, (spec) => ({
+      checkBounds: compileBounds(spec, bounds, head),
+      unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
       cache: openMethodCache(cacheParts, final, spec),
       afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
     })),
@@ -133,6 +142,11 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   heads.replaceSources(upstreams.all);
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
+}
+
+function boundsOf(config: ReplaceableConfig): Bounds {
+  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
+  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
@@ -166,7 +180,7 @@ function openSubscriptions(
 function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
-  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'cache' | 'afterCall'>,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
 ): Map<string, NetworkMethod> {
   return new Map(
     config.methods.map((name) => {
@@ -187,9 +201,14 @@ function openMethods(
   );
 }
 
-function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): () => LargeResponse {
-  let document: LargeResponse | undefined;
-  return () => (document ??= jsonResponse(JSON.stringify(documentOf({ name, methods, baseUrls }))));
+function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): Network['document'] {
+  let document: ReturnType<Network['document']> | undefined;
+  const serialise = (): ReturnType<Network['document']> => {
+    const text = new OpenRpcText(documentOf({ name, methods, baseUrls }));
+    const { parts } = text.with();
+    return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
+  };
+  return () => (document ??= serialise());
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {

@@ -15,7 +15,7 @@ export interface CallObserver {
   /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached(outcome: CacheOutcome): void;
   /** The call has its response. @param code of the JSON-RPC error; undefined: no error */
-  ended(outcome: string, code: number | undefined): void;
+  ended(outcome: string, code: number | undefined, requestUnits: number): void;
 }
 
 /** Creates the observer of each call of one request. */

@@ -17,6 +17,7 @@ class ExplainedCall implements CallObserver {
   readonly needsAllSkipReasons = true;
   readonly method: string;
   outcome: string | undefined;
+  requestUnits: number | undefined;
   cache: CacheOutcome | undefined;
   readonly skipReasons: Record<string, SkipReason> = {};
   readonly attempts: ExplainedAttempt[] = [];
@@ -48,15 +49,17 @@ class ExplainedCall implements CallObserver {
     this.cache = outcome;
   }
 
-  ended(outcome: string): void {
+  ended(outcome: string, _code: number | undefined, requestUnits: number): void {
     this.outcome = outcome;
+    this.requestUnits = requestUnits;
   }
 
   toJSON(): object {
-    const { method, outcome, cache, skipReasons: skipped, attempts, overBudget } = this;
+    const { method, outcome, requestUnits, cache, skipReasons: skipped, attempts, overBudget } = this;
     return {
       method,
       outcome,
+      requestUnits,
       ...(cache !== undefined && { cache }),
       ...(Object.keys(skipped).length > 0 && { skipped }),
       attempts,

@@ -62,6 +62,11 @@ export class RedisLink {
     return this.#isUp;
   }
 
+  /** Rises with each new connection, and with each one that ends. */
+  get connection(): number {
+    return this.#connection;
+  }
+
   /** The last known cause of an outage. */
   get lastError(): unknown {
     return this.#lastError;

@@ -9,11 +9,13 @@ import {
   type InvalidItem,
 } from '../jsonrpc/envelope.ts';
 import { BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
-import { handleCall, precheckCall, type CallContext } from './handle-call.ts';
+import { precheckCall } from './check-call.ts';
+import { handleCall, type CallContext } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import { DeduplicatedCalls } from './deduplicate-batch.ts';
+import { rejectedUnits } from '../spec/request-units.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
 /** The parts of a call's context that a rejection needs. */
@@ -97,9 +99,7 @@ async function handleCharged(
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
   const charge = chargeCalls(envelope.items, keyLimits, context);
-  const outcome = charge instanceof Promise ? await charge : charge;
-  if (outcome === undefined) return handleEnvelope(envelope, context, limits);
-  const { shortage, allowance } = outcome;
+  const { shortage, allowance } = charge instanceof Promise ? await charge : charge;
   const response =
     shortage === undefined
       ? await handleEnvelope(envelope, context, limits)
@@ -173,7 +173,7 @@ function byteLengthOf(response: RpcResponse | undefined): number {
 }
 
 function handleItem(item: Call | InvalidItem, context: CallContext): MaybeResponse {
-  return 'rejection' in item ? rejectCall(item.id, item.rejection, context) : handleCall(item, context);
+  return 'rejection' in item ? rejectCall(item.id, item.rejection, context, rejectedUnits) : handleCall(item, context);
 }
 
 /** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */
@@ -187,10 +187,11 @@ function rejectCall(
   id: string | undefined,
   rejection: RpcError,
   { network: { otherMethods }, access, logEntry }: RejectionContext,
+  units = 0,
 ): RpcResponse | undefined {
   const response = id === undefined ? undefined : rejectionResponse(id, rejection);
   otherMethods.metric.count(rejection.reason);
   logEntry?.callEnded(rejection.reason);
-  otherMethods.usage.add(access.record.id, 0, true, response?.body.length ?? 0);
+  otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0);
   return response;
 }

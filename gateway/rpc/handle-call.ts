@@ -10,12 +10,14 @@ import {
 } from '../jsonrpc/response.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
-import type { CallPermissions } from '../auth/permissions/call-permissions.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { checkCall, precheckCall } from './check-call.ts';
 import type { DeduplicatedCalls } from './deduplicate-batch.ts';
+import { requestUnitsOf } from './request-units.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
+import { checkResponseBytes } from '../spec/bounds.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { lowerHashes } from '../spec/prepare-params.ts';
@@ -64,6 +66,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
   const observer = context.observers?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
   metric.started();
   try {
+    requestUnits = requestUnitsOf(call, method, context);
     if (method === undefined) throw methodNotFound(call.method);
     const rejection = precheckCall(method, call, access);
     if (rejection !== 'none') throw rejection;
@@ -72,16 +75,16 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
     else if (call.id !== undefined && method.localResult !== undefined) {
       delivered = resultResponse(call.id, method.localResult);
     } else if (method.handler?.by === 'socket' && call.id !== undefined) {
-      requestUnits = method.spec.requestUnits ?? 1;
       delivered = resultResponse(call.id, await callSocket(method, method.handler.action, call.params, context));
     } else {
-      requestUnits = method.spec.requestUnits ?? 1;
       const response = await upstreamResponseTo(method, call, context, observer);
       outcome = outcomeOf(response);
       if (response.kind === 'error') ({ code } = response);
       if (call.id !== undefined) {
         reserveBatchBytes(response, context.batchBudget);
         delivered = toRpcResponse(call.id, response);
+        const problem = checkResponseBytes(delivered.body.length, network.bounds, access.bounds);
+        if (problem !== undefined) throw new RpcError('beyond-bound', problem);
       }
     }
   } catch (error) {
@@ -96,32 +99,10 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
     }
   }
   metric.ended(outcome, startedAt);
-  observer?.ended(outcome, code);
+  observer?.ended(outcome, code, requestUnits);
   context.logEntry?.callEnded(outcome);
   usage.add(access.record.id, requestUnits, isError(outcome), delivered?.body.length ?? 0);
   return delivered;
-}
-
-/** Checks a call's parameters and the key's permissions for it, once. Returns the rejection, or `none`. */
-export function precheckCall(method: NetworkMethod, call: Call, { calls }: KeyAccess): RpcError | 'none' {
-  if (call.precheck === undefined) {
-    call.precheck = checkCall(method, call.params, call.originalParamsText, calls);
-    call.originalParamsText = undefined;
-  }
-  return call.precheck;
-}
-
-/** @param originalText the parameters as the caller wrote them; undefined if they were checked before */
-function checkCall(
-  { spec, check }: NetworkMethod,
-  params: readonly unknown[],
-  originalText: string | undefined,
-  permissions: CallPermissions | undefined,
-): RpcError | 'none' {
-  if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
-  const problem = check(params, originalText);
-  if (problem !== undefined) return new RpcError('invalid-params', problem);
-  return permissions?.allowParams(spec, params) === false ? new RpcError('key-settings') : 'none';
 }
 
 async function callSocket(
@@ -147,7 +128,7 @@ function upstreamResponseTo(
       requestFilterLogs(filter, context, observer);
     return network.filters.handle(handler.action, call.params, { access: context.access, requestLogs });
   }
-  if (handler?.by === 'document') return network.document();
+  if (handler?.by === 'document') return network.document().response;
   if (deduplicated === undefined) return requestUpstreams(method, call.params, call.text, context, observer);
   return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
 }
@@ -160,7 +141,7 @@ async function requestFilterLogs(
 ): Promise<UpstreamResponse | CachedResponse> {
   const logs = context.network.methods.get(nodeMethods.logs);
   if (logs === undefined) throw methodNotFound(nodeMethods.logs);
-  const rejection = checkCall(logs, [filter], undefined, context.access.calls);
+  const rejection = checkCall(logs, [filter], undefined, context.access);
   if (rejection !== 'none') throw rejection;
   return requestUpstreams(logs, [filter], undefined, context, observer);
 }

@@ -18,9 +18,11 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
+import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { NetworkRegistry } from '../networks/registry.ts';
 import { compileParamChecks } from '../spec/check-params.ts';
+import { countsOf } from '../spec/request-units.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
@@ -60,7 +62,9 @@ export async function openGateway(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
 ): Promise<Gateway> {
-  const files = { folder: settings.NETWORKS_DIR, knownMethods: specs.map(({ name }) => name), env };
+  const knownMethods = specs.map(({ name }) => name);
+  const files = { folder: settings.NETWORKS_DIR, knownMethods, countsOf, env };
+  const unitsTable = readUnits(settings.UNITS_FILE, knownMethods, countsOf);
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);
   const checks = compileParamChecks();
@@ -87,7 +91,7 @@ export async function openGateway(
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, checks, resultCheck, metrics, usage, log, cache, redisCache },
+    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, cache, redisCache },
     files,
   );
   try {

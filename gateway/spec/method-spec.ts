@@ -1,4 +1,5 @@
 import { namespaceOf } from '../network-files/namespace-of.ts';
+import type { CountName } from '../network-files/options/units-formula.ts';
 
 /** The part of the gateway that handles a method in place of an upstream. */
 export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';
@@ -59,8 +60,10 @@ export interface MethodSpec {
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** A pass-through method: listed in a network file, without a schema. */
   readonly isPassThrough?: true;
-  /** Request units of a call; absent: 1. */
-  readonly requestUnits?: number;
+  /** Formula of the request units of a call; absent: 1. */
+  readonly requestUnits?: string;
+  /** Parameters in which something is counted, for request units and for bounds. `type`: a key of `counters`. */
+  readonly counts?: readonly CountPlace[];
   /** Validity of a cached response; absent: not cacheable. */
   readonly cache?: CacheRule;
   /** Rules for completing an object result, or each object in an array. */
@@ -88,6 +91,13 @@ export function passThrough(name: string): MethodSpec {
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+
+/** The position of a parameter in which something is counted. */
+export interface CountPlace {
+  readonly name: CountName;
+  readonly type: string;
+  readonly param: number;
+}
 
 /** The place of a quantity in a parameter. `path`: names of members, outermost first; `*` for each element of an array. */
 export interface GasPlace {

@@ -392,7 +392,14 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
-    "requestUnits": 2
+    "requestUnits": "2 + overrides / 10",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 2
+      }
+    ]
   },
   {
     "name": "eth_getTransactionByHash",
@@ -497,7 +504,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "eth_accounts",
@@ -508,7 +516,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "array"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "eth_blockNumber",
@@ -792,6 +801,14 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
+    "requestUnits": "1 + overrides / 10",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 2
+      }
+    ],
     "cache": {
       "param": 1
     }
@@ -824,7 +841,15 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 1,
       "readsState": true
-    }
+    },
+    "requestUnits": "2 + overrides / 10",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 2
+      }
+    ]
   },
   {
     "name": "eth_simulateV1",
@@ -867,7 +892,19 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
-    "requestUnits": 5
+    "requestUnits": "1 + 2 * calls + overrides / 10",
+    "counts": [
+      {
+        "name": "calls",
+        "type": "Simulation",
+        "param": 0
+      },
+      {
+        "name": "overrides",
+        "type": "Simulation",
+        "param": 0
+      }
+    ]
   },
   {
     "name": "eth_gasPrice",
@@ -962,6 +999,19 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 0
     },
+    "requestUnits": "min(2 + blocks / 100, 100)",
+    "counts": [
+      {
+        "name": "blocks",
+        "type": "LogFilter",
+        "param": 0
+      },
+      {
+        "name": "addresses",
+        "type": "LogFilter",
+        "param": 0
+      }
+    ],
     "shape": {
       "type": "Log",
       "fill": [
@@ -1017,6 +1067,7 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 0
     },
+    "requestUnits": "10",
     "cache": {
       "param": 0
     },
@@ -1458,6 +1509,14 @@ export const methods: readonly MethodSpec[] = [
       "param": 2,
       "readsState": true
     },
+    "requestUnits": "1 + storageKeys",
+    "counts": [
+      {
+        "name": "storageKeys",
+        "type": "StoragePositions",
+        "param": 1
+      }
+    ],
     "cache": {
       "param": 2
     }
@@ -1472,7 +1531,14 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
+    "counts": [
+      {
+        "name": "addresses",
+        "type": "SubscriptionFilter",
+        "param": 1
+      }
+    ]
   },
   {
     "name": "eth_unsubscribe",
@@ -1504,7 +1570,14 @@ export const methods: readonly MethodSpec[] = [
     },
     "blockAt": {
       "param": 0
-    }
+    },
+    "counts": [
+      {
+        "name": "addresses",
+        "type": "LogFilter",
+        "param": 0
+      }
+    ]
   },
   {
     "name": "eth_newBlockFilter",
@@ -1629,7 +1702,8 @@ export const methods: readonly MethodSpec[] = [
       "string"
     ],
     "resultPattern": "^(0|[1-9][0-9]*)$",
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "net_listening",
@@ -1640,7 +1714,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "boolean"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "rpc.discover",
@@ -1651,7 +1726,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "web3_clientVersion",
@@ -1662,7 +1738,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "string"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "requestUnits": "0.1"
   },
   {
     "name": "web3_sha3",
@@ -1690,6 +1767,14 @@ export const methods: readonly MethodSpec[] = [
       "field": "to",
       "overrides": 1
     },
+    "requestUnits": "2",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 1
+      }
+    ],
     "shape": {
       "type": "FeeEstimate",
       "fill": [],
@@ -1794,6 +1879,28 @@ export const nodeMethods = {
   "filterChanges": "eth_getFilterChanges",
   "removeFilter": "eth_uninstallFilter"
 } as const;
+
+/** Request units of methods without a schema, by name or by the start of the name. */
+export const passThroughUnits: Readonly<Record<string, number | string>> = {
+  "debug_*": 5,
+  "debug_traceTransaction": 20,
+  "debug_traceCall": 20,
+  "debug_traceCallMany": 40,
+  "debug_traceBlock*": 50,
+  "debug_traceChain": 1000,
+  "debug_traceBadBlock": 50,
+  "debug_standardTraceBlock*": 50,
+  "debug_storageRangeAt": 20,
+  "debug_intermediateRoots": 50,
+  "trace_*": 5,
+  "trace_block": 10,
+  "trace_callMany": 10,
+  "trace_filter": 20,
+  "trace_replayTransaction": 20,
+  "trace_replayBlockTransactions": 50,
+  "txpool_content": 10,
+  "ots_*": 5
+};
 
 /** The methods that the gateway handles itself, and by which part: `answer`. */
 export type HandledMethods = {

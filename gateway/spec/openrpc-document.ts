@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../config/package.ts';
@@ -101,4 +102,30 @@ function refsIn(part: unknown, section: 'schemas' | 'errors'): ReadonlySet<strin
 
 function named(all: Readonly<Record<string, object>>, names: ReadonlySet<string>): Record<string, object> {
   return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
+}
+
+/** An OpenRPC document as JSON text. Only its servers depend on a request; all else is serialised once. */
+export class OpenRpcText {
+  readonly #start: Buffer;
+  readonly #digest: string;
+  readonly #servers: readonly OpenRpcServer[];
+
+  constructor({ servers, ...rest }: OpenRpcDocument) {
+    this.#start = Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"servers":`);
+    this.#digest = digestOf(this.#start);
+    this.#servers = servers;
+  }
+
+  /**
+   * The bytes in order, and their ETag.
+   * @param servers in place of those of the document
+   */
+  with(servers = this.#servers): { readonly parts: readonly [Buffer, Buffer]; readonly etag: string } {
+    const end = Buffer.from(`${JSON.stringify(servers)}}`);
+    return { parts: [this.#start, end], etag: `"${this.#digest}${digestOf(end)}"` };
+  }
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
 }

@@ -73,6 +73,11 @@ export class NetworkFilters {
     }
   }
 
+  /** The parameters of a log filter, as for a request for logs; undefined if the key has no such filter. */
+  logFilterOf(id: string, { record }: KeyAccess): unknown {
+    return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
+  }
+
   async #openFilter(kind: FilterKind, param: unknown, { record }: KeyAccess): Promise<string> {
     const subscription = subscriptionParamsOf(kind, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {

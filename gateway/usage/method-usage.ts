@@ -13,10 +13,12 @@ export class Count implements Amounts {
     this.place = place;
   }
 
-  /** Returns the counted amounts and resets them. */
+  /** Returns the counted amounts and resets them. Stores have whole units: a fraction stays for the next time. */
   take(): PlacedAmounts {
-    const { place, calls, units, errors, bytes } = this;
-    this.calls = this.units = this.errors = this.bytes = 0;
+    const { place, calls, errors, bytes } = this;
+    const units = Math.floor(this.units + 1e-6);
+    this.units = Math.max(0, this.units - units);
+    this.calls = this.errors = this.bytes = 0;
     return { place, calls, units, errors, bytes };
   }
 }
@@ -41,7 +43,7 @@ export class MethodUsage {
 
   /**
    * @param key id of the key
-   * @param units request units of a call that was sent to an upstream, else 0
+   * @param units request units of the call
    * @param bytes length of the response in characters, which is nearly its size: almost all JSON-RPC text is ASCII
    */
   add(key: string, units: number, isError: boolean, bytes: number): void {

@@ -1,7 +1,7 @@
 /** The usage of a day is removed after this number of days. */
 export const usageRetentionDays = 90;
 
-/** Usage: calls, request units of the calls sent to upstreams, error responses, bytes of responses. */
+/** Usage: calls, their request units, error responses, bytes of responses. */
 export interface Amounts {
   calls: number;
   units: number;

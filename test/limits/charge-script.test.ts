@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import { chargeAtRedis, withChargeCommand, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
+import { addChargeCommand, chargeAtRedis, type ChargingRedis } from '../../gateway/limits/charge-script.ts';
 import {
   newLimitState,
   shortageOf,
@@ -11,13 +11,17 @@ import {
   type LimitState,
   type UtcDate,
 } from '../../gateway/limits/limit-state.ts';
+import { nothingToReport } from '../../gateway/limits/report.ts';
+import type { RedisClient } from '../../gateway/redis/client.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 let server: RedisServer;
 let redis: ChargingRedis;
 beforeAll(async () => {
   server = await startRedis();
-  redis = withChargeCommand(new Redis(server.url));
+  const client: RedisClient = new Redis(server.url);
+  addChargeCommand(client);
+  redis = client;
 });
 afterAll(async () => {
   redis.disconnect();
@@ -51,8 +55,9 @@ const limits = fc
   })
   // A key without limits is never charged.
   .filter((some) => Object.values(some).some((one) => one !== undefined));
+/** Charges may be fractions of a unit, and may exceed the burst. */
 const charge: fc.Arbitrary<Charge> = fc
-  .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.integer({ min: 1, max: 6 }) })
+  .record({ a: fc.nat(4), b: fc.nat(4), rest: fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(0.1, 0.3, 40)) })
   .map(({ a, b, rest }) => ({
     units: a + b + rest,
     byMethod: new Map([...(a > 0 ? [['eth_a', a] as const] : []), ...(b > 0 ? [['eth_b', b] as const] : [])]),
@@ -86,7 +91,7 @@ it('the Redis script decides like the gateway in memory', async () => {
       for (const { charges, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const request = { state: fromRedis, debtUnits: 0, leaseUnits: 0, leaseMs: 50, date };
+        const request = { state: fromRedis, report: nothingToReport, leaseUnits: 0, leaseMs: 50, date };
         const { taken, leasedUnits } = await chargeAtRedis(redis, of, charges, request);
         expect([taken, leasedUnits]).toEqual([expected(inMemory, of, charges, date), 0]);
         // The dates are equal after a charge was taken.
@@ -114,7 +119,7 @@ describe('a gateway’s clock', () => {
       (
         await chargeAtRedis(redis, of, [one], {
           state: newLimitState(),
-          debtUnits: 0,
+          report: nothingToReport,
           leaseUnits: 0,
           leaseMs: 50,
           date,

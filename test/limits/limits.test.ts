@@ -70,38 +70,58 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     await eventually(async () => (await one.send(storage)).status === 200);
   });
 
-  it('count request units, and nothing for calls without an upstream request', async () => {
-    await one.setPermissions({ rate: '0.01', burst: '4' });
+  it('count request units, and a tenth of one for what Gatehouse answers or rejects by itself', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '4', daily: '1000' });
     expect(rateHeaders(await one.send(estimate))[1]).toBe('2');
-    for (const free of [['eth_chainId'], ['no_such'], ['eth_getStorageAt', [1]]] as const) {
-      expect(rateHeaders(await one.send(free))).toEqual([null, null, null]);
+    const own = [['eth_chainId'], ['rpc.discover'], ['no_such'], ['eth_getStorageAt', [1]], ['eth_call', {}]] as const;
+    for (let round = 0; round < 2; round++) {
+      for (const call of own) expect(rateHeaders(await one.send(call))[1]).toMatch(/^[01]$/);
     }
-    expect(rateHeaders(await one.send(estimate))[1]).toBe('0');
-    expect((await one.send(receipt)).status).toBe(429);
-    // Free calls are served by an exhausted key.
-    expect((await one.send(['eth_chainId'])).status).toBe(200);
+    // Ten tenths.
+    const [limit, remaining] = rateHeaders(await one.send(storage));
+    expect([limit, remaining]).toEqual(['4', '0']);
+    expect((await one.send(['eth_chainId'])).status).toBe(429);
+    expect(one.reached()).toBe(2);
   });
 
   it('charge a batch as a whole, or reject it as a whole with an error for each id', async () => {
     await one.setPermissions({ rate: '0.01', burst: '5' });
-    const passed = await one.batch([storage, ['eth_chainId'], estimate]);
+    const passed = await one.batch([storage, estimate]);
     expect([passed.status, ...rateHeaders(passed).slice(0, 2)]).toEqual([200, '5', '2']);
     expectWait(rateHeaders(passed)[2], 300);
+    // Charged twice, sent once.
+    expect((await one.batch([storage, storage])).status).toBe(200);
     const over = await one.batch([storage, ['eth_chainId'], storage, storage]);
     expect(over.status).toBe(429);
     expectWait(over.headers.get('retry-after'), 100);
     expect(over.body).toEqual([0, 1, 2, 3].map((id) => rejected(tooFast, id)));
-    // Charged twice, sent once.
-    expect((await one.batch([storage, storage])).status).toBe(200);
     expect(one.reached()).toBe(3);
   });
 
-  it('reject a batch that exceeds the burst without Retry-After', async () => {
-    await one.setPermissions({ rate: '1', burst: '2' });
-    const over = await one.batch([storage, storage, storage]);
-    const message = `${tooFast}: this request costs more than the limit ever allows`;
-    expect(over.body).toEqual([0, 1, 2].map((id) => rejected(message, id)));
+  it('serve a batch above the burst, and then nothing until its debt is repaid', async () => {
+    await one.setPermissions({ rate: '0.01', burst: '2' });
+    const dear = await one.batch([storage, estimate, estimate, estimate]);
+    expect([dear.status, ...rateHeaders(dear).slice(0, 2)]).toEqual([200, '2', '0']);
+    expectWait(rateHeaders(dear)[2], 700);
+    const over = await one.send(storage);
+    expect([over.status, ...rateHeaders(over).slice(0, 2)]).toEqual([429, '2', '0']);
+    // 7 units are missing. A call is served when the bucket has one of two.
+    expectWait(over.headers.get('retry-after'), 600);
+    expectWait(rateHeaders(over)[2], 700);
+    clock?.forward(599_000);
+    expect((await one.send(storage)).status).toBe(429);
+    clock?.forward(1_000);
+    if (kind === 'memory') expect((await one.send(storage)).status).toBe(200);
+  });
+
+  it('never exceed a quota, not even by one charge', async () => {
+    await one.setPermissions({ daily: '3' });
+    const over = await one.batch([estimate, estimate]);
+    const message =
+      'daily request count exceeded, request rate limited: this request costs more than the limit ever allows';
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
+    expect(over.body).toEqual([0, 1].map((id) => rejected(message, id)));
+    expect((await one.batch([storage, estimate])).status).toBe(200);
   });
 
   it('apply to single methods besides the key', async () => {
@@ -116,6 +136,11 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     expect((await one.batch([receipt, estimate])).status).toBe(429);
     expect((await one.batch([receipt, receipt])).status).toBe(200);
     expect((await one.send(receipt)).status).toBe(429);
+    // A method in debt does not reject others.
+    await one.setPermissions({ methodRates: 'eth_getTransactionReceipt=0.01/1', rate: '100', burst: '100' });
+    expect((await one.batch([receipt, receipt])).status).toBe(200);
+    expect((await one.send(receipt)).status).toBe(429);
+    expect((await one.send(estimate)).status).toBe(200);
   });
 
   it.each([

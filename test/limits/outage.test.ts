@@ -1,6 +1,10 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { noLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
+import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
 import { silent } from '../auth/auth-setup.ts';
 import { eventually } from '../support/eventually.ts';
@@ -70,10 +74,64 @@ it('after an outage Redis is charged once for the calls in between, in few round
   await eventually(async () => {
     more++;
     await one.send(storage);
-    return (await missing()) === 40 + more;
+    // One before the outage, which Redis lost, 20 during it, 20 after it.
+    return (await missing()) === 41 + more;
   });
   const trips = /cmdstat_evalsha:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1];
   expect(Number(trips)).toBeLessThan(20 + more);
+});
+
+describe.each(['empty', 'with its data'])('a Redis that returns %s', (returns) => {
+  const limits = {
+    ...noLimits('a'),
+    isCharged: true,
+    daily: 30,
+    methodRates: new Map([['eth_a', { perSecond: 1e-3, burst: 1 }]]),
+  };
+  const charge = async (limiter: Limiter, byMethod = new Map<string, number>()): Promise<string> => {
+    const { shortage } = await limiter.charge(limits, { units: 1, byMethod });
+    return shortage?.reason ?? 'taken';
+  };
+
+  it('has the quotas that were used before, and without it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-outage-'));
+    const args = ['--dir', folder, '--appendonly', returns === 'empty' ? 'no' : 'yes', '--appendfsync', 'always'];
+    const redis = await startRedis({ args });
+    const limiters = [0, 1].map(() => openLimiter(readSettings({ REDIS_URL: redis.url }), silent));
+    onTestFinished(async () => {
+      await Promise.all(limiters.map((limiter) => limiter.close()));
+      await redis.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const [one, two] = limiters as [Limiter, Limiter];
+    await Promise.all(limiters.map((limiter) => limiter.waitUntilReady(5_000)));
+    let taken = 0;
+    const send = async (limiter: Limiter): Promise<void> => {
+      if ((await charge(limiter)) === 'taken') taken++;
+    };
+    for (let count = 0; count < 9; count++) await Promise.all([send(one), send(two)]);
+    expect(await charge(one, new Map([['eth_a', 1]]))).toBe('taken');
+    await send(two);
+    expect(taken).toBe(19);
+    await redis.kill();
+    await eventually(async () => {
+      const before = one.counts['without-redis'];
+      await send(one);
+      return one.counts['without-redis'] > before;
+    });
+    // Redis does not know these units, and `two` does not report any later charge.
+    for (let count = 0; count < 4; count++) await send(two);
+    await redis.restart();
+    await Promise.all(limiters.map((limiter) => limiter.waitUntilReady(5_000)));
+    // Reported before the connections count as up, so that no gateway charges an account that lacks units.
+    expect(Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'))).toBe(taken + 1);
+    expect(await charge(one, new Map([['eth_a', 1]]))).toBe('rate-limit');
+    for (let count = 0; count < 60; count++) await send(one);
+    // With the one for the method.
+    expect(taken + 1).toBe(30);
+    expect(await charge(two)).toBe('daily-quota');
+    expect(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed')).toBe('30');
+  }, 20_000);
 });
 
 it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis is unavailable, and counts them', async () => {
@@ -88,9 +146,10 @@ it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis i
   expect(rejected.body).toMatchObject({
     error: { code: -32603, message: 'the quota cannot be checked at the moment' },
   });
-  expect((await one.send(['eth_chainId'])).status).toBe(200);
+  // It costs a tenth of a unit.
+  expect((await one.send(['eth_chainId'])).status).toBe(503);
   const text = await (await fetch(`${one.gateway.address}/metrics`)).text();
-  expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 1');
+  expect(text).toContain('gatehouse_limit_checks_total{outcome="quota-unreachable"} 2');
 });
 
 it('by default quotas are counted in memory while Redis is unavailable', async () => {

@@ -1,4 +1,5 @@
 import type { Reason } from '../../jsonrpc/errors.ts';
+import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
 import type { ChargedLimits, OpenLimits } from './key-limits.ts';
@@ -70,6 +71,12 @@ interface OpenField<Value> extends Field<Value> {
   limit(value: Value): SomeOf<OpenLimits>;
 }
 
+/** A bound of what one call may request. The lower of the network's and the key's holds. */
+interface BoundField<Value> extends Field<Value> {
+  readonly kind: 'bound';
+  bound(value: Value): SomeOf<Bounds>;
+}
+
 /** What the key may do beyond others. */
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
@@ -94,6 +101,7 @@ export type Row =
   | ParamsField<unknown>
   | ChargedField<unknown, keyof OtherValues, OtherValues>
   | OpenField<unknown>
+  | BoundField<unknown>
   | CapabilityField<unknown>
   | AccountField<unknown>;
 
@@ -121,6 +129,10 @@ export function chargedField<Value, Required extends keyof OtherValues = never>(
 
 export function openField<Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> {
   return { kind: 'open', ...row };
+}
+
+export function boundField<Value>(row: WithoutKind<BoundField<Value>>): BoundField<Value> {
+  return { kind: 'bound', ...row };
 }
 
 export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {

@@ -5,6 +5,7 @@ import { contractCheck } from './contract-check.ts';
 import { entriesOf, listOf, readDecimal, readMethodRates, readTime, readWhole, timeFromNow } from './field-formats.ts';
 import {
   accountField,
+  boundField,
   capabilityField,
   chargedField,
   entryField,
@@ -130,6 +131,36 @@ const fields = {
     meaning: 'maximum open subscriptions, per gateway',
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
+  }),
+  maxBlockRange: boundField({
+    flag: '--max-block-range <number>',
+    meaning: 'maximum blocks in the range of a log filter',
+    read: readWhole,
+    bound: (maxBlockRange) => ({ maxBlockRange }),
+  }),
+  maxAddresses: boundField({
+    flag: '--max-addresses <number>',
+    meaning: 'maximum addresses of a log filter',
+    read: readWhole,
+    bound: (maxAddresses) => ({ maxAddresses }),
+  }),
+  maxStorageKeys: boundField({
+    flag: '--max-storage-keys <number>',
+    meaning: 'maximum storage keys of `eth_getProof`',
+    read: readWhole,
+    bound: (maxStorageKeys) => ({ maxStorageKeys }),
+  }),
+  maxSimulatedCalls: boundField({
+    flag: '--max-simulated-calls <number>',
+    meaning: 'maximum calls of `eth_simulateV1`',
+    read: readWhole,
+    bound: (maxSimulatedCalls) => ({ maxSimulatedCalls }),
+  }),
+  maxResponseBytes: boundField({
+    flag: '--max-response-bytes <number>',
+    meaning: 'maximum bytes of the response to a call',
+    read: readWhole,
+    bound: (maxResponseBytes) => ({ maxResponseBytes }),
   }),
   secrets: entryField({
     flag: '--secret',

@@ -18,7 +18,8 @@ export function explainErrors(errors: readonly ErrorObject[]): Diagnostic[] {
 function isInformative(error: ErrorObject): boolean {
   if (error.schemaPath.includes('/oneOf/')) return false;
   if (error.keyword === 'oneOf' && (typeof error.data !== 'object' || error.data === null)) return false;
-  return error.keyword !== 'propertyNames';
+  // A failed `if` is reported with the errors of `then` or `else`.
+  return error.keyword !== 'propertyNames' && error.keyword !== 'if';
 }
 
 /** Names without a value are not shown: in `{ url: https://a/,key }`, YAML reads the secret as such a name. */

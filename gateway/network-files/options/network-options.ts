@@ -1,6 +1,8 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
 import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
+import { unitsMap } from './units-option.ts';
+import { upstreamLimits } from './upstream-limits.ts';
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
@@ -79,32 +81,7 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
   limits: {
-    title: 'map with perSecond, which may have burst beside it, or concurrency',
-    description:
-      "Limits of the provider's plan. At its limit an upstream is skipped; the gateway's own requests, such as head polls, count too.",
-    type: 'object',
-    minProperties: 1,
-    dependentRequired: { burst: ['perSecond'] },
-    properties: {
-      perSecond: {
-        title: 'number above 0',
-        description: 'Requests per second.',
-        type: 'number',
-        exclusiveMinimum: 0,
-      },
-      burst: {
-        title: 'whole number from 1',
-        description: 'Requests that may be sent at once; default: those of one second.',
-        type: 'integer',
-        minimum: 1,
-      },
-      concurrency: {
-        title: 'whole number from 1',
-        description: 'Concurrent requests.',
-        type: 'integer',
-        minimum: 1,
-      },
-    },
+    ...upstreamLimits,
     replaces: 'upstream',
   },
   spawn: {
@@ -116,6 +93,8 @@ export const upstreamOptions = {
 } as const satisfies Readonly<Record<string, UpstreamOption>>;
 
 const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
+
+const positiveInteger = { title: 'whole number from 1', type: 'integer', minimum: 1 } as const;
 
 /** Options of a network, as `upstreamOptions`. Code reads them from `ChainConfig` or `ReplaceableConfig`. */
 export const networkOptions = {
@@ -199,6 +178,39 @@ export const networkOptions = {
     type: 'integer',
     minimum: 1,
     maximum: 100_000,
+    replaces: 'network',
+  },
+  units: {
+    ...unitsMap,
+    description:
+      'Request units of methods, in place of those in docs/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
+    default: {},
+    replaces: 'network',
+  },
+  maxBlockRange: {
+    ...positiveInteger,
+    description: 'Maximum blocks in the range of a log filter.',
+    replaces: 'network',
+  },
+  maxAddresses: {
+    ...positiveInteger,
+    description: 'Maximum addresses of a log filter.',
+    replaces: 'network',
+  },
+  maxStorageKeys: {
+    ...positiveInteger,
+    description: 'Maximum storage keys of `eth_getProof`.',
+    replaces: 'network',
+  },
+  maxSimulatedCalls: {
+    ...positiveInteger,
+    description: 'Maximum calls of `eth_simulateV1`.',
+    replaces: 'network',
+  },
+  maxResponseBytes: {
+    ...positiveInteger,
+    description: 'Maximum bytes of the response to a call.',
+    default: 25_000_000,
     replaces: 'network',
   },
   upstreams: {

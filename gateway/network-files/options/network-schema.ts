@@ -16,7 +16,7 @@ const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'properties',
 ]);
 
-function jsonSchemaOf(schema: ValueSchema): object {
+export function jsonSchemaOf(schema: ValueSchema): object {
   const { items, properties } = schema;
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),

@@ -1,10 +1,10 @@
-import { Router, type Response } from 'express';
+import { Router, type Request, type Response } from 'express';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { knownChain } from '../../network-files/chains/known-chain.ts';
 import type { Network } from '../../networks/network.ts';
-import { documentOf, openRpcDocument, serversAt, type OpenRpcDocument } from '../../spec/openrpc-document.ts';
+import { openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
@@ -62,8 +62,13 @@ export function pageRoutes(options: PageRouteOptions): Router {
       next();
     } else if (page === 'openrpc.json') {
       const origin = `${proxies.schemeOf(request)}://${host ?? 'localhost'}`;
-      const document = network === undefined ? wholeDocument(finder.all, origin) : documentFor(network, origin);
-      sendJson(response, JSON.stringify(document));
+      const text = network === undefined ? wholeDocument() : network.document().text;
+      const described = network === undefined ? finder.all : [network];
+      sendDocument(
+        request,
+        response,
+        text.with(serversAt(described.flatMap(({ config }) => baseUrlsOf(config, origin)))),
+      );
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, statusPage);
     else if (!isRpcAddress && acceptsJson(request)) sendJson(response, statusText(network));
@@ -111,17 +116,30 @@ function parsePagePath(urlPath: string): { path: string; page: '' | 'docs' | 'op
   return { path: rpcAddress?.[1] ?? path, page: '', isRpcAddress: rpcAddress !== null };
 }
 
-function documentFor({ config }: Network, origin: string): OpenRpcDocument {
-  return documentOf({ ...config, baseUrls: baseUrlsOf(config, origin) });
-}
-
-function wholeDocument(networks: readonly Network[], origin: string): OpenRpcDocument {
-  return { ...openRpcDocument(), servers: serversAt(networks.flatMap(({ config }) => baseUrlsOf(config, origin))) };
-}
-
 /** Base URLs from the network's file, else the one that always works: its slug at the client's origin. */
 function baseUrlsOf({ slug, baseUrls }: Network['config'], origin: string): readonly string[] {
   return baseUrls.length > 0 ? baseUrls : [`${origin}/${slug}`];
+}
+
+let whole: OpenRpcText | undefined;
+
+/** The document of the whole spec, serialised once. */
+function wholeDocument(): OpenRpcText {
+  return (whole ??= new OpenRpcText(openRpcDocument()));
+}
+
+function sendDocument(request: Request, response: Response, { parts, etag }: ReturnType<OpenRpcText['with']>): void {
+  response.setHeader('Access-Control-Allow-Origin', '*');
+  response.setHeader('Cache-Control', 'no-cache');
+  response.setHeader('ETag', etag);
+  const known = (request.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (known.includes(etag) || known.includes('*')) {
+    response.status(304).end();
+    return;
+  }
+  response.type('json').setHeader('Content-Length', parts[0].length + parts[1].length);
+  response.write(parts[0]);
+  response.end(parts[1]);
 }
 
 function sendJson(response: Response, text: string): void {

@@ -63,6 +63,17 @@ async function isExplained(one: Limited): Promise<boolean> {
   return headers.has('x-gatehouse-explain');
 }
 
+/** Whether a call is rejected beyond a bound. The node has no response to most of them. */
+function isBeyondBound(...call: readonly [method: string, params?: unknown]) {
+  return async (one: Limited): Promise<boolean> => {
+    const { body } = await one.send(call);
+    const { error } = body as { error?: { code: number; message: string } };
+    return error?.code === -32005 && error.message.startsWith('max') && error.message.endsWith('would fit');
+  };
+}
+
+const numbers = { good: ['1', '1000'], bad: ['', '0', '-1', '1.5', 'many'] } as const;
+
 /** The statuses of a call with the key, and of one with another key that has the same permissions. */
 async function callsOfTwoKeys(one: Limited, permissions: PermissionChange): Promise<number[]> {
   const other = makeKey();
@@ -148,6 +159,42 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     good: ['1', '100'],
     bad: ['', '0', '1e3'],
     effect: { text: '1', observe: openSubscriptions, without: [true, true], with: [true, false] },
+  },
+  maxBlockRange: {
+    ...numbers,
+    effect: {
+      text: '10',
+      observe: isBeyondBound('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x64' }]),
+      ...{ without: false, with: true },
+    },
+  },
+  maxAddresses: {
+    ...numbers,
+    effect: {
+      text: '1',
+      observe: isBeyondBound('eth_getLogs', [{ address: [address, address] }]),
+      ...{ without: false, with: true },
+    },
+  },
+  maxStorageKeys: {
+    ...numbers,
+    effect: {
+      text: '1',
+      observe: isBeyondBound('eth_getProof', [address, ['0x0', '0x1'], 'latest']),
+      ...{ without: false, with: true },
+    },
+  },
+  maxSimulatedCalls: {
+    ...numbers,
+    effect: {
+      text: '1',
+      observe: isBeyondBound('eth_simulateV1', [{ blockStateCalls: [{ calls: [{}] }, { calls: [{}] }] }]),
+      ...{ without: false, with: true },
+    },
+  },
+  maxResponseBytes: {
+    ...numbers,
+    effect: { text: '60', observe: isBeyondBound(...storage), without: false, with: true },
   },
   secrets: {
     good: [digest, `${digest},${digest}@2027-01-31T12:00:00Z`],

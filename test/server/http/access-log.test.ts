@@ -58,7 +58,10 @@ it('ACCESS_LOG=on logs a line for each request, with its key, methods and outcom
   expect(rejected).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
 
   await gateway.gateway.keys.update(key, { rate: '0.01', burst: '1' });
+  // The first puts the key in debt.
+  expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'null' });
   expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'rate-limit' });
+  await gateway.gateway.keys.update(key, { rate: undefined, burst: undefined });
   let caller: Caller | undefined;
   const opened = await lineOf(async () => {
     caller = await openCaller(socketUrl(gateway, 'test'));

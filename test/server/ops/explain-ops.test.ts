@@ -35,6 +35,7 @@ describe('a call at the ops port', () => {
         {
           method: 'eth_getStorageAt',
           outcome: 'result',
+          requestUnits: 1,
           cache: 'off',
           attempts: [
             { upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'transport' },

@@ -43,6 +43,7 @@ describe('a key with the capability explain', () => {
         {
           method: 'eth_getStorageAt',
           outcome: 'result',
+          requestUnits: 1,
           cache: 'off',
           attempts: [{ upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'response' }],
         },

@@ -1,0 +1,71 @@
+import type { CountName } from '../network-files/options/units-formula.ts';
+import { counters, rangeOf } from './count-params.ts';
+import type { MethodSpec } from './method-spec.ts';
+
+/** Bounds of what one call may request, of a network and of a key. A missing bound is none. */
+export interface Bounds {
+  readonly maxBlockRange?: number | undefined;
+  readonly maxAddresses?: number | undefined;
+  readonly maxStorageKeys?: number | undefined;
+  readonly maxSimulatedCalls?: number | undefined;
+  readonly maxResponseBytes?: number | undefined;
+}
+
+type CountBound = Exclude<keyof Bounds, 'maxResponseBytes'>;
+
+/** What a bound limits in the parameters of a call, and its name in the rejection. */
+const countBounds: Readonly<Record<CountBound, { readonly count: CountName; readonly noun: string }>> = {
+  maxBlockRange: { count: 'blocks', noun: 'blocks' },
+  maxAddresses: { count: 'addresses', noun: 'addresses' },
+  maxStorageKeys: { count: 'storageKeys', noun: 'storage keys' },
+  maxSimulatedCalls: { count: 'calls', noun: 'calls' },
+};
+
+/** Returns the message of the rejection if a call is beyond a bound of its network or key. @param params are validated */
+export type BoundsCheck = (params: readonly unknown[], ofKey: Bounds | undefined) => string | undefined;
+
+/** @returns undefined if nothing in the parameters of the method is bounded */
+export function compileBounds(
+  { counts = [] }: MethodSpec,
+  ofNetwork: Bounds,
+  head: () => bigint | undefined,
+): BoundsCheck | undefined {
+  const checks = Object.entries(countBounds).flatMap(([bound, { count, noun }]) =>
+    counts.flatMap(({ name, type, param }) => {
+      const counter = name === count ? counters[type]?.[name] : undefined;
+      return counter === undefined ? [] : [{ bound: bound as CountBound, noun, param, counter }];
+    }),
+  );
+  if (checks.length === 0) return undefined;
+  return (params, ofKey) => {
+    for (const { bound, noun, param, counter } of checks) {
+      const limit = lower(ofNetwork[bound], ofKey?.[bound]);
+      if (limit === undefined) continue;
+      const number = head();
+      const counted = counter(params[param], number);
+      if (counted <= limit) continue;
+      const range = bound === 'maxBlockRange' ? rangeOf(params[param], number) : undefined;
+      const fit = range === undefined ? `${limit} in one request` : blocksFrom(range.from, limit);
+      return `${bound} is ${limit}: the request has ${counted} ${noun}; ${fit} would fit`;
+    }
+    return undefined;
+  };
+}
+
+/** The message for a response of more bytes than a bound; undefined: it has not. */
+export function checkResponseBytes(bytes: number, ofNetwork: Bounds, ofKey: Bounds | undefined): string | undefined {
+  const limit = lower(ofNetwork.maxResponseBytes, ofKey?.maxResponseBytes);
+  if (limit === undefined || bytes <= limit) return undefined;
+  const percent = Math.floor((100 * limit) / bytes);
+  return `maxResponseBytes is ${limit}: the response has ${bytes} bytes; a request for ${percent} % of it would fit`;
+}
+
+function lower(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+function blocksFrom(from: bigint, count: number): string {
+  const hex = (block: bigint): string => `0x${block.toString(16)}`;
+  return `fromBlock ${hex(from)} and toBlock ${hex(from + BigInt(count) - 1n)}`;
+}
