@@ -19,6 +19,6 @@ export interface Transport {
     group?: MethodGroup,
   ): Promise<HttpResponse>;
   close(): Promise<void>;
-  /** Parts of the address and credentials that callers must not see. */
+  /** Texts from which `Secrets` is made. */
   readonly secrets: readonly string[];
 }
