@@ -1,7 +1,8 @@
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import type { Log } from '../config/log.ts';
-import { isDevelopment, rangesIn, type Settings } from '../config/settings.ts';
+import { rangesIn } from '../config/parse-setting.ts';
+import { isDevelopment, type Settings } from '../config/settings.ts';
 import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
