@@ -1,9 +1,10 @@
+import { adminRoles } from './admin-tokens.ts';
 import { isAddressRange } from './address-ranges.ts';
 
 /** A row of `settings.ts`. */
 export interface SettingRow {
   /** An amount is 0 or more, a count is 1 or more. */
-  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | readonly string[];
+  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
   /** The value has a credential. */
@@ -24,14 +25,18 @@ export function parseSetting(
 ): string | number | undefined {
   if (row.type === 'string') return given;
   if (row.type === 'token') {
-    // The characters of a bearer token in a header (RFC 6750 §2.1).
-    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < MIN_TOKEN_CHARS) {
+    if (!isToken(given)) {
       problems.push(`${row.name}: expected ${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
     }
     return given;
   }
+  if (row.type === 'tokens') {
+    const problem = problemOfTokens(given);
+    if (problem !== undefined) problems.push(`${row.name}: ${problem}`);
+    return given;
+  }
   if (row.type === 'ranges') {
-    if (!rangesIn(given).every(isAddressRange)) {
+    if (!itemsIn(given).every(isAddressRange)) {
       problems.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
     }
     return given;
@@ -50,7 +55,28 @@ export function parseSetting(
   return number;
 }
 
-/** The items of a setting of the type `ranges`. */
-export function rangesIn(text: string | undefined): string[] {
+/** The items of a list, separated by commas. */
+export function itemsIn(text: string | undefined): string[] {
   return text === undefined ? [] : text.split(',').map((range) => range.trim());
+}
+
+/** The characters of a bearer token in a header (RFC 6750 §2.1). */
+function isToken(text: string): boolean {
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(text) && text.length >= MIN_TOKEN_CHARS;
+}
+
+/** @param text `name:role:token`, separated by commas  @returns undefined if it is valid */
+function problemOfTokens(text: string): string | undefined {
+  const parts = itemsIn(text).map((item) => item.split(':'));
+  for (const [index, [name = '', role = '', token = '', ...more]] of parts.entries()) {
+    const at = `item ${index + 1}`;
+    if (more.length > 0 || token === '') return `${at}: expected name:role:token`;
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/.test(name) || name === 'admin') {
+      return `${at}: expected a name of 1 to 40 letters, digits and ._-, other than admin`;
+    }
+    if (!(adminRoles as readonly string[]).includes(role)) return `${at}: expected a role of ${adminRoles.join(', ')}`;
+    if (!isToken(token)) return `${at}: expected a token of ${MIN_TOKEN_CHARS} characters or more, as ADMIN_TOKEN`;
+  }
+  const isUnique = [0, 2].every((part) => new Set(parts.map((item) => item[part])).size === parts.length);
+  return isUnique ? undefined : 'two items have the same name or token';
 }

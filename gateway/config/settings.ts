@@ -15,6 +15,12 @@ const table = {
     isSecret: true,
     meaning: 'Bearer token of the admin API on OPS_PORT, at least 16 characters; unset: the admin API is off',
   },
+  ADMIN_TOKENS: {
+    type: 'tokens',
+    default: undefined,
+    isSecret: true,
+    meaning: 'More admin tokens: `name:role:token`, separated by commas; roles: `read`, `keys` or `all`; unset: none',
+  },
   STATUS_PAGE: {
     type: ['public', 'ops', 'off'],
     default: 'public',
@@ -171,8 +177,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     const given = env[row.name];
     settings[row.name] = given === undefined || given === '' ? row.default : parseSetting(row, given, problems);
   }
-  if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
-    problems.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
+    if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
+    problems.push(`${name}: the admin API is on OPS_PORT only, which is not set`);
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');

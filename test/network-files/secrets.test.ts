@@ -120,7 +120,7 @@ describe('variables', () => {
   });
 
   it('with a credential of the gateway are those that the environment has', () => {
-    expect([...secretSettings]).toEqual(['ADMIN_TOKEN', 'REDIS_URL', 'CACHE_REDIS_URL']);
+    expect([...secretSettings]).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', 'REDIS_URL', 'CACHE_REDIS_URL']);
   });
 
   it('are reported for each header', () => {

@@ -41,7 +41,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   create: async ({ manager, body }) => {
     const { name: given, rules = {}, key, secret = false } = body as NewKey;
     const name = readName(given);
-    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', 'name');
+    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
     const texts = mergePermissions(undefined, toPermissionTexts(rules));
     return created(await manager.create(name, texts, { ...(key !== undefined && { given: key }), withSecret: secret }));
   },
@@ -60,7 +60,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   usage: async ({ manager, usage, id, query: { days: given = defaultDays } }) => {
     const days = typeof given === 'string' && /^\d{1,3}$/.test(given) ? Number(given) : 0;
     if (days < 1 || days > usageRetentionDays) {
-      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, 'days');
+      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, { field: 'days' });
     }
     await manager.show(id);
     return ok({ usage: await usage.read(id, lastDays(days)) });

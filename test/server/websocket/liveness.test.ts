@@ -6,7 +6,6 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
-import { scenarioPause } from '../../support/scenario-pause.ts';
 import { gatewaySocket, unreadBytes, untilBuffersAreFull } from '../http/gateway-socket.ts';
 
 /** Tests advance the gateway's own clock: its interval and `performance.now`. Sockets run in real time. */
