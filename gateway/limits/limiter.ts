@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
-import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
 import { chargeAtRedis, withChargeCommand, type ChargingRedis } from './charge-script.ts';
 import {
@@ -106,6 +106,8 @@ export class Limiter {
   #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): ChargeOutcome | undefined {
     const { lease, state } = account;
     if (lease.unusedUnits < charge.units || now >= lease.deadline || limits.methodRates !== undefined) return undefined;
+    // Redis checked the limits of the key that was charged then. Another key of the team may have used up its own.
+    if (lease.limits === undefined || !areChargedAlike(lease.limits, limits)) return undefined;
     lease.unusedUnits -= charge.units;
     account.usedUnits += charge.units;
     this.counts.leased += 1;
@@ -115,7 +117,7 @@ export class Limiter {
   async #chargeWaiting(account: Account): Promise<void> {
     while (account.waiting.length > 0) {
       const now = performance.now();
-      const batch = account.waiting.splice(0, maxChargesPerTrip).filter(({ limits, charge, decide }) => {
+      const batch = account.waiting.splice(0, sizeOfTrip(account.waiting)).filter(({ limits, charge, decide }) => {
         const outcome = this.#chargeFromLease(account, limits, charge, now);
         if (outcome !== undefined) decide(outcome);
         return outcome === undefined;
@@ -138,8 +140,7 @@ export class Limiter {
   ): Promise<void> {
     const { state, lease } = account;
     const date = utcDate();
-    // The limits of the newest charge, because an operator may have changed them.
-    const { limits } = batch.at(-1) as WaitingCharge;
+    const { limits } = batch[0] as WaitingCharge;
     const now = performance.now();
     const leaseUnits = limits.methodRates === undefined ? leaseFor(account, now) : 0;
     const debtUnits = account.debtUnits - lease.unusedUnits;
@@ -218,4 +219,11 @@ export class Limiter {
     this.#hasLoggedRejection = true;
     this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
   }
+}
+
+/** The number of charges with the limits of the first one: those of the keys of a team may differ. */
+function sizeOfTrip(waiting: readonly WaitingCharge[]): number {
+  const [first] = waiting;
+  const end = waiting.findIndex(({ limits }) => first !== undefined && !areChargedAlike(first.limits, limits));
+  return Math.min(end === -1 ? waiting.length : end, maxChargesPerTrip);
 }
