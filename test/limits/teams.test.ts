@@ -79,7 +79,7 @@ describe('different limits of one team in Redis', () => {
     const { limiter, limits } = await open();
     const [small, large] = [limits({ daily: 2 }), limits({ daily: 100 })];
     const order = [small, small, small, small, large, small, large];
-    const outcomes = await Promise.all(order.map((own) => limiter.charge(own, unit)));
+    const outcomes = await Promise.all(order.map(async (own) => limiter.charge(own, unit)));
     expect(outcomes.map(({ shortage }) => shortage?.reason ?? 'taken')).toEqual([
       ...['taken', 'taken', 'daily-quota', 'daily-quota'],
       ...['taken', 'daily-quota', 'taken'],
@@ -92,7 +92,7 @@ describe('different limits of one team in Redis', () => {
     let outcome: unknown;
     // A charge that is decided at once is from the lease, of which more is left then.
     for (let round = 0; round < 1_000 && (outcome === undefined || outcome instanceof Promise); round++) {
-      await Promise.all(Array.from({ length: 50 }, () => limiter.charge(large, unit)));
+      await Promise.all(Array.from({ length: 50 }, async () => limiter.charge(large, unit)));
       outcome = limiter.charge(large, unit);
     }
     expect(outcome).toMatchObject({ shortage: undefined });

@@ -47,7 +47,7 @@ export async function listen(
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
-  const rejected = new Set<Socket>();
+  const rejected = new Set<Duplex>();
   let isDraining = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
@@ -86,13 +86,13 @@ export async function listen(
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // Its last response is being sent.
-    if (rejected.has(socket as Socket)) return;
+    if (rejected.has(socket)) return;
     if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
     // A socket that is not writable has been rejected already.
     else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
   });
   server.on('connect', (_request, socket: Duplex) => {
-    if (rejected.has(socket as Socket)) return;
+    if (rejected.has(socket)) return;
     rejectSocket(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
   if (upgradeHandler !== undefined) {

@@ -268,7 +268,9 @@ it('imports the keys of the key file into Redis, once, and records each in the a
   expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
   await eventually(async () => (await statusOf(key)) === 200, 1_000);
   expect((await sendRequest('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
-  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, admin, 127.0.0.1\nact\nimport\nkey\n/);
+  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(
+    /admin API, admin, 127.0.0.1\nact\nimport\nkey\n/,
+  );
 });
 
 it('returns 503 while Redis is unavailable', async () => {
