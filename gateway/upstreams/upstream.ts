@@ -60,7 +60,7 @@ export class Upstream {
     this.limits = limits && new UpstreamLimits(limits);
     this.metrics = options.metrics;
     this.#options = options;
-    this.#secrets = new Secrets([...options.transport.secrets, ...(options.webSocket?.secrets ?? [])]);
+    this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
     this.#localNodeStart = options.starting;
   }
 

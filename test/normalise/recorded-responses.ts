@@ -63,7 +63,7 @@ function withId(body: unknown, id: unknown): unknown {
   return { ...(body as object), id: typeof given === 'string' ? String(id) : id };
 }
 
-const none = new Secrets([]);
+const none = new Secrets();
 
 /** The outcome, or the failure with which the response is not even read. */
 export function classifyEntry(entry: Recorded): Outcome | { readonly final: false; readonly failure: string } {

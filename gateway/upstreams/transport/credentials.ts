@@ -1,5 +1,11 @@
 import type { ErrorResponse } from './upstream-response.ts';
 
+/** Texts that `Secrets` removes. */
+export interface SecretTexts {
+  readonly hosts: readonly string[];
+  readonly credentials: readonly string[];
+}
+
 /** URL and headers for each request to an upstream, and their secret parts. */
 export interface Credentials {
   /** Without the fragment (#…), which is never sent. */
@@ -7,7 +13,7 @@ export interface Credentials {
   /** The headers from the network file. User and password of the URL become basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** What `Secrets` removes. */
-  readonly secrets: readonly string[];
+  readonly secrets: SecretTexts;
 }
 
 /** @param address a URL whose user and password can be percent-decoded */
@@ -39,7 +45,10 @@ const MIN_PASSWORD_CHARS = 6;
  * `ethereum`): a path segment below 16 characters, or the name of a query parameter, is a secret only if it has a digit.
  * @param sent values of the headers
  */
-function secretsOf({ host, hostname, pathname, search, username, password }: URL, sent: readonly string[]): string[] {
+function secretsOf(
+  { host, hostname, pathname, search, username, password }: URL,
+  sent: readonly string[],
+): SecretTexts {
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
   const pairs = search
     .slice(1)
@@ -55,11 +64,11 @@ function secretsOf({ host, hostname, pathname, search, username, password }: URL
     ...[username, `${username}:${password}`],
   ];
   const passwords = [password, ...basic.map((pair) => pair.slice(pair.indexOf(':') + 1))];
-  return [
-    ...hosts,
+  const credentials = [
     ...given.flatMap(formsOf).filter(({ length }) => length >= MIN_SECRET_CHARS),
     ...passwords.flatMap(formsOf).filter(({ length }) => length >= MIN_PASSWORD_CHARS),
   ];
+  return { hosts, credentials };
 }
 
 /** The text as it is sent, percent-decoded, percent-encoded, and in the base64 alphabet of URLs without padding. */
@@ -87,17 +96,18 @@ const MAX_SCANNED_CHARS = 8_192;
 
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** None contains another one. */
-  readonly #texts: readonly string[];
+  /** At least one of them is in each text with a credential. */
+  readonly #probes: readonly string[];
   readonly #hexTexts: readonly string[];
   readonly #pattern: RegExp;
 
-  constructor(texts: readonly string[]) {
-    const shortestFirst = [...new Set(texts)].sort((a, b) => a.length - b.length);
-    this.#texts = shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
-    this.#hexTexts = this.#texts.map((text) => Buffer.from(text).toString('hex'));
+  constructor(...all: readonly SecretTexts[]) {
+    const credentials = shortestOf(all.flatMap((each) => each.credentials));
+    const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
+    this.#probes = shortestOf(credentials.map(probeOf));
+    this.#hexTexts = texts.map((text) => Buffer.from(text).toString('hex'));
     // `(?!)` matches nothing.
-    this.#pattern = new RegExp(this.#texts.map(escapePattern).join('|') || '(?!)', 'gi');
+    this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
   }
 
   /** Replaces each word that has a secret, in any case. */
@@ -113,13 +123,14 @@ export class Secrets {
   }
 
   /**
-   * Replaces words with secrets in the texts of a JSON value. Costs a substring search for each secret, so it is for short
-   * texts: those of 8 kB or more are returned as they are.
+   * Replaces words with secrets in the texts of a JSON value, if one of them has a credential. Costs a substring search for
+   * each credential, so it is for short texts: those of 8 kB or more are returned as they are.
    */
   removeFromJson(json: string): string {
     if (json.length >= MAX_SCANNED_CHARS) return json;
-    // A secret may be escaped.
-    if (!json.includes('\\') && !this.#texts.some((text) => json.includes(text))) return json;
+    if (this.#probes.length === 0) return json;
+    // A credential may be escaped.
+    if (!json.includes('\\') && !this.#probes.some((probe) => json.includes(probe))) return json;
     return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => this.#removeFromToken(token));
   }
 
@@ -142,6 +153,18 @@ export class Secrets {
       return token;
     }
   }
+}
+
+/** The texts that contain no other one. */
+function shortestOf(texts: readonly string[]): string[] {
+  const shortestFirst = [...new Set(texts)].sort((a, b) => a.length - b.length);
+  return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
+}
+
+/** The longest part that is equal in most forms of a text, so that one search finds all of them. */
+function probeOf(text: string): string {
+  const [longest = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).toSorted((a, b) => b.length - a.length);
+  return longest.length >= MIN_SECRET_CHARS ? longest : text;
 }
 
 function escapePattern(text: string): string {

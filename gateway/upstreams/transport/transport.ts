@@ -1,4 +1,5 @@
 import type { Cancellation } from './cancellation.ts';
+import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 
@@ -20,5 +21,5 @@ export interface Transport {
   ): Promise<HttpResponse>;
   close(): Promise<void>;
   /** Texts from which `Secrets` is made. */
-  readonly secrets: readonly string[];
+  readonly secrets: SecretTexts;
 }

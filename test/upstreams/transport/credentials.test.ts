@@ -13,8 +13,6 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('an upstream’s secrets', () => {
   it.each([
-    ['host', 'https://rpc.example/v2/x', {}, 'rpc.example'],
-    ['port', local, {}, 'localhost:8545'],
     ['path', `${local}/v2/AbCdEfGhIjKlMnOp`, {}, 'AbCdEfGhIjKlMnOp'],
     ['short segment with a digit', `${local}/k3yk3yk3`, {}, 'k3yk3yk3'],
     ['encoded path', `${local}/v2/${encodeURIComponent(token)}`, {}, encodeURIComponent(token)],
@@ -47,6 +45,14 @@ describe('an upstream’s secrets', () => {
 
   it('are removed from messages in any case', () => {
     expect(secretsOf(`${local}/v2/AbCdEfGhIjKlMnOp`).removeFrom('no ABCDEFGHIJKLMNOP')).toBe('no <upstream>');
+  });
+
+  it('include its host, which is removed from errors, and from results with a credential', () => {
+    expect(secretsOf('https://rpc.example/v2/x').removeFrom('at rpc.example:443')).toBe('at <upstream>');
+    expect(secretsOf(local).removeFrom('at localhost:8545')).toBe('at <upstream>');
+    const json = '["localhost:8545","k3yk3yk3"]';
+    expect(secretsOf(local).removeFromJson(json)).toBe(json);
+    expect(secretsOf(`${local}/k3yk3yk3`).removeFromJson(json)).toBe('["<upstream>","<upstream>"]');
   });
 
   it('are removed from JSON that escapes them', () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const ID = 7;
-const none = new Secrets([]);
+const none = new Secrets();
 
 function read(body: unknown, status = 200, retryAfter?: string): UpstreamResponse {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));

@@ -36,7 +36,7 @@ async function open(heldMethod: string) {
       chainId: CHAIN_ID,
       params: '["newHeads"]',
       timeoutMs: 1_000,
-      secrets: new Secrets(['S3cretOfOurs']),
+      secrets: new Secrets({ hosts: [], credentials: ['S3cretOfOurs'] }),
       nextId: () => ++id,
     },
     {
